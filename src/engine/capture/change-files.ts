@@ -17,7 +17,7 @@ import { type PathClaim, proveHistories } from "../state/proved-rows.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { recordHolders, withHolders } from "./record-holders.ts";
 import { changeShape, conflictShape, exactPath, shownPath, skippedShape } from "../log/shape.ts";
-import { whyRefused } from "./refused.ts";
+import { type ChangedShape, type ForcedHow, orForced, whyRefused } from "./refused.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -37,8 +37,7 @@ import { optional } from "../../util/optional.ts";
  */
 
 /** Options for carrying out an operation. */
-export interface ChangingHow {
-  readonly dryRun?: boolean | undefined;
+export interface ChangingHow extends ForcedHow {
   /** Where to scan first. Default: everywhere. */
   readonly look?: Pick<CaptureOptions, "only" | "named" | "absentRoot">;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
@@ -53,6 +52,8 @@ export interface Present {
   /** The parts of those changes that could not be captured. */
   readonly omitted: readonly Omission[];
   readonly dryRun: boolean;
+  /** True if paths that cannot be changed are left as they are, and everything else is done. */
+  readonly force: boolean;
 }
 
 /** A plan of changes to files, and how it is reported. */
@@ -75,10 +76,10 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
   /** Paths that the plan leaves alone already. */
   readonly skipped?: readonly SkippedPath[];
   /**
-   * How to treat paths that cannot be changed: `leave` = skip them and do everything else; `whole` = do nothing.
-   * Default: skip paths that were changed meanwhile, and do nothing for any other reason.
+   * True if nothing is done where a path cannot be changed. Default: only paths that were changed meanwhile are skipped. With
+   * `force`, all are skipped.
    */
-  readonly blocked?: "leave" | "whole";
+  readonly isWhole?: boolean;
   /** There is nothing to be done, and nothing is recorded. */
   readonly isNothing?: boolean;
   /** Another plan, where nothing was done because something was changed meanwhile. */
@@ -104,8 +105,19 @@ export interface FileReport {
   readonly aside: Pick<AsideReport, "applied">;
 }
 
-/** Carries an operation out. Throws `REFUSED` where nothing of it could be done, and what `plan` throws. */
-export async function changeFiles<Shape>(
+/**
+ * Carries an operation out, or a dry run of it. Throws `REFUSED` where nothing of it could be done, and what `plan` throws. A
+ * dry run that is refused says what the operation would do with `force` (see `orForced`).
+ */
+export async function changeFiles<Shape extends ChangedShape>(
+  context: Context,
+  how: ChangingHow,
+  plan: (present: Present) => Promise<FilePlan<Shape>>,
+): Promise<Shape> {
+  return orForced(how, (force) => attempt(context, { ...how, force }, plan));
+}
+
+async function attempt<Shape>(
   context: Context,
   how: ChangingHow,
   plan: (present: Present) => Promise<FilePlan<Shape>>,
@@ -115,11 +127,9 @@ export async function changeFiles<Shape>(
   using _lease = present.dryRun ? undefined : await context.blobs.lease();
   let planned = await plan(present);
   for (;;) {
-    const completed = await complete(context, await held(context, planned, present));
+    const completed = await complete(context, await held(context, planned, present), present);
     await provePlan(context, planned, completed);
-    const done = present.dryRun
-      ? await preview(context, planned, completed)
-      : await apply(context, how, { plan: planned, completed });
+    const done = await (present.dryRun ? preview : apply)(context, { how, plan: planned, completed });
     if (!done.isNone) return planned.report(reportOf(completed, done, present));
     const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
     const other = isMeanwhile ? await planned.otherwise?.() : undefined;
@@ -130,15 +140,16 @@ export async function changeFiles<Shape>(
 }
 
 /** Records what is on disk; a dry run looks at what there would be to record. */
-async function prepare(context: Context, { dryRun = false, look = {}, onProgress }: ChangingHow): Promise<Present> {
+async function prepare(context: Context, how: ChangingHow): Promise<Present> {
+  const { dryRun = false, force = false, look = {}, onProgress } = how;
   if (dryRun) {
     const reading = await readDisk(context, { ...look, hashOnly: true });
     const { changes, seq } = await compare(context, reading);
-    return { seq, unrecorded: changes, omitted: reading.omitted, dryRun };
+    return { seq, unrecorded: changes, omitted: reading.omitted, dryRun, force };
   }
   const told = onProgress === undefined ? {} : { onProgress };
   const { seq, coverage } = await capture(context, { cause: "capture", reserve: true, ...look, ...told });
-  return { seq, unrecorded: [], omitted: coverage.omitted, dryRun };
+  return { seq, unrecorded: [], omitted: coverage.omitted, dryRun, force };
 }
 
 /** The folders in which something is to be made are recorded; where one cannot be, what would be made in it is left alone. */
@@ -154,7 +165,7 @@ async function held<Shape>(context: Context, plan: FilePlan<Shape>, { dryRun }: 
 }
 
 /** Whole databases, no deletion of what may have been there, folders that fit; what the plan leaves alone stays. */
-async function complete<Shape>(context: Context, plan: FilePlan<Shape>): Promise<FittedChanges> {
+async function complete<Shape>(context: Context, plan: FilePlan<Shape>, { force }: Present): Promise<FittedChanges> {
   const { wanted, isMeant, back, fit, skipped = [] } = plan;
   const whole = isMeant === undefined ? wanted : await wholeUnits(context, wanted, isMeant);
   const asked = makeable(whole);
@@ -167,7 +178,7 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>): Promise
   const unset = neverSet(whole).filter(({ path }) => !stays.has(path));
   const gone = erased.filter(({ path }) => !stays.has(path));
   const all = [...unseen, ...skipped, ...gone, ...unset, ...fitted.skipped];
-  if (plan.blocked !== "leave") refuseAllErased(fitted.changes, all);
+  if (!force) refuseAllErased(fitted.changes, all);
   return { changes: fitted.changes, skipped: all };
 }
 
@@ -197,16 +208,25 @@ const NOTHING: Outcome = {
   isNone: false,
 };
 
-function onBlockedOf<Shape>({ blocked }: FilePlan<Shape>): OnBlocked {
-  if (blocked === undefined) return "skip-changed";
-  return blocked === "leave" ? "skip" : "fail";
+/** A plan whose changes are complete. */
+interface Doing<Shape> {
+  readonly how: ChangingHow;
+  readonly plan: FilePlan<Shape>;
+  readonly completed: FittedChanges;
+}
+
+function onBlockedOf<Shape>({ how, plan }: Doing<Shape>): OnBlocked {
+  if (how.force === true) return "skip";
+  return plan.isWhole === true ? "fail" : "skip-changed";
 }
 
 /** Returns what `apply` would do. */
-async function preview<Shape>(context: Context, plan: FilePlan<Shape>, { changes }: FittedChanges): Promise<Outcome> {
+async function preview<Shape>(context: Context, doing: Doing<Shape>): Promise<Outcome> {
+  const { plan, completed } = doing;
   if (plan.isNothing === true) return NOTHING;
+  const { changes } = completed;
   const { kind, selective, contents: made = [] } = plan;
-  const onBlocked = onBlockedOf(plan);
+  const onBlocked = onBlockedOf(doing);
   if (onBlocked !== "skip") await refusePrunedContents(context, changes, new Set(made));
   const beside = await asideOfStep(context, asideStepOf(plan));
   const own = new Set(changes.map(({ path }) => path));
@@ -227,34 +247,17 @@ async function preview<Shape>(context: Context, plan: FilePlan<Shape>, { changes
   };
 }
 
-async function apply<Shape>(
-  context: Context,
-  { onProgress }: ChangingHow,
-  { plan, completed }: { readonly plan: FilePlan<Shape>; readonly completed: FittedChanges },
-): Promise<Outcome> {
+async function apply<Shape>(context: Context, doing: Doing<Shape>): Promise<Outcome> {
+  const { how, plan, completed } = doing;
   if (plan.isNothing === true) return NOTHING;
-  const {
-    wanted: _1,
-    claims: _2,
-    isProved: _3,
-    isMeant: _4,
-    back: _5,
-    fit: _6,
-    skipped: _7,
-    blocked: _8,
-    isNothing: _9,
-    otherwise: _10,
-    report: _11,
-    ...rest
-  } = plan;
   // An undo of somebody's work says for itself which events it takes back.
   const isWhole = plan.kind === "undo" && plan.selective === undefined;
   const done = await operate(context, {
-    ...rest,
+    ...plan,
     ...(isWhole ? { left: completed.skipped.map(({ path }) => path) } : {}),
     changes: completed.changes,
-    onBlocked: onBlockedOf(plan),
-    ...optional({ onProgress }),
+    onBlocked: onBlockedOf(doing),
+    ...optional({ onProgress: how.onProgress }),
   });
   return { ...done, isNone: done.id === undefined && done.blocked.length > 0 };
 }

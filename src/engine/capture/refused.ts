@@ -1,5 +1,6 @@
+import type { ForcedShape, RestoreShape } from "../../api/shapes.ts";
 import type { Change } from "../../core/values/change.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
+import { ChronicleError, type ErrorCode } from "../../core/values/errors.ts";
 import type { IntentRecord } from "../../core/records/records.ts";
 import type { Context } from "../log/context.ts";
 import { missingContent } from "../facts/pruning.ts";
@@ -62,4 +63,70 @@ async function damagedAmong(context: Context, { changes, blocked }: NotDone): Pr
     if (code === "BLOB_MISSING") lost.push({ path, reason, detail: one.detail === hash ? message : one.detail });
   }
   return lost;
+}
+
+/** The codes of an operation that is not done as it is asked for, and of which `force` may do a part. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
+
+function isRefusal(error: unknown): error is ChronicleError {
+  return error instanceof ChronicleError && REFUSALS.has(error.code);
+}
+
+/** Options of an operation that can be forced. */
+export interface ForcedHow {
+  readonly dryRun?: boolean | undefined;
+  readonly force?: boolean | undefined;
+}
+
+/** The part of an operation's answer that its refused dry run tells. */
+export type ChangedShape = Pick<RestoreShape, "changes"> & Partial<Pick<RestoreShape, "skipped">>;
+
+/**
+ * Carries an operation out, or a dry run of it. A dry run refuses what the operation itself would refuse, by the same error; its
+ * `data.forced` (a `ForcedShape`) is what it would do with `force`, and `null` where it would refuse that as well.
+ */
+export async function orForced<Shape extends ChangedShape>(
+  { dryRun, force = false }: ForcedHow,
+  go: (force: boolean) => Promise<Shape>,
+): Promise<Shape> {
+  try {
+    return await go(force);
+  } catch (error) {
+    if (dryRun !== true || force || !isRefusal(error)) throw error;
+    const result = await go(true).catch((again: unknown) => {
+      if (isRefusal(again)) return null;
+      throw again;
+    });
+    const { code, message, hint, data } = error;
+    const forced = result === null ? null : forcedShape(result);
+    throw new ChronicleError(code, message, {
+      hint: [...(hint === undefined ? [] : [hint]), forcedHint(forced)].join("\n"),
+      data: { ...data, forced },
+      cause: error,
+    });
+  }
+}
+
+/** The most paths of each kind in an error. */
+const MOST_TOLD = 100;
+/** The most of them that are named to people. */
+const MOST_NAMED = 5;
+
+function forcedShape({ changes, skipped = [] }: ChangedShape): ForcedShape {
+  return {
+    total_changes: changes.length,
+    changes: changes.slice(0, MOST_TOLD),
+    total_skipped: skipped.length,
+    skipped: skipped.slice(0, MOST_TOLD),
+  };
+}
+
+function forcedHint(forced: ForcedShape | null): string {
+  if (forced === null) return "with --force nothing would be changed either";
+  const { changes, total_changes: total, total_skipped: left } = forced;
+  const named = changes.slice(0, MOST_NAMED).map(({ path }) => path);
+  const more = total > named.length ? ` and ${total - named.length} more` : "";
+  const stays = left === 0 ? "" : `; ${left} would be left as they are`;
+  if (total === 0) return `with --force nothing would be changed${stays}`;
+  return `with --force these would be changed: ${named.join(", ")}${more}${stays} (\`--force --dry-run\` lists them)`;
 }

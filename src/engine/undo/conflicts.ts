@@ -90,7 +90,7 @@ async function planResolve(
     contents,
     conflicts: () => [settled],
     ...optional({ proposals }),
-    blocked: "whole",
+    isWhole: true,
     isNothing,
     report: async ({ changes, skipped, id }) => {
       if (skipped.length > 0) throw refused(skipped);

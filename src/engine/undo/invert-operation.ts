@@ -1,6 +1,5 @@
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import type { OperationShape, UndoShape } from "../../api/shapes.ts";
-import type { UndoOptions } from "../../api/workspace-api.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { rangesOf } from "../../core/values/seq-ranges.ts";
@@ -16,7 +15,6 @@ import { refuseGone } from "../capture/paths-gone.ts";
 import { restNote } from "../capture/rest-note.ts";
 import type { SkippedPath } from "../capture/seen-absent.ts";
 import { asideNotes } from "../capture/undo-aside.ts";
-import { optional } from "../../util/optional.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 
 /** The inverse of some events, carried out: the one way of undos of somebody's work, of their redos and of rollbacks. */
@@ -41,7 +39,6 @@ export interface Inversion {
 
 /** Options of an inversion, and the state that it begins with. */
 export interface InversionOptions {
-  readonly options: Pick<UndoOptions, "force">;
   readonly present: Present;
   readonly notes: readonly string[];
 }
@@ -52,14 +49,13 @@ export async function planInversion(
   work: Inversion,
   how: InversionOptions,
 ): Promise<FilePlan<UndoShape>> {
-  const { present, options } = how;
+  const { present } = how;
   const plan = present.dryRun
     ? await invertWork(context, await groupsOf(context, inReach(work)), { ...present, back: work.own.back })
     : await whole(context, await keptPlan(context, inReach(work)));
-  if (options.force !== true) refuseGone(plan.skipped);
+  if (!present.force) refuseGone(plan.skipped);
   const isEmpty = plan.changes.length + plan.unmerged.length === 0;
   const met: IdentifiedConflict[] = [];
-  const isBlocked = blockedOf(work, options.force === true);
   return {
     kind: work.kind,
     summary: work.summary,
@@ -69,7 +65,8 @@ export async function planInversion(
     skipped: [...plan.skipped, ...[...(work.leaves ?? [])].map(changedMeanwhile)],
     contents: plan.contents,
     isNothing: isEmpty && !work.always && work.leaves === undefined,
-    ...optional({ blocked: isBlocked }),
+    // An undo leaves alone what was changed meanwhile: that part stays to be undone. A redo is done whole, or not at all.
+    isWhole: work.kind === "redo",
     ...(await aboutOf(work, plan)),
     conflicts: (undo) => {
       const now = new Date(context.now()).toISOString();
@@ -89,12 +86,6 @@ function restNotes({ kind, operation, label }: Inversion, skipped: readonly Skip
   // The end of a rolled-back transaction says what becomes of it.
   if (kind === "redo" || label.startsWith("transaction ")) return [];
   return restNote(skipped, operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``);
-}
-
-/** An undo leaves alone what was changed meanwhile: that part stays to be undone. A redo is done whole, or not at all. */
-function blockedOf({ kind }: Inversion, force: boolean): FilePlan<UndoShape>["blocked"] {
-  if (force) return "leave";
-  return kind === "undo" ? undefined : "whole";
 }
 
 /** The own events of the paths that can be changed. */

@@ -12,7 +12,6 @@ import { withFolders } from "../capture/fit-step.ts";
 import { knownPaths } from "../log/known-paths.ts";
 import { resolveMoment, type ResolvedMoment } from "../read/moments.ts";
 import { allOffRecord } from "../capture/off-record.ts";
-import { orForced } from "./or-forced.ts";
 import { unseenPath } from "../capture/seen-absent.ts";
 import { unreadableNow } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
@@ -29,7 +28,7 @@ export async function restore(
     throw new ChronicleError("USAGE", "`now` is what is there already", { hint: "name an earlier moment" });
   const finished = finishedNotes(before, options.dryRun === true);
   const how = { ...options, look: { absentRoot: "known" } } as const;
-  const planned = async (present: Present, force: boolean): Promise<FilePlan<RestoreShape>> => ({
+  return changeFiles<RestoreShape>(context, how, async (present) => ({
     ...(await wayTo(context, moment, { present, paths: options.paths })),
     kind: "restore",
     summary: `restore to ${moment.label}`,
@@ -39,13 +38,15 @@ export async function restore(
       ? {}
       : {
           fit: (changes) =>
-            withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !force, takesPaths: true }),
+            withFolders(context, changes, {
+              unrecorded: present.unrecorded,
+              isWhole: !present.force,
+              takesPaths: true,
+            }),
         }),
-    ...(force ? { blocked: "leave" } : {}),
     ...optional({ keepMtime: options.keepMtime }),
     report: (done) => ({ ...changedShape(done), finished, seq: moment.seq }),
-  });
-  return orForced(options, (force) => changeFiles(context, how, (present) => planned(present, force)));
+  }));
 }
 
 interface Wanted {

@@ -6,13 +6,12 @@ import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/pa
 import { findAction, type LoggedAction } from "../facts/actions.ts";
 import { finishedNotes } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
-import { changedShape, changeFiles, type FilePlan, type FittedChanges, type Present } from "../capture/change-files.ts";
+import { changedShape, changeFiles, type FittedChanges } from "../capture/change-files.ts";
 import type { Context } from "../log/context.ts";
 import { changesBetween } from "../read/diff.ts";
 import { refuseCompacted } from "../read/diff-action.ts";
 import { fitFolders, type Target, type Unmerged } from "../capture/fit-folders.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
-import { orForced } from "./or-forced.ts";
 import { restoreOutside } from "./restore-outside.ts";
 import { asideNotes } from "../capture/undo-aside.ts";
 
@@ -34,18 +33,17 @@ export async function rollback(
   const finished = finishedNotes(before, dryRun);
   const own = await ownPaths(context, action);
   const look = { only: [...action.paths, ...own], named: true };
-  const planned = async (present: Present, force: boolean): Promise<FilePlan<RestoreShape>> => ({
+  const { force } = options;
+  return changeFiles<RestoreShape>(context, { dryRun, force, look }, async (present) => ({
     kind: "restore",
     summary: `rollback of ${action.summary}`,
     wanted: composeChanges(invert(present.unrecorded), await changesBetween(context, present.seq, action.fromSeq)),
     isMeant: (path) => own.has(path) || action.paths.some((one) => isWithin(path, one)),
     back: () => ({ seqs: [action.fromSeq], action: action.id }),
     fit: (changes) => fitted(context, changes, present.unrecorded),
-    ...(force ? { blocked: "leave" } : {}),
     brings: action.id,
     report: (done) => ({ ...changedShape(done), finished, notes: asideNotes(done.aside.applied, done) }),
-  });
-  return orForced(options, (force) => changeFiles(context, { dryRun, look }, (present) => planned(present, force)));
+  }));
 }
 
 /**

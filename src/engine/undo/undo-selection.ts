@@ -9,12 +9,11 @@ import { attributor } from "../facts/attribution.ts";
 import { beforeNotes } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
 import { onlyFinished } from "./before-undo.ts";
-import { changeFiles, type FilePlan, type Present } from "../capture/change-files.ts";
+import { changeFiles } from "../capture/change-files.ts";
 import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { listOperations, stackOf } from "./operations.ts";
-import { orForced } from "./or-forced.ts";
 import type { SeqSpan } from "../facts/own-changes.ts";
 import {
   eventsOfWork,
@@ -76,7 +75,8 @@ export async function undoWork(
   if (before.finished.some(({ intent }) => intent.kind === "undo" && intent.selection === label))
     return { ...(await onlyFinished(context, before.finished, dryRun)), selection: label };
   const notes = beforeNotes(before, dryRun);
-  const planned = async (present: Present, force: boolean): Promise<FilePlan<UndoShape>> => {
+  const how = { ...options, look: { absentRoot: "known" } } as const;
+  return changeFiles(context, how, async (present) => {
     const work = await find();
     const undone = await undoOf(context, work);
     const pending = await pendingOf(context, work, present.unrecorded);
@@ -85,10 +85,8 @@ export async function undoWork(
     const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
     const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, ids))];
     const told = [...notes, ...gone];
-    return planInversion(context, { ...undone, own, nothing }, { options: { force }, present, notes: told });
-  };
-  const how = { ...options, look: { absentRoot: "known" } } as const;
-  return orForced(options, (force) => changeFiles(context, how, (present) => planned(present, force)));
+    return planInversion(context, { ...undone, own, nothing }, { present, notes: told });
+  });
 }
 
 function lostNote({ what, before }: NonNullable<Work["lost"]>): string {

@@ -12,7 +12,6 @@ import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts
 import { changedShape, changeFiles, type FilePlan } from "../capture/change-files.ts";
 import { beingWritten } from "../capture/changed-meanwhile.ts";
 import { onlyFinished } from "./before-undo.ts";
-import { orForced } from "./or-forced.ts";
 import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "../log/context.ts";
 import type { OwnChange } from "../facts/first-event.ts";
@@ -71,33 +70,29 @@ async function reverse(context: Context, direction: Direction, { options, before
   const dryRun = options.dryRun === true;
   if (await hasFinished(context, direction, { options, before })) return onlyFinished(context, before.finished, dryRun);
   const notes = beforeNotes(before, dryRun);
-  return orForced(options, (force) =>
-    changeFiles(context, { ...options, look: { absentRoot: "known" } }, (present) =>
-      planStep(context, { direction, options: { ...options, force }, present, notes }),
-    ),
+  return changeFiles(context, { ...options, look: { absentRoot: "known" } }, (present) =>
+    planStep(context, { direction, asked: options.operation, present, notes }),
   );
 }
 
 interface StepHow extends InversionOptions {
   readonly direction: Direction;
-  readonly options: UndoOptions;
+  /** The operation that is named; `undefined`: the last one. */
+  readonly asked: string | undefined;
 }
 
 /** The step that is meant, as a plan. */
-async function planStep(context: Context, asked: StepHow): Promise<FilePlan<UndoShape>> {
-  const { options, present } = asked;
+async function planStep(context: Context, asking: StepHow): Promise<FilePlan<UndoShape>> {
+  const { present } = asking;
   const operations = await listOperations(context);
   const stack = stackOf(operations);
-  const picked = pick(operations, stack[asked.direction === "undo" ? "undoable" : "redoable"], {
-    direction: asked.direction,
-    asked: options.operation,
-  });
-  const { direction, operation } = stepMeant(operations, { direction: asked.direction, operation: picked });
+  const picked = pick(operations, stack[asking.direction === "undo" ? "undoable" : "redoable"], asking);
+  const { direction, operation } = stepMeant(operations, { direction: asking.direction, operation: picked });
   const lost = direction === "undo" ? await lostNotes(context, await worksWithin(context, operation)) : [];
   const how = {
-    ...asked,
-    notes: [...asked.notes, ...lost],
-    command: `chronicle ${asked.direction} ${picked.id.slice(0, 8)}`,
+    ...asking,
+    notes: [...asking.notes, ...lost],
+    command: `chronicle ${asking.direction} ${picked.id.slice(0, 8)}`,
   };
   const step = { direction, operations, stack };
   const selective =
@@ -107,7 +102,7 @@ async function planStep(context: Context, asked: StepHow): Promise<FilePlan<Undo
   const all = await sort(context, invert(own.changes), present.unrecorded);
   // If the operation is done again already, only what an undo has left can be missing.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
-  if (sorted.edited.length > 0 && options.force !== true) {
+  if (sorted.edited.length > 0 && !present.force) {
     const edited = sorted.edited.map((one) => one.change.path);
     const crossed = await crossedStep(context, operation, { ...step, edited });
     if (crossed !== undefined) return planInversion(context, crossed, how);
@@ -136,10 +131,10 @@ interface WholeStep extends Step, StepHow {
 async function planWhole(
   context: Context,
   operation: LoggedOperation,
-  { options, notes, present, command, own, sorted: { clean, edited, now }, ...step }: WholeStep,
+  { notes, present, command, own, sorted: { clean, edited, now }, ...step }: WholeStep,
 ): Promise<FilePlan<UndoShape>> {
   const { direction, stack } = step;
-  const forced = options.force === true;
+  const forced = present.force;
   const left = forced ? [] : edited.map((one) => one.blocked);
   if (left.length > 0) throw editedSince(left, command);
   const conflicts = await conflictsOfStep(context, operation, direction);
@@ -161,11 +156,11 @@ async function planWhole(
     // Another undo of it, which undoes nothing, would be what a redo does again.
     isNothing: isNothing || inTheWay.length > 0,
     skipped: inTheWay,
-    blocked: forced ? "leave" : "whole",
+    isWhole: true,
     // Leaves out the paths that were changed meanwhile, if the operation may be done in part.
     otherwise: async () => {
       const part = forced ? undefined : await partStep(context, operation, step);
-      return part === undefined ? undefined : planInversion(context, part, { options, present, notes });
+      return part === undefined ? undefined : planInversion(context, part, { present, notes });
     },
     report: (done) => {
       const changed = new Set(done.changes.map(({ path }) => path));
@@ -247,15 +242,10 @@ function keptNotes(edited: readonly Edited[]): string[] {
     : [...notes, `${more} more that were edited: \`chronicle history PATH\` has their iterations`];
 }
 
-interface Asked {
-  readonly direction: Direction;
-  readonly asked: string | undefined;
-}
-
 function pick(
   operations: readonly LoggedOperation[],
   ids: readonly string[],
-  { direction, asked }: Asked,
+  { direction, asked }: Pick<StepHow, "direction" | "asked">,
 ): LoggedOperation {
   if (asked === undefined) {
     const last = operations.find((one) => one.id === ids.at(-1));

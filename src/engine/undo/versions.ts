@@ -47,7 +47,7 @@ export async function restoreVersion(context: Context, asked: string): Promise<V
       wanted,
       back: "decided",
       contents: contentsOfVersion(found.record),
-      blocked: "whole",
+      isWhole: true,
       report: ({ changes, skipped, id }) => {
         if (skipped.length > 0) throw refused(skipped);
         return { version, changes: changes.map(changeShape), undo_id: id ?? null };
