@@ -8,6 +8,7 @@ import { capture, type CaptureOptions } from "./capture.ts";
 import { meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "../log/context.ts";
 import { wholeUnits } from "../log/database-units.ts";
+import { amongFolders, type FittedChanges, withFolders } from "./fit-folders.ts";
 import { foresee } from "../facts/foresee.ts";
 import { asideStepOf, isNone, makeable, neverSet, operate, type Operation, type OperationReport } from "./operate.ts";
 import { compare, readDisk } from "./read-disk.ts";
@@ -17,7 +18,7 @@ import { type PathClaim, proveHistories } from "../state/proved-rows.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { recordHolders, withHolders } from "./record-holders.ts";
 import { changeShape, conflictShape, exactPath, shownPath, skippedShape } from "../log/shape.ts";
-import { type ChangedShape, type ForcedHow, orForced, whyRefused } from "./refused.ts";
+import { type ChangedShape, type ForcedHow, orForced, refused, whyRefused } from "./refused.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -71,8 +72,11 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
    * `decided`: nothing goes back, somebody says what the path becomes.
    */
   readonly back: ((path: WorkspacePath) => BackTo) | "guarded" | "decided";
-  /** Makes the changes fit the folders around them. */
-  readonly fit?: (changes: readonly Change[]) => Promise<FittedChanges>;
+  /**
+   * The folders of what comes back come back with it. `whole`: nothing is done where something else stands in place of one.
+   * `part`: what does not fit is left as it is. Default: the plan has all the folders that it needs.
+   */
+  readonly folders?: "whole" | "part";
   /** Paths that the plan leaves alone already. */
   readonly skipped?: readonly SkippedPath[];
   /**
@@ -85,12 +89,6 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
   /** Another plan, where nothing was done because something was changed meanwhile. */
   readonly otherwise?: () => Promise<FilePlan<Shape> | undefined>;
   readonly report: (done: FileReport) => Shape | Promise<Shape>;
-}
-
-/** Changes that fit their folders, and the paths that stay because they do not. */
-export interface FittedChanges {
-  readonly changes: readonly Change[];
-  readonly skipped: readonly SkippedPath[];
 }
 
 /** What an operation did, or would do. */
@@ -165,21 +163,38 @@ async function held<Shape>(context: Context, plan: FilePlan<Shape>, { dryRun }: 
 }
 
 /** Whole databases, no deletion of what may have been there, folders that fit; what the plan leaves alone stays. */
-async function complete<Shape>(context: Context, plan: FilePlan<Shape>, { force }: Present): Promise<FittedChanges> {
-  const { wanted, isMeant, back, fit, skipped = [] } = plan;
+async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<FittedChanges> {
+  const { wanted, isMeant, back, skipped = [] } = plan;
   const whole = isMeant === undefined ? wanted : await wholeUnits(context, wanted, isMeant);
   const asked = makeable(whole);
   const { changes: there, erased } = await leaveErased(context, asked);
   const guarded = typeof back === "function" ? await leaveUnseen(context, there, back) : { changes: there, unseen: [] };
   const stays = new Set(skipped.map(({ path }) => path));
   const changes = guarded.changes.filter(({ path }) => !stays.has(path));
-  const fitted = fit === undefined ? { changes, skipped: [] } : await fit(changes);
+  const fitted = await fit(context, plan, { changes, present });
   const unseen = guarded.unseen.filter(({ path }) => !stays.has(path));
   const unset = neverSet(whole).filter(({ path }) => !stays.has(path));
   const gone = erased.filter(({ path }) => !stays.has(path));
   const all = [...unseen, ...skipped, ...gone, ...unset, ...fitted.skipped];
-  if (!force) refuseAllErased(fitted.changes, all);
+  if (!present.force) refuseAllErased(fitted.changes, all);
   return { changes: fitted.changes, skipped: all };
+}
+
+interface Fitting {
+  readonly changes: readonly Change[];
+  readonly present: Present;
+}
+
+async function fit<Shape>(
+  context: Context,
+  plan: FilePlan<Shape>,
+  { changes, present: { unrecorded, force } }: Fitting,
+): Promise<FittedChanges> {
+  if (plan.folders === undefined) return { changes, skipped: [] };
+  if (plan.folders === "part") return amongFolders(context, changes, unrecorded);
+  const fitted = await withFolders(context, changes, unrecorded);
+  if (!force && fitted.skipped.length > 0) throw refused(fitted.skipped, plan);
+  return fitted;
 }
 
 /** A plan is made of what the index says of its paths: that must be what the log says. Throws `IndexDisagrees`. */

@@ -1,9 +1,12 @@
 import type { Change } from "../../core/values/change.ts";
 import type { Entry } from "../../core/values/entry.ts";
 import type { ConflictReason } from "../../core/tree/merge-entry.ts";
+import { changeBetween } from "../../core/tree/plan.ts";
 import { comparePaths, foldersAbove, parentOf, type WorkspacePath } from "../../core/values/path.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
+import { makeable } from "./operate.ts";
+import type { SkippedPath } from "./seen-absent.ts";
 
 /** A state that an undo wants at a path, but later work prevents. */
 export interface Unmerged {
@@ -44,6 +47,63 @@ export async function fitFolders(context: Context, plan: FolderPlan): Promise<Bl
   // Children before their folders: what stays within one keeps those around it.
   for (const [path] of leaving.sort(([a], [b]) => comparePaths(b, a))) await folders.keepIfHeld(path);
   return folders.stayed;
+}
+
+/** Changes that fit their folders, and the paths that stay because they do not. */
+export interface FittedChanges {
+  readonly changes: readonly Change[];
+  readonly skipped: readonly SkippedPath[];
+}
+
+/**
+ * The changes, and those of the folders around what comes back: where somebody has removed them, they come back as well. Leaves out
+ * a path in place of whose folder something else stands. A folder that is to go and holds what stays is blocked as it is applied.
+ */
+export async function withFolders(
+  context: Context,
+  changes: readonly Change[],
+  unrecorded: readonly Change[],
+): Promise<FittedChanges> {
+  const plan = folderPlan(changes, unrecorded);
+  await fitFolders(context, plan);
+  const own = new Set(changes.map((change) => change.path));
+  const inTheWay = [...plan.unmerged.values()].filter(({ path, reason }) => own.has(path) && reason === "folder");
+  const held = new Set(inTheWay.map(({ path }) => path));
+  const folders = [...plan.targets].flatMap(([path, { present, target }]): Change[] => {
+    const isMade = present === undefined && target?.kind === "dir";
+    const isGone = present?.kind === "dir" && target === undefined;
+    return !own.has(path) && (isMade || isGone) ? [{ path, before: present, after: target }] : [];
+  });
+  const free = changes.filter(({ path }) => !held.has(path));
+  const detail = "something else stands where its folder was";
+  return {
+    changes: [...free, ...makeable(folders)].sort((a, b) => comparePaths(a.path, b.path)),
+    skipped: inTheWay.map(({ path }) => ({ path, reason: "no-folder", detail })),
+  };
+}
+
+/** The changes with the folders of what comes back. Leaves out what does not fit, and the folders that hold a path that stays. */
+export async function amongFolders(
+  context: Context,
+  changes: readonly Change[],
+  unrecorded: readonly Change[],
+): Promise<FittedChanges> {
+  const plan = folderPlan(changes, unrecorded);
+  const stayed = await fitFolders(context, plan);
+  const detail = "something else stands where its folder was, or in it";
+  const inTheWay = [...plan.unmerged.keys()].map((path) => ({ path, reason: "no-folder" as const, detail }));
+  const fitting = [...plan.targets].flatMap(
+    ([path, { present, target }]) => changeBetween(path, present, target) ?? [],
+  );
+  return { changes: fitting.sort((a, b) => comparePaths(a.path, b.path)), skipped: [...stayed, ...inTheWay] };
+}
+
+function folderPlan(changes: readonly Change[], unrecorded: readonly Change[]): FolderPlan {
+  return {
+    targets: new Map(changes.map(({ path, before, after }) => [path, { present: before, target: after }])),
+    unmerged: new Map(),
+    pending: new Map(unrecorded.map((change) => [change.path, change])),
+  };
 }
 
 /** For a folder of which nothing is known. */

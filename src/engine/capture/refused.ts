@@ -18,9 +18,15 @@ function namesOf(paths: readonly SkippedPath[]): string {
   return `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`;
 }
 
-/** The error for an operation that these paths prevent. `takesPaths`: the caller may name other paths. */
-export function refused(paths: readonly SkippedPath[], { takesPaths = true } = {}): ChronicleError {
-  const others = takesPaths ? ", name other paths," : "";
+/** The operation that is refused: only of a restore may the caller name other paths. */
+type Refused = Pick<IntentRecord, "kind" | "brings">;
+
+/** The error for an operation that these paths prevent. */
+export function refused(
+  paths: readonly SkippedPath[],
+  { kind, brings }: Refused = { kind: "restore" },
+): ChronicleError {
+  const others = kind === "restore" && brings === undefined ? ", name other paths," : "";
   return new ChronicleError("REFUSED", namesOf(paths), {
     hint: `settle these and try again${others} or use --force to leave them alone and do the rest`,
     data: { blocked: paths.map(skippedShape) },
@@ -36,11 +42,11 @@ export interface NotDone {
 /** Why an operation could not be done: contents that the store should have, and has not, are damage. */
 export async function whyRefused(
   context: Context,
-  { kind, brings }: Pick<IntentRecord, "kind" | "brings">,
+  operation: Refused,
   { changes, blocked }: NotDone,
 ): Promise<ChronicleError> {
   const lost = await damagedAmong(context, { changes, blocked });
-  if (lost.length === 0) return refused(blocked, { takesPaths: kind === "restore" && brings === undefined });
+  if (lost.length === 0) return refused(blocked, operation);
   return new ChronicleError("BLOB_MISSING", namesOf(lost), {
     hint:
       "their contents are missing or damaged in the store: `chronicle verify --repair-from PLACE` heals them from a folder, another " +

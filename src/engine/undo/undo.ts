@@ -15,7 +15,6 @@ import { onlyFinished } from "./before-undo.ts";
 import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "../log/context.ts";
 import type { OwnChange } from "../facts/first-event.ts";
-import { withFolders } from "../capture/fit-step.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import { settable } from "../capture/operate.ts";
 import { changesToInvert, stepMeant } from "./named-step.ts";
@@ -150,8 +149,7 @@ async function planWhole(
     wanted: forced ? [...clean, ...edited.map((one) => one.change)] : clean,
     claims: [...own.claims, ...now],
     back: backOf(operation, own.changes),
-    fit: (changes) =>
-      withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !forced, takesPaths: false }),
+    folders: "whole",
     conflicts: () => conflicts,
     // Another undo of it, which undoes nothing, would be what a redo does again.
     isNothing: isNothing || inTheWay.length > 0,
