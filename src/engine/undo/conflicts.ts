@@ -4,37 +4,41 @@ import type { ConflictShape } from "../../api/conflict-shape.ts";
 import {
   conflictDraft,
   contentsOfConflict,
+  decodeConflict,
   type ConflictEnd,
   type ConflictRecord,
   type IdentifiedConflict,
 } from "../../core/records/conflict-record.ts";
-import type { Entry } from "../../core/values/entry.ts";
+import { type Entry, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
 import { type FilePlan, changeFiles } from "../capture/change-files.ts";
-import { refused } from "../capture/refused.ts";
 import { withCommit } from "../commit/commit.ts";
-import { unmergedShape } from "./conflict-shapes.ts";
 import type { Context } from "../log/context.ts";
 import { patchOf } from "../read/diff.ts";
 import { parseGivenPath } from "../log/given-path.ts";
-import { fitOnePath } from "../capture/fit-one-path.ts";
 import { mergeGroups } from "./invert-work.ts";
+import type { LoggedOperation } from "../facts/logged-operation.ts";
+import { onePathShape, planOnePath } from "./one-path.ts";
+import { readRange } from "../log/read-events.ts";
 import { settable } from "../capture/operate.ts";
-import { proposedBy, refuseWhole, SYNC_WORDS } from "./resolve-sync.ts";
 import { conflictsIn, openConflicts } from "../facts/open-conflicts.ts";
-import { changeShape, shownPath } from "../log/shape.ts";
+import { exactPath, givenPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
+
+const PREFIX = "conflict:";
 
 /**
  * Parts of undos that did not merge, and what a folder and its upstream do not agree about, oldest first: open ones; with
  * `all` those that are settled too, with `patch` the difference of both contents.
  */
 export async function listConflicts(context: Context, options: ConflictsOptions = {}): Promise<ConflictShape[]> {
-  const found = options.all === true ? await conflictsIn(context, await context.index.records("conflict:")) : undefined;
+  const found = options.all === true ? await conflictsIn(context, await context.index.records(PREFIX)) : undefined;
   const shapes: ConflictShape[] = [];
   for (const one of found ?? (await openConflicts(context)))
     shapes.push({ ...unmergedShape(one), ...(options.patch === true ? await differenceOf(context, one) : {}) });
@@ -54,6 +58,37 @@ async function differenceOf(
     if (error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED")) return {};
     throw error;
   }
+}
+
+/** Returns the fields that only a conflict with an upstream has. */
+function syncPart({ sync, base }: ConflictRecord): Pick<ConflictShape, "cause" | "detail" | "base_hash"> {
+  if (sync === undefined) return {};
+  const { detail } = sync;
+  return { cause: "sync", base_hash: base?.hash ?? "", ...optional({ detail }) };
+}
+
+/** A conflict of an undo with later work, or of a folder with its upstream, as programs see it. */
+export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape {
+  const { path, state, settled, reason, undo, met, current, wanted } = record;
+  return {
+    id,
+    ...syncPart(record),
+    path: shownPath(path),
+    ...exactPath(path),
+    timestamp: met,
+    state,
+    ...optional({ settled }),
+    reason,
+    undo_id: undo,
+    current_hash: current?.hash ?? "",
+    undo_hash: wanted?.hash ?? "",
+    current_size: current?.size ?? 0,
+    undo_size: wanted?.size ?? 0,
+    current_kind: current?.kind ?? null,
+    undo_kind: wanted?.kind ?? null,
+    ...(current === undefined ? {} : { current_permissions: current.mode }),
+    ...(wanted === undefined ? {} : { undo_permissions: wanted.mode }),
+  };
 }
 
 /**
@@ -79,25 +114,48 @@ async function planResolve(
   const { target, contents } = await targetOf(context, conflict, { options, present });
   const settled = settledAs(conflict, options.keep);
   const hint = `move that away and try again, or \`chronicle resolve ${conflict.id.slice(0, 8)} --keep-current\``;
-  const wanted = await fitOnePath(context, path, { present, target, hint });
-  const proposals = proposedBy(conflict, target, wanted.length > 0);
-  const isNothing = wanted.length === 0 && proposals === undefined;
+  const change = await planOnePath(context, path, { present, target, hint });
+  const isWritten = change.wanted.length > 0;
+  const proposals = proposedBy(conflict, target, isWritten);
+  const isNothing = !isWritten && proposals === undefined;
   return {
     kind: "resolve",
     summary: `resolve of ${shownPath(path)}: ${wordsOf(conflict)[options.keep]}`,
-    wanted,
-    back: "decided",
+    ...change,
     contents,
     conflicts: () => [settled],
     ...optional({ proposals }),
-    isWhole: true,
     isNothing,
-    report: async ({ changes, skipped, id }) => {
-      if (skipped.length > 0) throw refused(skipped);
+    report: async (done) => {
+      const shape = onePathShape(done);
       if (isNothing) await withCommit(context, (commit) => commit.append([conflictDraft(settled)]));
-      return { conflict: unmergedShape(settled), changes: changes.map(changeShape), undo_id: id ?? null };
+      return { conflict: unmergedShape(settled), ...shape };
     },
   };
+}
+
+/** Throws `REFUSED` for a conflict that is not about one file or link alone. */
+function refuseWhole({ record }: IdentifiedConflict): void {
+  const { path, base, current, wanted, reason, sync } = record;
+  const isOfOne = ![base, current, wanted].some((entry) => entry?.kind === "dir");
+  if (sync === undefined || (isOfOne && reason !== "folder" && reason !== "collision")) return;
+  const shown = shownPath(path);
+  throw new ChronicleError("REFUSED", `${shown} is a conflict of a sync about more than one file`, {
+    hint: `\`chronicle sync resolve ${quotePath(givenPath(path))} --keep-local\`, or --accept-upstream`,
+    data: { path: shown },
+  });
+}
+
+/**
+ * The paths that are proposed to the origin once more: the folder's side was refused there, or not even sent, and if nothing
+ * is written here no event of the journal tells of it.
+ */
+function proposedBy(
+  { record: { path, sync, wanted } }: IdentifiedConflict,
+  target: Entry | undefined,
+  isWritten: boolean,
+): readonly WorkspacePath[] | undefined {
+  return sync === undefined || isWritten || sameEntry(target, wanted) ? undefined : [path];
 }
 
 /** Programs that know no types call this, too. Throws `USAGE`. */
@@ -117,6 +175,18 @@ const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   undo: "the undo was taken",
   merged: "a merged content was given",
 };
+
+/** Says in words how the conflict was settled. */
+const SYNC_WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
+  current: "the folder's side was kept",
+  undo: "the upstream's side was taken",
+  merged: "a merged content was given",
+};
+
+/** Says how a conflict of a sync was settled, for the list of operations. */
+export function settledInWords(path: WorkspacePath, keep: ResolveOptions["keep"]): string {
+  return `resolve of ${shownPath(path)}: ${SYNC_WORDS[keep]}`;
+}
 
 function wordsOf({ record }: IdentifiedConflict): typeof WORDS {
   return record.sync === undefined ? WORDS : SYNC_WORDS;
@@ -216,4 +286,28 @@ function pathOf(asked: string): string | undefined {
     if (error instanceof ChronicleError && error.code === "PATH_INVALID") return undefined;
     throw error;
   }
+}
+
+/**
+ * Returns the new states of conflicts when the settling of one is undone or redone: it is open again, as long as its
+ * contents are in the store, or settled as before. The caller holds a lease.
+ */
+export async function conflictsOfStep(
+  context: Context,
+  { kind, fromSeq, toSeq }: LoggedOperation,
+  direction: "undo" | "redo",
+): Promise<IdentifiedConflict[]> {
+  if (kind !== "resolve") return [];
+  const found: IdentifiedConflict[] = [];
+  for await (const event of readRange(context, fromSeq + 1, toSeq)) {
+    if (!event.recordId.startsWith(PREFIX)) continue;
+    const { settled, ...rest } = decodeConflict(event.record);
+    if (settled === undefined) continue;
+    const record = direction === "undo" ? { ...rest, state: "open" as const } : { ...rest, settled };
+    const contents = contentsOfConflict(record);
+    const there = await context.blobs.has(contents);
+    if (direction === "redo" || contents.every((hash) => there.has(hash)))
+      found.push({ id: event.recordId.slice(PREFIX.length), record });
+  }
+  return found;
 }

@@ -7,7 +7,7 @@ import { addAll } from "../../util/long-lists.ts";
 import { changedShape, type FilePlan, type FileReport, type Present } from "../capture/change-files.ts";
 import { changedMeanwhile } from "../capture/changed-meanwhile.ts";
 import type { Context } from "../log/context.ts";
-import { unmergedShape } from "./conflict-shapes.ts";
+import { unmergedShape } from "./conflicts.ts";
 import type { Unmerged } from "../capture/fit-folders.ts";
 import { invertWork, type InversePlan } from "./invert-work.ts";
 import { claimsOf, groupsOf, type OwnEvents, withoutPaths } from "../facts/own-work.ts";

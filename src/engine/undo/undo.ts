@@ -12,7 +12,7 @@ import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts
 import { changedShape, changeFiles, type FilePlan } from "../capture/change-files.ts";
 import { beingWritten } from "../capture/changed-meanwhile.ts";
 import { onlyFinished } from "./before-undo.ts";
-import { conflictsOfStep } from "./conflicts-of-step.ts";
+import { conflictsOfStep } from "./conflicts.ts";
 import type { Context } from "../log/context.ts";
 import type { OwnChange } from "../facts/first-event.ts";
 import { keepersWithin } from "../facts/keepers.ts";

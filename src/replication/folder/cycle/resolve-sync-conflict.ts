@@ -6,7 +6,7 @@ import { comparePaths, displayPath, isWithin, type WorkspacePath } from "../../.
 import { mergeText } from "../../../core/tree/merge-text.ts";
 import type { UpstreamChange } from "../../../core/tree/upstream-change.ts";
 import type { BlobStore } from "../../../storage/blob-store.ts";
-import { settledInWords } from "../../../engine/undo/resolve-sync.ts";
+import { settledInWords } from "../../../engine/undo/conflicts.ts";
 import type { BlockedPath } from "../../../worktree/worktree.ts";
 import { settable, type CyclePath } from "../ground/decide-cycle.ts";
 import { keepContents } from "../ground/settle-merges.ts";

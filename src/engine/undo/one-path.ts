@@ -1,11 +1,15 @@
-import type { Change } from "../../core/values/change.ts";
+import type { RestoreShape } from "../../api/shapes.ts";
 import { sameEntry, type Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
+import type { FilePlan, FileReport } from "../capture/change-files.ts";
 import type { Context } from "../log/context.ts";
-import { fitFolders, type Unmerged } from "./fit-folders.ts";
-import { makeable } from "./operate.ts";
-import { shownPath } from "../log/shape.ts";
+import { fitFolders, type Unmerged } from "../capture/fit-folders.ts";
+import { makeable } from "../capture/operate.ts";
+import { refused } from "../capture/refused.ts";
+import { changeShape, shownPath } from "../log/shape.ts";
+
+/** The part that operations on one path share: the restore of a version, and the settling of a conflict. They are done whole. */
 
 /** The present and the wanted state of a path. `hint` is shown if the wanted state is impossible. */
 export interface WantedState {
@@ -15,11 +19,11 @@ export interface WantedState {
 }
 
 /** The change of one path, and of the folders that it needs. Throws `REFUSED` where something stands in the way. */
-export async function fitOnePath(
+export async function planOnePath(
   context: Context,
   path: WorkspacePath,
   { present, target, hint }: WantedState,
-): Promise<Change[]> {
+): Promise<Pick<FilePlan<never>, "wanted" | "back" | "isWhole">> {
   const targets = new Map([[path, { present, target }]]);
   const unmerged = new Map<WorkspacePath, Unmerged>();
   const stayed = await fitFolders(context, { targets, unmerged, pending: new Map() });
@@ -32,5 +36,12 @@ export async function fitOnePath(
     });
   }
   const changes = [...targets].map(([at, state]) => ({ path: at, before: state.present, after: state.target }));
-  return makeable(changes.filter((change) => !sameEntry(change.before, change.after)));
+  const wanted = makeable(changes.filter((change) => !sameEntry(change.before, change.after)));
+  return { wanted, back: "decided", isWhole: true };
+}
+
+/** Returns what was done. Throws `REFUSED` where a path was left after all. */
+export function onePathShape({ changes, skipped, id }: FileReport): Pick<RestoreShape, "changes" | "undo_id"> {
+  if (skipped.length > 0) throw refused(skipped);
+  return { changes: changes.map(changeShape), undo_id: id ?? null };
 }
