@@ -1,9 +1,16 @@
+import type { UndoShape } from "../../api/shapes.ts";
+import { changeBetween } from "../../core/tree/plan.ts";
+import type { Change } from "../../core/values/change.ts";
+import { type Entry, sameEntry } from "../../core/values/entry.ts";
+import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
-import { interruptedNote, unfinished } from "./interrupted.ts";
-import { settle } from "../capture/operate.ts";
+import { type FinishedIntent, openIntents, restOf, settle } from "../capture/operate.ts";
 import type { BeforeChange } from "../capture/operation-queue.ts";
 import { closeAbandoned, listSessions, wordlessEnd } from "../actions/session.ts";
 import { orphanNotes } from "../facts/transactions.ts";
+import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
+import { listOperations, operationShape, stackOf } from "./operations.ts";
+import { unrecordedChanges } from "../read/diff.ts";
 
 /**
  * The steps before every change, in one place: `OperationQueue.change` calls them, operations do not. They finish
@@ -24,6 +31,43 @@ export async function wouldEndBefore(context: Context): Promise<BeforeChange> {
   return { finished, closed: [...killed, ...(await orphanNotes(context))] };
 }
 
+/**
+ * Returns what settling would do now, as far as reading the disk can tell: the changes that are still to be made.
+ * Changes nothing.
+ */
+async function unfinished(context: Context): Promise<FinishedIntent[]> {
+  const open = await openIntents(context);
+  if (open.length === 0) return [];
+  const { seq } = await context.index.head();
+  const pending = new Map((await unrecordedChanges(context)).map((change) => [change.path, change]));
+  const found: FinishedIntent[] = [];
+  for (const { id, intent } of open) {
+    const { changes: plan, state } = await restOf(context, { id, intent });
+    const rows = await context.index.iterationsAt(
+      plan.map((change) => change.path),
+      seq,
+    );
+    const changes: Change[] = [];
+    const blocked: BlockedPath[] = [];
+    plan.forEach((change, i) => {
+      const seen = pending.get(change.path);
+      const present = seen === undefined ? rows[i]?.entry : seen.after;
+      const needed = changeBetween(change.path, present, change.after);
+      if (needed === undefined) return;
+      if (isOnItsWay(present, change)) changes.push(needed);
+      else blocked.push({ path: change.path, reason: "changed", detail: "it was edited since" });
+    });
+    found.push({ id, intent, state, changes, blocked, conflicts: [] });
+  }
+  return found;
+}
+
+/** As it was, in between, or a folder that was opened up to work in it. */
+function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
+  if (present === undefined || sameEntry(present, before)) return true;
+  return present.kind === "dir" && (before?.kind === "dir" || after?.kind === "dir");
+}
+
 /** Returns notes for people on the interrupted operations that were, or would be, finished first. */
 export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): string[] {
   return finished.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
@@ -32,6 +76,41 @@ export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): stri
 /** Returns notes for people on everything that was, or would be, ended first. */
 export function beforeNotes(before: BeforeChange, dryRun: boolean): string[] {
   return [...finishedNotes(before, dryRun), ...before.closed];
+}
+
+/** An interrupted operation for people; `verb`: what was done about it, or would be. */
+function interruptedNote({ intent, state, changes, blocked }: FinishedIntent, verb: string): string {
+  const left = blocked.map((one) => shownPath(one.path));
+  const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;
+  const what = state === "abandoned" ? "taking back the" : "the";
+  return `${verb} ${what} interrupted ${intent.summary} (${counted(changes.length)}${rest})`;
+}
+
+function counted(paths: number): string {
+  return paths === 1 ? "1 path" : `${paths} paths`;
+}
+
+/** Returns what an undo or redo answers that goes no further than the interrupted operations which were, or would be, finished. */
+export async function onlyFinished(
+  context: Context,
+  interrupted: readonly FinishedIntent[],
+  dryRun: boolean,
+): Promise<UndoShape> {
+  const operations = await listOperations(context);
+  const last = interrupted.at(-1);
+  const operation = operations.find((one) => one.id === (last?.intent.target ?? last?.id));
+  return {
+    operation: operation === undefined ? null : operationShape(operation, stackOf(operations)),
+    changes: interrupted.flatMap((one) => one.changes.map(changeShape)),
+    undo_id: dryRun || last?.isNothing === true ? null : (last?.id ?? null),
+    skipped: interrupted.flatMap((one) => one.blocked.map(skippedShape)),
+    conflicts: interrupted.flatMap((one) => one.conflicts.map(conflictShape)),
+    dry_run: dryRun,
+    finished: interrupted.map((one) => interruptedNote(one, dryRun ? "would finish" : "finished")),
+    notes: [],
+    direction: last?.intent.kind === "redo" ? "redo" : "undo",
+    unmerged: [],
+  };
 }
 
 /**

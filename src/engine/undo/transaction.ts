@@ -13,7 +13,7 @@ import {
 import type { Within } from "../../core/records/within.ts";
 import { openRows } from "../facts/actions.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
-import { onlyFinished } from "./before-undo.ts";
+import { onlyFinished } from "./before-change.ts";
 import { capture } from "../capture/capture.ts";
 import { catchUp } from "../log/catch-up.ts";
 import { withCommit } from "../commit/commit.ts";
