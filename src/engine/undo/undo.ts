@@ -16,17 +16,16 @@ import type { Context } from "../log/context.ts";
 import type { OwnChange } from "../facts/first-event.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import { settable } from "../capture/operate.ts";
-import { changesToInvert, stepMeant } from "./named-step.ts";
 import type { OwnWork } from "../facts/own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
 import { restNote } from "../capture/rest-note.ts";
 import { type BackTo, backTo } from "../capture/seen-absent.ts";
-import { crossedStep, interleavedStep, partStep, selectiveStep, type Step } from "./selective-step.ts";
+import { changesToInvert, crossedStep, inversionOf, partStep, type Step, stepMeant } from "./step.ts";
 import { selectorOf } from "./selection.ts";
 import { shownPath, skippedShape } from "../log/shape.ts";
-import { planInversion, type InversionOptions } from "./invert-operation.ts";
+import { type Inversion, planInversion, type InversionOptions } from "./invert-operation.ts";
 import { asideNotes, asideOfStep, lostNotes } from "../capture/undo-aside.ts";
 import { undoSelection } from "./undo-selection.ts";
 
@@ -79,36 +78,40 @@ interface StepHow extends InversionOptions {
   readonly asked: string | undefined;
 }
 
-/** The step that is meant, as a plan. */
+/** The step that is meant, as a plan. It is found after the capture, which catches up with operations of other processes. */
 async function planStep(context: Context, asking: StepHow): Promise<FilePlan<UndoShape>> {
   const { present } = asking;
   const operations = await listOperations(context);
   const stack = stackOf(operations);
   const picked = pick(operations, stack[asking.direction === "undo" ? "undoable" : "redoable"], asking);
-  const { direction, operation } = stepMeant(operations, { direction: asking.direction, operation: picked });
+  const step = { ...stepMeant(operations, { direction: asking.direction, operation: picked }), operations, stack };
+  const { direction, operation } = step;
   const lost = direction === "undo" ? await lostNotes(context, await worksWithin(context, operation)) : [];
-  const how = {
-    ...asking,
-    notes: [...asking.notes, ...lost],
-    command: `chronicle ${asking.direction} ${picked.id.slice(0, 8)}`,
-  };
-  const step = { direction, operations, stack };
-  const selective =
-    (await selectiveStep(context, operation, step)) ?? (await interleavedStep(context, operation, step));
-  if (selective !== undefined) return planInversion(context, selective, how);
-  const own = await changesToInvert(context, { direction, operation }, operations);
+  const how = { present, notes: [...asking.notes, ...lost] };
+  const inversion = await inversionOf(context, step);
+  if (inversion !== undefined) return planInversion(context, inversion, how);
+  const own = await changesToInvert(context, step);
   const all = await sort(context, invert(own.changes), present.unrecorded);
   // If the operation is done again already, only what an undo has left can be missing.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
-  if (sorted.edited.length > 0 && !present.force) {
-    const edited = sorted.edited.map((one) => one.change.path);
-    const crossed = await crossedStep(context, operation, { ...step, edited });
-    if (crossed !== undefined) return planInversion(context, crossed, how);
-    const leaves = await beingWritten(context, edited);
-    const part = leaves.size < edited.length ? undefined : await partStep(context, operation, { ...step, leaves });
-    if (part !== undefined) return planInversion(context, part, how);
-  }
-  return planWhole(context, operation, { ...how, ...step, own, sorted });
+  const part = present.force ? undefined : await partOver(context, step, sorted);
+  if (part !== undefined) return planInversion(context, part, how);
+  return planWhole(context, step, {
+    ...how,
+    command: `chronicle ${asking.direction} ${picked.id.slice(0, 8)}`,
+    own,
+    sorted,
+  });
+}
+
+/** The step in part, where that is all right for each path that was edited since. */
+async function partOver(context: Context, step: Step, { edited }: Sorted): Promise<Inversion | undefined> {
+  if (edited.length === 0) return undefined;
+  const paths = edited.map(({ change }) => change.path);
+  const crossed = await crossedStep(context, step, paths);
+  if (crossed !== undefined) return crossed;
+  const leaves = await beingWritten(context, paths);
+  return leaves.size < paths.length ? undefined : partStep(context, step, leaves);
 }
 
 /** The operation, and of a transaction the actions and runs in it. */
@@ -117,7 +120,7 @@ async function worksWithin(context: Context, { id, kind }: LoggedOperation): Pro
   return (await keepersWithin(context, new Set([id]))).map((one) => one.id);
 }
 
-interface WholeStep extends Step, StepHow {
+interface WholeStep extends InversionOptions {
   /** The command that names this step, whatever is done meanwhile. */
   readonly command: string;
   /** The operation's own work. */
@@ -128,10 +131,10 @@ interface WholeStep extends Step, StepHow {
 /** The plan that takes an operation back as a whole (or does it again): each path as it was, nothing is merged. */
 async function planWhole(
   context: Context,
-  operation: LoggedOperation,
-  { notes, present, command, own, sorted: { clean, edited, now }, ...step }: WholeStep,
+  step: Step,
+  { notes, present, command, own, sorted: { clean, edited, now } }: WholeStep,
 ): Promise<FilePlan<UndoShape>> {
-  const { direction, stack } = step;
+  const { direction, operation, stack } = step;
   const forced = present.force;
   const left = forced ? [] : edited.map((one) => one.blocked);
   if (left.length > 0) throw editedSince(left, command);
@@ -156,7 +159,7 @@ async function planWhole(
     isWhole: true,
     // Leaves out the paths that were changed meanwhile, if the operation may be done in part.
     otherwise: async () => {
-      const part = forced ? undefined : await partStep(context, operation, step);
+      const part = forced ? undefined : await partStep(context, step);
       return part === undefined ? undefined : planInversion(context, part, { present, notes });
     },
     report: (done) => {

@@ -2,11 +2,14 @@ import { holdsSteps } from "../../core/records/transaction-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
+import { addAll } from "../../util/long-lists.ts";
+import type { OwnChange } from "../facts/first-event.ts";
 import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
-import { operationShape } from "./operations.ts";
+import { changesOfOperation, operationShape } from "./operations.ts";
+import type { OwnWork } from "../facts/own-changes.ts";
 import { eventsOfWork, fileEvents, groupsOf, type Work } from "../facts/own-work.ts";
 import { ownersIn, type Owners } from "../facts/owners.ts";
 import type { Inversion } from "./invert-operation.ts";
@@ -14,37 +17,109 @@ import { undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 import { labelOf } from "../facts/transaction-work.ts";
 import { allTransactions } from "../facts/transactions.ts";
 import { undoOf } from "./undo-selection.ts";
+import type { PathClaim } from "../state/proved-rows.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The position of a step of `undo` or `redo`. */
-export interface Step {
+/**
+ * A step of undo or redo: the operation that it is about, and what it inverts. Most steps take an operation back as a whole
+ * (`changesToInvert`). Where others' work, or an undo of somebody's work, plays a part, a step inverts the operation's own events
+ * (`inversionOf`, `crossedStep`, `partStep`).
+ */
+
+/** A step and its operation. */
+export interface NamedStep {
   readonly direction: "undo" | "redo";
+  readonly operation: LoggedOperation;
+}
+
+/** A step, and what is known of all operations. */
+export interface Step extends NamedStep {
   readonly operations: readonly LoggedOperation[];
   readonly stack: UndoStack;
+}
+
+/**
+ * The step that is meant where an undo or a redo is named: another step of the operation that it was about. To undo an undo is to redo
+ * that operation, and so is to redo an undo. Where that operation is not there any more, the step is undone for itself.
+ */
+export function stepMeant(operations: readonly LoggedOperation[], named: NamedStep): NamedStep {
+  const { direction, operation } = named;
+  if (!isStep(operation) || operation.selective !== undefined) return named;
+  const target = operations.find((one) => one.id === operation.target);
+  if (target === undefined) return { direction: "undo", operation };
+  const isRedo = direction === "redo" || operation.kind === "undo";
+  return stepMeant(operations, { direction: isRedo ? "redo" : "undo", operation: target });
+}
+
+function isStep({ kind }: LoggedOperation): boolean {
+  return kind === "undo" || kind === "redo";
+}
+
+/**
+ * The changes that a step inverts. A redo takes back what the last undos of the operation have written, those that followed one another: the
+ * second may have had a part left to take. Once an operation was redone, an undo takes back what the redos have written, and else the
+ * operation: so it brings back what was there before, whatever `--force` took along.
+ */
+export async function changesToInvert(context: Context, { direction, operation, operations }: Step): Promise<OwnWork> {
+  const steps = operations.filter(({ target, selective }) => target === operation.id && selective === undefined);
+  if (direction === "redo") return together(context, lastOf(steps.slice(0, lastIndexOf(steps, "undo") + 1), "undo"));
+  return together(context, steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [operation]);
+}
+
+function lastIndexOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): number {
+  return steps.findLastIndex((one) => one.kind === kind);
+}
+
+/** The last steps, as far as they are all of one kind. */
+function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): readonly LoggedOperation[] {
+  const others = steps.findLastIndex((one) => one.kind !== kind);
+  return steps.slice(others + 1);
+}
+
+/** The changes of these operations: of each path, those of the last one that changed it. */
+async function together(context: Context, operations: readonly LoggedOperation[]): Promise<OwnWork> {
+  const changes = new Map<WorkspacePath, OwnChange>();
+  const claims: PathClaim[] = [];
+  for (const one of operations) {
+    const work = await changesOfOperation(context, one);
+    for (const change of work.changes) changes.set(change.path, change);
+    addAll(claims, work.claims);
+  }
+  return { changes: [...changes.values()], claims };
+}
+
+/** The step as an inversion of events, where others' work or an undo of it plays a part. `undefined`: an ordinary step. */
+export async function inversionOf(context: Context, step: Step): Promise<Inversion | undefined> {
+  return (await selectiveStep(context, step)) ?? (await interleavedStep(context, step));
+}
+
+/** The undo of a piece of work, as a step of the stack: recorded even where nothing is to be changed. */
+async function stepOver(context: Context, work: Work, { operation, stack }: Step): Promise<Inversion> {
+  return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
+}
+
+/** True for a redo, and for the undo of an undo or redo: they are done whole or not at all. */
+function isWhole({ direction, operation }: Step): boolean {
+  return direction === "redo" || isStep(operation);
 }
 
 /**
  * Returns the step if undos of somebody's work play a part: the redo of one, the undo of a redone one, the undo of an
  * operation of which a part was taken back already. `undefined`: an ordinary step.
  */
-export async function selectiveStep(
-  context: Context,
-  operation: LoggedOperation,
-  step: Step,
-): Promise<Inversion | undefined> {
-  const { direction, operations, stack } = step;
+async function selectiveStep(context: Context, step: Step): Promise<Inversion | undefined> {
+  const { direction, operation, operations, stack } = step;
   const { id, selective } = operation;
   if (!operations.some((one) => one.selective !== undefined || isUndoWithin(one, operation))) return undefined;
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
-  const shape = operationShape(operation, stack);
   if (selective !== undefined && (direction === "redo" || taken.undos.has(id)))
-    return { ...(await redoOf(context, operation)), operation: shape };
+    return { ...(await redoOf(context, operation)), operation: operationShape(operation, stack) };
   const work =
     selective === undefined
-      ? await partOf(context, operation, { ...step, taken, owners })
+      ? await partOf(context, step, { taken, owners })
       : await again(context, operation, operations);
-  return work === undefined ? undefined : { ...(await undoOf(context, work)), always: true, operation: shape };
+  return work === undefined ? undefined : stepOver(context, work, step);
 }
 
 /** True if it is an undo that was done while the operation went on. */
@@ -110,11 +185,12 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
  */
 async function partOf(
   context: Context,
-  operation: LoggedOperation,
-  { direction, taken, owners, operations, stack }: Step & { readonly taken: UndoneEvents; readonly owners: Owners },
+  step: Step,
+  { taken, owners }: { readonly taken: UndoneEvents; readonly owners: Owners },
 ): Promise<Work | undefined> {
-  const { id, kind, fromSeq, toSeq } = operation;
-  if (direction === "redo" || kind === "undo" || kind === "redo") return undefined;
+  if (isWhole(step)) return undefined;
+  const { operation, operations, stack } = step;
+  const { id, fromSeq, toSeq } = operation;
   const touching = [...taken.undos.values()].filter(({ took }) => {
     return took.some(([first, last]) => first <= toSeq && last > fromSeq);
   });
@@ -132,17 +208,14 @@ async function partOf(
  * The undo of an operation into which others' work on the same path fell: what they did between two of its own changes is
  * kept. `undefined`: each path's own changes follow one another.
  */
-export async function interleavedStep(
-  context: Context,
-  operation: LoggedOperation,
-  { stack, direction }: Step,
-): Promise<Inversion | undefined> {
+async function interleavedStep(context: Context, step: Step): Promise<Inversion | undefined> {
+  const { direction, operation } = step;
   if (direction === "redo" || !["run", "action", "transaction"].includes(operation.kind)) return undefined;
   const work = await workOf(context, operation);
   const groups = await groupsOf(context, await eventsOfWork(context, work));
   // A part of an operation is taken back by itself, so that the rest can be taken back later.
   if (operation.partOf === undefined && groups.every((one) => one.groups.length === 1)) return undefined;
-  return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
+  return stepOver(context, work, step);
 }
 
 /**
@@ -151,10 +224,11 @@ export async function interleavedStep(
  */
 export async function crossedStep(
   context: Context,
-  operation: LoggedOperation,
-  { operations, stack, direction, edited }: Step & { readonly edited: readonly WorkspacePath[] },
+  step: Step,
+  edited: readonly WorkspacePath[],
 ): Promise<Inversion | undefined> {
-  if (direction === "redo" || operation.kind === "undo" || operation.kind === "redo") return undefined;
+  if (isWhole(step)) return undefined;
+  const { operation, operations } = step;
   const selective = new Set(operations.filter((one) => one.selective !== undefined).map((one) => one.id));
   const crossing = operations.filter(({ id, target, toSeq }) => {
     return toSeq > operation.toSeq && (selective.has(id) || (target !== undefined && selective.has(target)));
@@ -166,7 +240,7 @@ export async function crossedStep(
     const isCrossed = rows.some(({ seq }) => crossing.some((one) => seq > one.fromSeq && seq <= one.toSeq));
     if (!isCrossed) return undefined;
   }
-  return partStep(context, operation, { operations, stack, direction });
+  return partStep(context, step);
 }
 
 /**
@@ -175,12 +249,11 @@ export async function crossedStep(
  */
 export async function partStep(
   context: Context,
-  operation: LoggedOperation,
-  { stack, direction, leaves }: Step & { readonly leaves?: ReadonlySet<WorkspacePath> },
+  step: Step,
+  leaves?: ReadonlySet<WorkspacePath>,
 ): Promise<Inversion | undefined> {
-  if (direction === "redo" || operation.kind === "undo" || operation.kind === "redo") return undefined;
-  const undone = { ...(await undoOf(context, await workOf(context, operation))), always: true };
-  return { ...undone, operation: operationShape(operation, stack), ...optional({ leaves }) };
+  if (isWhole(step)) return undefined;
+  return { ...(await stepOver(context, await workOf(context, step.operation), step)), ...optional({ leaves }) };
 }
 
 /** An operation as a piece of work: its own events, those of what goes on within it, and what was kept aside for both. */
