@@ -12,10 +12,10 @@ import type { Unmerged } from "../capture/fit-folders.ts";
 import { invertWork, type InversePlan } from "./invert-work.ts";
 import { claimsOf, groupsOf, type OwnEvents, withoutPaths } from "../facts/own-work.ts";
 import { refuseGone } from "../capture/paths-gone.ts";
-import { restNote } from "../capture/rest-note.ts";
 import type { SkippedPath } from "../capture/seen-absent.ts";
 import { asideNotes } from "../capture/undo-aside.ts";
 import { withBatch } from "../../storage/blob-store.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The inverse of some events, carried out: the one way of undos of somebody's work, of their redos and of rollbacks. */
 export interface Inversion {
@@ -81,11 +81,11 @@ export async function planInversion(
   };
 }
 
-/** Returns notes for people on how to take back later what an undo has left. */
-function restNotes({ kind, operation, label }: Inversion, skipped: readonly SkippedPath[]): string[] {
+/** Names the undo that takes back later what this one has left. */
+function againOf({ kind, operation, label }: Inversion): string | undefined {
   // The end of a rolled-back transaction says what becomes of it.
-  if (kind === "redo" || label.startsWith("transaction ")) return [];
-  return restNote(skipped, operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``);
+  if (kind === "redo" || label.startsWith("transaction ")) return undefined;
+  return operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``;
 }
 
 /** The own events of the paths that can be changed. */
@@ -153,18 +153,71 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
   const { dryRun } = done;
   const left = new Set(done.skipped.map((one) => one.path));
   const would = plan.unmerged.map((one): ConflictShape => unmergedShape({ id: "", record: recordOf(one, "", "") }));
-  return {
-    ...changedShape(done),
+  return undoShape(done, {
     operation: work.operation,
     direction: work.kind,
     selection: work.label,
+    notes,
+    again: againOf(work),
+    nothing: isNothing && done.aside.applied.length + done.skipped.length === 0 ? work.nothing : undefined,
+    unmerged: dryRun ? would : met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
+  });
+}
+
+/** What is told of an undo or redo, beside what was done. */
+export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "selection" | "unmerged"> {
+  /** Notes on what came before, and on what is not there any more. */
+  readonly notes: readonly string[];
+  /** The undo that takes back later what this one has left; `undefined`: that is not told. */
+  readonly again: string | undefined;
+  /** The message that nothing was to be done. */
+  readonly nothing: string | undefined;
+  /** Notes on edits that were taken along. */
+  readonly taken?: readonly string[];
+}
+
+/** The answer of an undo or redo. */
+export function undoShape(done: FileReport, told: UndoTold): UndoShape {
+  const { operation, direction, selection, notes, unmerged, again, nothing, taken = [] } = told;
+  const { dryRun, aside, skipped } = done;
+  return {
+    ...changedShape(done),
+    operation,
+    direction,
+    ...optional({ selection }),
     finished: [],
     notes: [
       ...notes,
-      ...asideNotes(done.aside.applied, { dryRun }),
-      ...(dryRun ? [] : restNotes(work, done.skipped)),
-      ...(isNothing && done.aside.applied.length + done.skipped.length === 0 ? [work.nothing] : []),
+      ...asideNotes(aside.applied, { dryRun }),
+      ...taken,
+      ...(dryRun || again === undefined ? [] : restNote(skipped, again)),
+      ...(nothing === undefined ? [] : [nothing]),
     ],
-    unmerged: dryRun ? would : met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
+    unmerged,
   };
+}
+
+/** Reasons that a person can resolve, so that another undo takes these paths back. */
+const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
+  "changed",
+  "no-folder",
+  "not-empty",
+  "not-permitted",
+  "no-space",
+  "busy",
+]);
+
+/**
+ * Returns a note for people on how to take back later what an undo has left, if that is possible. `how`: the undo that
+ * does so.
+ */
+function restNote(skipped: readonly SkippedPath[], how: string): string[] {
+  const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
+  const isForNow = skipped.some(({ reason }) => FOR_NOW.has(reason));
+  return [
+    ...(isMeanwhile
+      ? [`what was changed meanwhile stays to be undone: ${how} takes it back, once nothing changes it any more`]
+      : []),
+    ...(isForNow ? [`what was left stays to be undone: ${how} takes it back, once nothing is in its way`] : []),
+  ];
 }

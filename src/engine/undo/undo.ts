@@ -9,7 +9,7 @@ import { meantBy } from "../../core/values/meant-by.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { beforeNotes, onlyFinished } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
-import { changedShape, changeFiles, type FilePlan } from "../capture/change-files.ts";
+import { changeFiles, type FilePlan } from "../capture/change-files.ts";
 import { beingWritten } from "../capture/changed-meanwhile.ts";
 import { conflictsOfStep } from "./conflicts.ts";
 import type { Context } from "../log/context.ts";
@@ -20,13 +20,12 @@ import type { OwnWork } from "../facts/own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
-import { restNote } from "../capture/rest-note.ts";
 import { type BackTo, backTo } from "../capture/seen-absent.ts";
 import { changesToInvert, crossedStep, inversionOf, partStep, type Step, stepMeant } from "./step.ts";
 import { selectorOf } from "./selection.ts";
 import { shownPath, skippedShape } from "../log/shape.ts";
-import { type Inversion, planInversion, type InversionOptions } from "./invert-operation.ts";
-import { asideNotes, asideOfStep, lostNotes } from "../capture/undo-aside.ts";
+import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";
+import { asideOfStep, lostNotes } from "../capture/undo-aside.ts";
 import { undoSelection } from "./undo-selection.ts";
 
 type Direction = Step["direction"];
@@ -165,25 +164,20 @@ async function planWhole(
     report: (done) => {
       const changed = new Set(done.changes.map(({ path }) => path));
       const taken = done.dryRun ? [] : edited.filter(({ change }) => changed.has(change.path));
-      return {
-        ...changedShape(done),
+      return undoShape(done, {
         operation: operationShape(operation, stack),
         direction,
-        finished: [],
-        notes: [
-          ...notes,
-          ...(isNothing && inTheWay.length === 0
-            ? [direction === "undo" ? "it was undone already" : "it is not undone"]
-            : []),
-          ...asideNotes(done.aside.applied, { dryRun: done.dryRun }),
-          ...keptNotes(taken),
-          ...(direction === "redo" || done.dryRun ? [] : restNote(done.skipped, `\`${command}\``)),
-        ],
+        notes,
+        taken: keptNotes(taken),
+        again: direction === "redo" ? undefined : `\`${command}\``,
+        nothing: isNothing && inTheWay.length === 0 ? NOTHING_LEFT[direction] : undefined,
         unmerged: [],
-      };
+      });
     },
   };
 }
+
+const NOTHING_LEFT = { undo: "it was undone already", redo: "it is not undone" } as const;
 
 /**
  * Returns the blocked paths of what was kept aside if moving something else away unblocks them; none if some were
