@@ -9,7 +9,11 @@ import { makeable } from "../capture/operate.ts";
 import { refused } from "../capture/refused.ts";
 import { changeShape, shownPath } from "../log/shape.ts";
 
-/** The part that operations on one path share: the restore of a version, and the settling of a conflict. They are done whole. */
+/**
+ * The part that operations on one path share: the restore of a version, and the settling of a conflict. They are done whole, and say
+ * nothing of interrupted operations that were finished before. A tracked folder that is missing is an error for them, also where
+ * it was recorded as empty.
+ */
 
 /** The present and the wanted state of a path. `hint` is shown if the wanted state is impossible. */
 export interface WantedState {
