@@ -118,22 +118,21 @@ export async function changeFiles<Shape extends ChangedShape>(
 async function attempt<Shape>(
   context: Context,
   how: ChangingHow,
-  plan: (present: Present) => Promise<FilePlan<Shape>>,
+  planned: (present: Present) => Promise<FilePlan<Shape>>,
 ): Promise<Shape> {
   const present = await prepare(context, how);
   // Keeps the collector away from the first content that the plan makes until the intent names it.
   using _lease = present.dryRun ? undefined : await context.blobs.lease();
-  let planned = await plan(present);
+  let plan = await planned(present);
   for (;;) {
-    const completed = await complete(context, await held(context, planned, present), present);
-    await provePlan(context, planned, completed);
-    const done = await (present.dryRun ? preview : apply)(context, { how, plan: planned, completed });
-    if (!done.isNone) return planned.report(reportOf(completed, done, present));
+    plan = await complete(context, await held(context, plan, present), present);
+    await provePlan(context, plan);
+    const done = await (present.dryRun ? preview : apply)(context, plan, how);
+    if (!done.isNone) return plan.report(reportOf(plan, done, present));
     const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
-    const other = isMeanwhile ? await planned.otherwise?.() : undefined;
-    if (other === undefined)
-      throw await whyRefused(context, planned, { changes: completed.changes, blocked: meanwhile(done.blocked) });
-    planned = other;
+    const other = isMeanwhile ? await plan.otherwise?.() : undefined;
+    if (other === undefined) throw await whyRefused(context, plan, meanwhile(done.blocked));
+    plan = other;
   }
 }
 
@@ -162,50 +161,48 @@ async function held<Shape>(context: Context, plan: FilePlan<Shape>, { dryRun }: 
   return { ...plan, wanted: all, skipped: [...skipped, ...recorded.skipped] };
 }
 
-/** Whole databases, no deletion of what may have been there, folders that fit; what the plan leaves alone stays. */
-async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<FittedChanges> {
+/**
+ * The plan with whole databases, no deletion of what may have been there, and folders that fit. `wanted` is what is done, and `skipped`
+ * all that is left alone.
+ */
+async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<FilePlan<Shape>> {
   const { wanted, isMeant, back, skipped = [] } = plan;
   const whole = isMeant === undefined ? wanted : await wholeUnits(context, wanted, isMeant);
   const asked = makeable(whole);
   const { changes: there, erased } = await leaveErased(context, asked);
   const guarded = typeof back === "function" ? await leaveUnseen(context, there, back) : { changes: there, unseen: [] };
   const stays = new Set(skipped.map(({ path }) => path));
-  const changes = guarded.changes.filter(({ path }) => !stays.has(path));
-  const fitted = await fit(context, plan, { changes, present });
-  const unseen = guarded.unseen.filter(({ path }) => !stays.has(path));
-  const unset = neverSet(whole).filter(({ path }) => !stays.has(path));
-  const gone = erased.filter(({ path }) => !stays.has(path));
-  const all = [...unseen, ...skipped, ...gone, ...unset, ...fitted.skipped];
+  const isFree = ({ path }: { readonly path: WorkspacePath }): boolean => !stays.has(path);
+  const fitted = await fit(context, { ...plan, wanted: guarded.changes.filter(isFree) }, present);
+  const left = [
+    ...guarded.unseen.filter(isFree),
+    ...skipped,
+    ...erased.filter(isFree),
+    ...neverSet(whole).filter(isFree),
+  ];
+  const all = [...left, ...fitted.skipped];
   if (!present.force) refuseAllErased(fitted.changes, all);
-  return { changes: fitted.changes, skipped: all };
-}
-
-interface Fitting {
-  readonly changes: readonly Change[];
-  readonly present: Present;
+  return { ...plan, wanted: fitted.changes, skipped: all };
 }
 
 async function fit<Shape>(
   context: Context,
   plan: FilePlan<Shape>,
-  { changes, present: { unrecorded, force } }: Fitting,
+  { unrecorded, force }: Present,
 ): Promise<FittedChanges> {
-  if (plan.folders === undefined) return { changes, skipped: [] };
-  if (plan.folders === "part") return amongFolders(context, changes, unrecorded);
-  const fitted = await withFolders(context, changes, unrecorded);
+  const { wanted, folders } = plan;
+  if (folders === undefined) return { changes: wanted, skipped: [] };
+  if (folders === "part") return amongFolders(context, wanted, unrecorded);
+  const fitted = await withFolders(context, wanted, unrecorded);
   if (!force && fitted.skipped.length > 0) throw refused(fitted.skipped, plan);
   return fitted;
 }
 
 /** A plan is made of what the index says of its paths: that must be what the log says. Throws `IndexDisagrees`. */
-async function provePlan<Shape>(
-  context: Context,
-  { claims = [], isProved }: FilePlan<Shape>,
-  { changes }: FittedChanges,
-): Promise<void> {
+async function provePlan<Shape>(context: Context, { claims = [], isProved, wanted }: FilePlan<Shape>): Promise<void> {
   if (isProved === true) return;
   const { seq } = await context.index.head();
-  await proveHistories(context, [...claims, ...changes.map(({ path }) => ({ path }))], seq);
+  await proveHistories(context, [...claims, ...wanted.map(({ path }) => ({ path }))], seq);
 }
 
 /** The result of an operation, or of its dry run. */
@@ -223,30 +220,21 @@ const NOTHING: Outcome = {
   isNone: false,
 };
 
-/** A plan whose changes are complete. */
-interface Doing<Shape> {
-  readonly how: ChangingHow;
-  readonly plan: FilePlan<Shape>;
-  readonly completed: FittedChanges;
-}
-
-function onBlockedOf<Shape>({ how, plan }: Doing<Shape>): OnBlocked {
-  if (how.force === true) return "skip";
-  return plan.isWhole === true ? "fail" : "skip-changed";
+function onBlockedOf<Shape>({ isWhole }: FilePlan<Shape>, { force }: ChangingHow): OnBlocked {
+  if (force === true) return "skip";
+  return isWhole === true ? "fail" : "skip-changed";
 }
 
 /** Returns what `apply` would do. */
-async function preview<Shape>(context: Context, doing: Doing<Shape>): Promise<Outcome> {
-  const { plan, completed } = doing;
+async function preview<Shape>(context: Context, plan: FilePlan<Shape>, how: ChangingHow): Promise<Outcome> {
   if (plan.isNothing === true) return NOTHING;
-  const { changes } = completed;
-  const { kind, selective, contents: made = [] } = plan;
-  const onBlocked = onBlockedOf(doing);
-  if (onBlocked !== "skip") await refusePrunedContents(context, changes, new Set(made));
+  const { kind, selective, contents: made = [], wanted } = plan;
+  const onBlocked = onBlockedOf(plan, how);
+  if (onBlocked !== "skip") await refusePrunedContents(context, wanted, new Set(made));
   const beside = await asideOfStep(context, asideStepOf(plan));
-  const own = new Set(changes.map(({ path }) => path));
+  const own = new Set(wanted.map(({ path }) => path));
   const aside = beside.changes.filter(({ path }) => !own.has(path));
-  const all = [...(await withHolders(context, changes)), ...aside];
+  const all = [...(await withHolders(context, wanted)), ...aside];
   const { applied, blocked } = await foresee(context, { changes: all, onBlocked, made });
   const done = new Set(applied);
   const isOwn = ({ path }: BlockedPath): boolean => own.has(path);
@@ -262,22 +250,21 @@ async function preview<Shape>(context: Context, doing: Doing<Shape>): Promise<Ou
   };
 }
 
-async function apply<Shape>(context: Context, doing: Doing<Shape>): Promise<Outcome> {
-  const { how, plan, completed } = doing;
+async function apply<Shape>(context: Context, plan: FilePlan<Shape>, how: ChangingHow): Promise<Outcome> {
   if (plan.isNothing === true) return NOTHING;
-  // An undo of somebody's work says for itself which events it takes back.
-  const isWhole = plan.kind === "undo" && plan.selective === undefined;
+  const { kind, selective, wanted, skipped = [] } = plan;
   const done = await operate(context, {
     ...plan,
-    ...(isWhole ? { left: completed.skipped.map(({ path }) => path) } : {}),
-    changes: completed.changes,
-    onBlocked: onBlockedOf(doing),
+    // An undo of somebody's work says for itself which events it takes back.
+    ...(kind === "undo" && selective === undefined ? { left: skipped.map(({ path }) => path) } : {}),
+    changes: wanted,
+    onBlocked: onBlockedOf(plan, how),
     ...optional({ onProgress: how.onProgress }),
   });
   return { ...done, isNone: done.id === undefined && done.blocked.length > 0 };
 }
 
-function reportOf({ changes, skipped }: FittedChanges, done: Outcome, { dryRun }: Present): FileReport {
+function reportOf<Shape>({ wanted, skipped = [] }: FilePlan<Shape>, done: Outcome, { dryRun }: Present): FileReport {
   const applied = new Set(done.applied);
   // A path that came back from what was kept aside is not skipped, even if its history alone could not tell that.
   const isBack = new Set(done.aside.applied.map(({ path }) => path));
@@ -285,7 +272,7 @@ function reportOf({ changes, skipped }: FittedChanges, done: Outcome, { dryRun }
   return {
     id: done.id,
     dryRun,
-    changes: changes.filter(({ path }) => applied.has(path)),
+    changes: wanted.filter(({ path }) => applied.has(path)),
     skipped: [...left, ...meanwhile(done.blocked), ...done.aside.blocked],
     conflicts: done.conflicts,
     aside: done.aside,

@@ -33,19 +33,13 @@ export function refused(
   });
 }
 
-/** The changes that were asked for, and the paths that prevent them. */
-export interface NotDone {
-  readonly changes: readonly Change[];
-  readonly blocked: readonly SkippedPath[];
-}
-
 /** Why an operation could not be done: contents that the store should have, and has not, are damage. */
 export async function whyRefused(
   context: Context,
-  operation: Refused,
-  { changes, blocked }: NotDone,
+  operation: Refused & { readonly wanted: readonly Change[] },
+  blocked: readonly SkippedPath[],
 ): Promise<ChronicleError> {
-  const lost = await damagedAmong(context, { changes, blocked });
+  const lost = await damagedAmong(context, operation.wanted, blocked);
   if (lost.length === 0) return refused(blocked, operation);
   return new ChronicleError("BLOB_MISSING", namesOf(lost), {
     hint:
@@ -56,7 +50,11 @@ export async function whyRefused(
 }
 
 /** Returns the paths whose content is missing or damaged in the store, although nothing has given it up. */
-async function damagedAmong(context: Context, { changes, blocked }: NotDone): Promise<SkippedPath[]> {
+async function damagedAmong(
+  context: Context,
+  changes: readonly Change[],
+  blocked: readonly SkippedPath[],
+): Promise<SkippedPath[]> {
   const hashes = new Map(changes.map(({ path, after }) => [path, after?.hash]));
   const lost: SkippedPath[] = [];
   for (const one of blocked) {
