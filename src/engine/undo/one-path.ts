@@ -22,7 +22,7 @@ export interface WantedState {
   readonly hint: string;
 }
 
-/** The change of one path, and of the folders that it needs. Throws `REFUSED` where something stands in the way. */
+/** Returns the change of one path, and of the folders that it needs. Throws `REFUSED` where something stands in the way. */
 export async function planOnePath(
   context: Context,
   path: WorkspacePath,

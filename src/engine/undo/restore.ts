@@ -23,8 +23,8 @@ import { unreadableNow } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Back to a moment. `restore`: everything, or some paths. `rollback`: the files of an action, to before it. Both find what is meant
- * before the capture, so that what that records is not meant.
+ * The plans that go back to a state of the history: `restore` takes everything or some paths to a moment, `rollback` the files of
+ * an action to before it. Both find what is meant before the capture, since what the capture records is not meant.
  */
 
 /** Brings files back to an earlier moment; what is there now is captured first, so that it can be undone. */
