@@ -2,7 +2,7 @@ import type { VersionsOptions } from "../../api/action-api.ts";
 import type { VersionRestoreShape, VersionShape } from "../../api/action-shapes.ts";
 import { type Entry, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { decodeFile, fileRecordId } from "../../core/values/file-record.ts";
+import { changeOf, fileRecordId } from "../../core/values/file-record.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { mergeEntry } from "../../core/tree/merge-entry.ts";
 import { MAX_MERGE_BYTES, mergeText } from "../../core/tree/merge-text.ts";
@@ -132,7 +132,7 @@ async function nextOwn(
   for (const row of rows) {
     const located = await index.locate(row.seq);
     if (row.seq <= against || located?.recordId !== fileRecordId(path)) continue;
-    const { replica: by } = decodeFile(path, (await readEvent({ index, ...context }, located)).record);
+    const by = changeOf(await readEvent({ index, ...context }, located), path)?.replica;
     if (by?.id === replica && by.localSeq > localSeq) return row;
   }
   return undefined;
