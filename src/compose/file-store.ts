@@ -323,8 +323,9 @@ class FileStore implements StoreApi {
       await opened.close();
     });
     if (role !== "agent" && this.#options.role !== "agent") return new Workspace(opened.context, queue);
-    const actor = agentsName(undefined, opened.context.actor);
-    const context = { ...opened.context, actor, withholdsSecrets: true as const };
+    const { caller } = opened.context;
+    const agent = { ...caller, role: "agent", actor: agentsName(undefined, caller.actor) } as const;
+    const context = { ...opened.context, caller: agent };
     return agentView(new Workspace(context, queue), context);
   }
 

@@ -163,8 +163,8 @@ export function openHistory(
     store: how.tasks,
     processes: parts.backends.processes,
     pause: parts.backends.pause,
-    actor: how.actor ?? parts.actor,
-    ...optional({ client: how.client, tell: parts.onNote }),
+    caller: { role: "person", actor: how.actor ?? parts.actor, ...optional({ client: how.client }) },
+    ...optional({ tell: parts.onNote }),
     unsigned: ({ reason, message: detail, hint }) =>
       parts.onUnsigned?.({ workspace: workspaceId, reason, detail, hint }),
     readOnly: how.readOnly === true,

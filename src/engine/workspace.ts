@@ -205,16 +205,16 @@ export class Workspace implements api.WorkspaceApi {
   as({ role, actor, client, onlyInside }: api.ActingAs): api.WorkspaceApi {
     checkActorName(actor);
     if (role === "agent") refuseClaimedName(actor);
-    const name = role === "agent" ? agentsName(actor, this.#context.actor) : actor;
+    const { caller } = this.#context;
+    const name = role === "agent" ? agentsName(actor, caller.actor) : actor;
     const context = {
       ...this.#context,
-      ...optional({ actor: name, client }),
-      ...(role === "agent" ? { withholdsSecrets: true as const } : {}),
+      caller: { ...caller, ...optional({ role, actor: name, client }) },
       ...(onlyInside === true ? { outside: closedOutside(this.#context.outside, this.#context.worktree.roots) } : {}),
     };
     const view = new Workspace(context, this.#queue, this.#shared);
     view.close = () => Promise.resolve();
-    return role === "agent" ? agentView(view, { ...context, withholdsSecrets: true }) : view;
+    return role === "agent" ? agentView(view, context) : view;
   }
 
   refuse(what: string, unlisted = 0): Promise<never> {
@@ -452,8 +452,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   #write(write: FileWrite): Promise<files.FileWriteShape> {
-    const { actor, client } = this.#context;
-    return this.#shared.writes.write(write, { actor, ...optional({ client }) });
+    return this.#shared.writes.write(write, this.#context.caller);
   }
 }
 

@@ -76,7 +76,7 @@ export class WriteBackRig implements AsyncDisposable {
       text === undefined
         ? { kind: "delete", path, options: {} }
         : { kind: "put", path, content: Buffer.from(text), options: {} };
-    const ready = await readyWrite(this.context, write, { actor: "host" });
+    const ready = await readyWrite(this.context, write, { role: "person", actor: "host" });
     const [outcome] = await writeTogether(this.context, [ready]);
     if (outcome === undefined || "error" in outcome) throw outcome?.error;
     return this.seqOf(path);

@@ -32,7 +32,7 @@ async function writeSlowly(fast: Context, meanwhile: () => Promise<void>): Promi
   };
   const context = changingBy((request) => fast.worktree.apply({ ...request, begin: begun(request.begin) }), fast);
   const put = { kind: "put", path: "a", content: Buffer.from("two"), options: {} } as const;
-  const [outcome] = await writeTogether(context, [await readyWrite(context, put, { actor: "host" })]);
+  const [outcome] = await writeTogether(context, [await readyWrite(context, put, { role: "person", actor: "host" })]);
   expect(outcome).toHaveProperty("answer");
 }
 

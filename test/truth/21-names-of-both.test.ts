@@ -176,7 +176,7 @@ describe("Truth 21: an agent at a replica", () => {
     const { desk } = await following({ files: { "k.txt": SECRET, "a.txt": "a" } });
     await namedThere("k.txt");
     await rig.flush();
-    const context = { ...desk.context, withholdsSecrets: true } as const;
+    const context = { ...desk.context, caller: { ...desk.context.caller, role: "agent" } } as const;
     const agent = agentView(
       new Workspace(
         context,

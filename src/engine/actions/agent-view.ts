@@ -41,11 +41,11 @@ type Denied = (typeof DENIED)[number];
 /** The most that is kept of the arguments of an attempt. */
 const MAX_DETAIL = 500;
 
-/** A context on behalf of an agent. */
-type AgentContext = Context & { readonly withholdsSecrets: true };
-
-/** The workspace as an agent gets it: what it may not do throws `FORBIDDEN`, and every attempt is recorded. */
-export function agentView(workspace: WorkspaceApi, context: AgentContext): WorkspaceApi {
+/**
+ * The workspace as an agent gets it: what it may not do throws `FORBIDDEN`, and every attempt is recorded. The context
+ * is on behalf of the agent.
+ */
+export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceApi {
   const refuse = async (what: string, args: readonly unknown[]): Promise<never> => {
     await recordRefusal(context, what, args);
     throw forbidden(what);
@@ -173,7 +173,7 @@ export async function recordRefusal(context: Context, what: string, args: readon
   if (context.readOnly || (await archivedSince(context)) !== undefined) return;
   const record = encodeRefused({
     what,
-    actor: context.actor,
+    actor: context.caller.actor,
     at: new Date(context.now()).toISOString(),
     detail: (JSON.stringify(args) ?? "").slice(0, MAX_DETAIL),
   });

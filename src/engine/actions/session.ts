@@ -54,7 +54,7 @@ export async function beginSession(context: Context, draft: SessionDraft): Promi
       changed: 0,
       networkEvents,
       notes: (draft.notes ?? []).map((note) => note.toWellFormed()),
-      actor: context.actor,
+      actor: context.caller.actor,
       ...ownerOf(context),
       omittedChanges: [],
       within,

@@ -50,7 +50,7 @@ export async function putBackLost(context: Context, lost: readonly Change[]): Pr
       kind: "replica" as const,
       state: "open" as const,
       summary: "put back what an unclean end had taken from files",
-      actor: context.actor,
+      actor: context.caller.actor,
       started: new Date(context.now()).toISOString(),
       plan: await keepPlan(context, ready),
       paths: ready.length,

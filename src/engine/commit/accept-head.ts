@@ -23,7 +23,7 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
   // Nobody can accept that; and the index knows events behind that line which a rebuilt one would not.
   if (amid !== undefined) throw amid;
   if (damage !== undefined) await discardIndex(context);
-  const { heads, workspaceId, actor } = context;
+  const { heads, workspaceId, caller } = context;
   const accepting: Context = { ...context, heads: withoutHead(heads), headFollower: NO_FOLLOWER };
   return withCommit(
     accepting,
@@ -34,7 +34,7 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
       const keptAs = heads.retire(workspaceId) ?? null;
       const accepted: Acceptance = { log: { seq, hash }, head: old, keptAs, reason };
       const key = heads.makeKey();
-      const record = encodeSigner({ key, since: seq + 1, why: "accepted", actor, accepted });
+      const record = encodeSigner({ key, since: seq + 1, why: "accepted", actor: caller.actor, accepted });
       await commit.append([{ op: "upsert", recordId: signerRecordId(workspaceId), record }]);
       heads.replace(await headNow(accepting, provedRoot));
       // The log may be another history: everything on disk is read again.

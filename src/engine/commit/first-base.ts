@@ -106,13 +106,13 @@ export async function beginHistory(
     parent: null,
     pinned: true,
     name: "baseline",
-    actor: context.actor,
+    actor: context.caller.actor,
     changed: null,
     ...snapshot,
     base,
   };
-  const { heads, workspaceId, actor } = context;
-  const signer = { key: heads.makeKey(), since: SIGNER_SEQ, why: "begun", actor } as const;
+  const { heads, workspaceId, caller } = context;
+  const signer = { key: heads.makeKey(), since: SIGNER_SEQ, why: "begun", actor: caller.actor } as const;
   await commit.append(
     [
       { op: "upsert", recordId: `workspace:${workspaceId}`, record: encodeWorkspace(workspace) },

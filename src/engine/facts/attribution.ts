@@ -142,12 +142,12 @@ function ofWatch(context: Context, { watches, transactions }: Brackets, cause: I
     // The client of a transaction of actions, or a person, may have made the change without an action: it has no owner.
     const mayBe = innermost(transactions.filter((one) => one.record.scope === "actions")).map((one) => one.id);
     if (mayBe.length > 0) return { cause, actor: "ambiguous", candidates: mayBe, depth: 0 };
-    return { cause, actor: context.actor, depth: 0 };
+    return { cause, actor: context.caller.actor, depth: 0 };
   }
   if (second !== undefined) {
     return { cause, actor: "ambiguous", candidates: watches.map((one) => one.id), depth: 0 };
   }
-  return { cause: "watch", actor: context.actor, session: only.id, depth: 0 };
+  return { cause: "watch", actor: context.caller.actor, session: only.id, depth: 0 };
 }
 
 /** Returns the paths that these actions can have changed: those that they named; `undefined`: any. */

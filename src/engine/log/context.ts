@@ -75,12 +75,8 @@ export interface Context {
   readonly pause?: ((ms: number) => Promise<void>) | undefined;
   /** The time to wait for a lock, in ms. */
   readonly waitMs: number;
-  /** The actor on whose behalf changes are recorded. */
-  readonly actor: string;
-  /** The agent's program that asks, by the name it gives itself. */
-  readonly client?: string;
-  /** Set if no person asks: the bytes of protected files are then given out nowhere, and written to no other folder. */
-  readonly withholdsSecrets?: true;
+  /** The one who asks. */
+  readonly caller: Caller;
   /** Tells people of what is done without being asked for, as when a transaction was ended by its rule. */
   readonly tell?: (note: string) => void;
   /** Called once, with the reason, if what is recorded here is not signed. */
@@ -105,6 +101,16 @@ export interface Context {
   readonly decided: Signal<Recorded>;
   /** Emits, before `decided`, a small content that is about to be recorded. */
   readonly foreseen: Signal<AnnouncedContent>;
+}
+
+/** The one who asks for an operation. Every operation gets it with its context. */
+export interface Caller {
+  /** For an `agent`, the bytes of protected files are given out nowhere, and written to no other folder. */
+  readonly role: "person" | "agent";
+  /** The actor on whose behalf changes are recorded. */
+  readonly actor: string;
+  /** The agent's program that asks, by the name it gives itself. */
+  readonly client?: string;
 }
 
 /** The consecutive events that one commit has recorded. */

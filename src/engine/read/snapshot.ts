@@ -141,7 +141,7 @@ export async function nameMoment(context: Context, captured: Capture, draft: Sna
       root: await rootToState(context, head.seq),
       parent: previous?.number ?? null,
       pinned: draft.pin ?? false,
-      actor: context.actor,
+      actor: context.caller.actor,
       changed: (await context.index.touched(previous?.seq ?? 0, head.seq)).length,
       coverage: captured.coverage,
       filter,

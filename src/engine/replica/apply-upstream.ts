@@ -194,7 +194,7 @@ async function performStep(
     kind: decision === undefined ? "replica" : "resolve",
     state: "open",
     summary: (decision ?? `sync with ${record.url}`).toWellFormed(),
-    actor: context.actor,
+    actor: context.caller.actor,
     started: new Date(context.now()).toISOString(),
     ...plan,
     paths: changes.length,

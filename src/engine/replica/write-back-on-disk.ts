@@ -190,7 +190,7 @@ export class WriteBackOnDisk {
       kind: "replica",
       state: "open",
       summary: `write back from ${this.#batch.replica}`,
-      actor: this.#context.actor,
+      actor: this.#context.caller.actor,
       started: new Date(this.#context.now()).toISOString(),
       ...(isLong ? { plan: await keepPlan(this.#context, changes) } : { changes }),
       paths: changes.length,

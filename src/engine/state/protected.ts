@@ -21,7 +21,7 @@ import { memoKey } from "../log/memo.ts";
  * Secrets, by the names of their files: which files are protected, and what is told of them. `classedDrafts` writes the
  * class into each record of a commit; each base holds it, too. Code that reads a content for an answer asks
  * `isProtected` whether it is for people only; `agentView` refuses it to agents and readers. Another folder is filled
- * without secrets if `withholdsSecrets` says so (`restore-to.ts`).
+ * without secrets for an agent (`restore-to.ts`).
  */
 
 /** Caches the names of a workspace's record. */

@@ -50,7 +50,7 @@ export async function restoreOutside(
   const request = {
     type: "restore_outside",
     payload: { paths: tops.map(shownOutside) },
-    actor: context.actor,
+    actor: context.caller.actor,
     summary: `restore of ${paths.length === 1 ? paths[0] : `${paths.length} paths`} outside, of ${action.summary}`,
   };
   const own = await snapshotAction(context, request, { reserve: true });

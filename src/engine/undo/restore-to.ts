@@ -26,7 +26,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
   refuseAllErased(changes, erased);
   const left = new Set(erased.map(({ path }) => path));
   const entries = all.filter(({ path }) => !left.has(path));
-  const withheld = context.withholdsSecrets === true ? await secretsAmong(context, entries, moment.seq) : [];
+  const withheld = context.caller.role === "agent" ? await secretsAmong(context, entries, moment.seq) : [];
   // A dry run checks the contents itself; otherwise they are read as they are restored.
   const find = options.dryRun === true ? withoutSoundContent : withoutContent;
   const missing = await find(

@@ -98,10 +98,10 @@ export async function openTransaction(
       fromSeq: seq,
       ...optional({ parent }),
       ...(name === undefined ? {} : { name: name.toWellFormed() }),
-      actor: options.actor ?? context.actor,
+      actor: options.actor ?? context.caller.actor,
       ...optional({ session }),
       ...(options.scope === "actions" ? { scope: options.scope } : {}),
-      ...optional({ client: context.client }),
+      ...optional({ client: context.caller.client }),
       ...owner,
       ...(options.scope === "actions" && pid === context.processes.pid && owner.pidMark !== undefined
         ? { process: owner.pidMark }

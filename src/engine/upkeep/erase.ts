@@ -90,7 +90,7 @@ export async function erase(context: Context, options: EraseOptions): Promise<Er
       aside: asideOf(look.aside),
       asked: askedIn(look, what),
       reason: options.reason,
-      actor: context.actor,
+      actor: context.caller.actor,
       at: new Date(at).toISOString(),
       until,
     });
@@ -286,7 +286,7 @@ async function goneDrafts(context: Context, { untracked, seq }: Look): Promise<E
       entry: undefined,
       iteration: (rows[i]?.iteration ?? 0) + 1,
       cause: "erase",
-      actor: context.actor,
+      actor: context.caller.actor,
     }),
   }));
 }

@@ -28,7 +28,7 @@ export async function pin(context: Context, id: string, pinned = true): Promise<
   if (pinned && (snapshot.prunedBy ?? snapshot.compactedBy) !== undefined) throw gone(`snapshot ${snapshot.number}`);
   await withCommit(context, async (commit) => {
     if (snapshot.pinned === pinned) return;
-    const record = encodePin({ pinned, actor: context.actor });
+    const record = encodePin({ pinned, actor: context.caller.actor });
     await commit.append([{ op: "upsert", recordId: pinRecordId(snapshot.id), record }]);
   });
 }

@@ -171,7 +171,7 @@ async function append(
         cause,
         now,
         pendingBytes: (await pendingBytes(context)) + (await bytesBetween(context, floorSeq, answer.floorSeq)),
-        actor: context.actor,
+        actor: context.caller.actor,
       }),
     },
   ]);

@@ -37,7 +37,7 @@ export async function takePruningBack(context: Context, event: number): Promise<
 async function append(context: Context, commit: Commit, wanted: Kept): Promise<void> {
   const record = encodePrune({
     ...{ ...wanted, actions: 0, snapshots: 0, pendingBytes: 0 },
-    ...{ cause: "brought-back", actor: context.actor },
+    ...{ cause: "brought-back", actor: context.caller.actor },
   });
   await commit.append([{ op: "upsert", recordId: pruneRecordId(context.workspaceId), record }]);
 }

@@ -24,7 +24,7 @@ export async function unerase(context: Context, asked: string): Promise<ErasureS
     await refuseGone(context, one);
     const { recordId, seq: _, ...record } = one;
     const at = new Date(context.now()).toISOString();
-    const withdrawn = encodeErase({ ...record, state: "withdrawn", actor: context.actor, at });
+    const withdrawn = encodeErase({ ...record, state: "withdrawn", actor: context.caller.actor, at });
     const [event] = await commit.append([{ op: "upsert", recordId, record: withdrawn }]);
     return { ...shapeOf(context, one), event: event?.seq ?? one.seq, can_be_withdrawn: false };
   });

@@ -16,9 +16,3 @@ export type FileWrite =
       readonly to: string;
       readonly options: WriteCondition & WriteBy & { readonly overwrite?: boolean };
     };
-
-/** The author of a write that does not name one itself. */
-export interface Writer {
-  readonly actor: string;
-  readonly client?: string;
-}

@@ -6,8 +6,8 @@ import type { Json } from "../../core/values/event.ts";
 import { isHash, sha256, type Hash } from "../../core/values/hash.ts";
 import { displayPath, isHeldBy, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { TrackedRoot } from "../../worktree/worktree.ts";
-import type { Context } from "../log/context.ts";
-import type { FileWrite, Writer } from "./file-write.ts";
+import type { Caller, Context } from "../log/context.ts";
+import type { FileWrite } from "./file-write.ts";
 import { parseGivenPath } from "../log/given-path.ts";
 import { shownPath } from "../log/shape.ts";
 import { tooLong, unwritable } from "./writable-path.ts";
@@ -20,7 +20,7 @@ export type ReadyWrite = ReadyPut | ReadyFolder | ReadyDelete | ReadyMove;
 
 interface Ready {
   readonly path: WorkspacePath;
-  readonly by: WriteBy & { readonly writer: Writer };
+  readonly by: WriteBy & { readonly caller: Caller };
   /** The hash that must be there, or several in order, `*`, `none`, or `undefined`: whatever is there. */
   readonly ifMatch: string | readonly string[] | undefined;
   /** The hash of the request, which identifies the same request again. */
@@ -55,9 +55,9 @@ export interface ReadyMove extends Ready {
  * Checks a write and takes its content in: at once, where that need not be waited for, so that a caller's writes stay in
  * their order. Throws `PATH_INVALID`, `USAGE`, `LIMIT_EXCEEDED`.
  */
-export function readyWrite(context: Context, write: FileWrite, writer: Writer): ReadyWrite | Promise<ReadyWrite> {
+export function readyWrite(context: Context, write: FileWrite, caller: Caller): ReadyWrite | Promise<ReadyWrite> {
   const path = writablePath(context, write.path);
-  const base = { path, by: { writer, ...whose(write.options) }, ifMatch: conditionOf(write) };
+  const base = { path, by: { caller, ...whose(write.options) }, ifMatch: conditionOf(write) };
   switch (write.kind) {
     case "put":
       return readyPut(context, write, base);

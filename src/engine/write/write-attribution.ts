@@ -28,7 +28,7 @@ export async function writeAttributor(context: Context, head: Head): Promise<(wr
     const transaction = action === undefined ? transactionFor(session, brackets, around) : undefined;
     return {
       // The queue's default actor is whoever opened the workspace; an action knows better who works.
-      actor: actor ?? action?.actor ?? write.by.writer.actor,
+      actor: actor ?? action?.actor ?? write.by.caller.actor,
       ...optional({ session: its }),
       ...(action === undefined ? {} : { action: action.id }),
       ...(transaction === undefined ? {} : { transaction: transaction.id }),

@@ -121,7 +121,7 @@ export class WriteBatch {
   }
 
   async #record({ id, write, changes }: Pick<PlannedWrite, "id" | "write" | "changes">): Promise<PlannedWrite> {
-    const { client } = write.by.writer;
+    const { client } = write.by.caller;
     const { requestId } = write.by;
     const intent: IntentRecord = {
       kind: "write",

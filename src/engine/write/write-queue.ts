@@ -1,7 +1,7 @@
 import type { FileWriteShape } from "../../api/file-api.ts";
 import { refuseReadOnly } from "../commit/commit.ts";
-import type { Context } from "../log/context.ts";
-import type { FileWrite, Writer } from "./file-write.ts";
+import type { Caller, Context } from "../log/context.ts";
+import type { FileWrite } from "./file-write.ts";
 import { readyWrite, type ReadyWrite } from "./ready-write.ts";
 import type { OperationQueue } from "../capture/operation-queue.ts";
 import type { Outcome } from "./write-batch.ts";
@@ -46,10 +46,10 @@ export class WriteQueue {
    * Resolves when the write is durable. Only its own writer waits for a content that is still being received; writes
    * whose contents are here go in the order in which they were asked for.
    */
-  write(write: FileWrite, writer: Writer): Promise<FileWriteShape> {
+  write(write: FileWrite, caller: Caller): Promise<FileWriteShape> {
     return this.#queue.whileOpen(() => {
       refuseReadOnly(this.#context);
-      const ready = readyWrite(this.#context, write, writer);
+      const ready = readyWrite(this.#context, write, caller);
       return ready instanceof Promise ? ready.then((one) => this.#received(one)) : this.#inTurn(ready);
     });
   }
