@@ -131,15 +131,15 @@ export class Workspace implements api.WorkspaceApi {
 
   restore(moment: string, options: api.RestoreOptions = {}): Promise<shapes.RestoreShape> {
     if (options.to !== undefined) return this.#queue.read(() => restoreTo(this.#context, moment, options));
-    return this.#queue.change((before) => restore(this.#context, moment, options, before), options);
+    return this.#queue.changeAfter((before) => restore(this.#context, moment, options, before), options);
   }
 
   undo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
-    return this.#queue.change((before) => undo(this.#context, options, before), options);
+    return this.#queue.changeAfter((before) => undo(this.#context, options, before), options);
   }
 
   redo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
-    return this.#queue.change((before) => redo(this.#context, options, before), options);
+    return this.#queue.changeAfter((before) => redo(this.#context, options, before), options);
   }
 
   async operations(): Promise<shapes.OperationShape[]> {
@@ -346,7 +346,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   rollback(id: string, options: acts.RollbackOptions = {}): Promise<shapes.RestoreShape> {
-    return this.#queue.change((before) => rollback(this.#context, id, options, before), options);
+    return this.#queue.changeAfter((before) => rollback(this.#context, id, options, before), options);
   }
 
   verifyIntegrity(): Promise<void> {
@@ -379,7 +379,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   rollbackTransaction(id: string, options: { readonly force?: boolean } = {}): Promise<done.TransactionRollbackShape> {
-    return this.#queue.change((before) => transactions.rollbackTransaction(this.#context, id, options, before), {
+    return this.#queue.changeAfter((before) => transactions.rollbackTransaction(this.#context, id, options, before), {
       keepsOrphans: true,
     });
   }

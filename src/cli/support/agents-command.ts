@@ -23,6 +23,11 @@ function changesOrTakesOver(input: Input): boolean {
   );
 }
 
+/** What a halted sync asks a person: whether deletions are meant, and which of two copies goes on. */
+export function decidesHaltedSync(input: Input): boolean {
+  return input.flag("acceptDeletions") || ["adopt-as-new", "rejoin"].includes(input.args[0] ?? "");
+}
+
 /**
  * The commands that an agent may not give as a person may: those that give up, free, move or rebuild recorded data, or
  * change what will be recorded, and those that put secrets into other folders or under other names.
@@ -48,7 +53,7 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   token: verb("create", "revoke"),
   restore: (input) => input.text("to") !== undefined,
   mv: always,
-  sync: (input) => input.flag("withProtected"),
+  sync: (input) => input.flag("withProtected") || decidesHaltedSync(input),
   replicate: (input) => input.flag("withProtected"),
 };
 

@@ -26,6 +26,8 @@ export interface Settling {
   readonly endBefore: (context: Context) => Promise<BeforeChange>;
   /** Returns what `endBefore` would do now. Changes nothing. */
   readonly wouldEndBefore: (context: Context) => Promise<BeforeChange>;
+  /** What people are told of interrupted operations that were finished first. */
+  readonly notesOf: (before: BeforeChange) => readonly string[];
   /** Ends the transactions whose owner is gone, each by its own rule. */
   readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;
 }
@@ -70,12 +72,21 @@ export class OperationQueue {
     return this.inTurn(() => this.#upToDate(work));
   }
 
+  /** As `changeAfter`, for work whose answer has no place for what was finished first: people are told of it. */
+  change<T>(work: () => Promise<T>, how: ChangeHow = {}): Promise<T> {
+    const context = this.#context;
+    return this.changeAfter((before) => {
+      if (how.dryRun !== true) for (const note of this.#settling.notesOf(before)) context.tell?.(note);
+      return work();
+    }, how);
+  }
+
   /**
    * For what changes something; a dry run does not. It is decided on the history as it is now, also on what another process
    * has recorded and not lived to bring into the index. What was interrupted is finished first, and what was begun by a process
    * that is gone is ended: `work` is told. No operation does that by itself.
    */
-  change<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
+  changeAfter<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
     if (how.dryRun === true) {
       return this.inTurn(() =>

@@ -62,15 +62,23 @@ async function unfinished(context: Context): Promise<FinishedIntent[]> {
   return found;
 }
 
-/** As it was, in between, or a folder that was opened up to work in it. */
+/** As it was, in between, or a folder that was opened up to work in it. A file that replaces another one is never away. */
 function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
-  if (present === undefined || sameEntry(present, before)) return true;
+  if (present === undefined) return before?.kind !== "file" || after?.kind !== "file";
+  if (sameEntry(present, before)) return true;
   return present.kind === "dir" && (before?.kind === "dir" || after?.kind === "dir");
 }
 
 /** Returns notes for people on the interrupted operations that were, or would be, finished first. */
 export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): string[] {
   return finished.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
+}
+
+/** Returns notes on operations that were finished first and have changed files or left some alone; a sync tells of its steps itself. */
+export function settledNotes(before: BeforeChange): string[] {
+  const isTold = ({ intent, changes, blocked }: FinishedIntent): boolean =>
+    intent.kind !== "replica" && (changes.length > 0 || blocked.length > 0);
+  return finishedNotes({ ...before, finished: before.finished.filter(isTold) }, false);
 }
 
 /** Returns notes for people on everything that was, or would be, ended first. */

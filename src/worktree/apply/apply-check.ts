@@ -160,12 +160,20 @@ export function inFolder(steps: readonly Step[], step: Step): Step[] {
   return isFolder ? steps.filter(({ path }) => isWithin(path, step.path)) : [step];
 }
 
-/** True when resuming an interrupted run finds the path gone, already done, or a folder on its way to its mode. */
+/** True when resuming an interrupted run finds the path gone by its own doing, already done, or a folder on its way to its mode. */
 function mayResume(context: CheckContext, step: Step): boolean {
   if (!context.resume) return false;
   const { present, after } = step;
-  if (present === undefined) return true;
+  if (present === undefined) return mayBeGone(step);
   return (present.kind === "dir" && after?.kind === "dir") || isEntry(context, step, after);
+}
+
+/**
+ * True if the interrupted run may have left nothing at the path. A file is replaced by one rename, which leaves the old
+ * one or the new one, unless the disk has no hard links to set the old one aside: else somebody has removed it since.
+ */
+function mayBeGone({ before, after, root }: Step): boolean {
+  return before?.kind !== "file" || after?.kind !== "file" || !root.staging.hasLinks();
 }
 
 function decide(step: Step): void {

@@ -64,12 +64,16 @@ export class Staging {
    */
   prepare(keepsOld: boolean): void {
     this.places.clear();
+    for (const name of keepsOld ? ["new"] : ["new", "old"]) removeTree(this.fresh, childOf(this.#prefix, name));
+    this.#makeFolders();
+  }
+
+  #makeFolders(): void {
     let folder = ROOT;
     for (const name of this.#prefix.split("/")) {
       folder = childOf(folder, name);
       makeIfMissing(this.fresh, folder);
     }
-    for (const name of keepsOld ? ["new"] : ["new", "old"]) removeTree(this.fresh, childOf(this.#prefix, name));
     makeIfMissing(this.fresh, childOf(this.#prefix, "new"));
     makeIfMissing(this.fresh, childOf(this.#prefix, "old"));
   }
@@ -133,6 +137,7 @@ export class Staging {
   }
 
   #tryLink(): boolean {
+    this.#makeFolders();
     const [a, b] = [this.oldPath("probe-a"), this.oldPath("probe-b")];
     this.trash.create(a, 0o600)[Symbol.dispose]();
     try {

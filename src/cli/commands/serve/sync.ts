@@ -10,6 +10,7 @@ import { startSync } from "../../syncing/start-sync.ts";
 import { backgroundDesk, lookingDesk } from "../../syncing/sync-client.ts";
 import { targetOf } from "../../syncing/sync-target.ts";
 import { usageError } from "../../../process/usage-error.ts";
+import { decidesHaltedSync } from "../../support/agents-command.ts";
 
 /** A subcommand of `sync`; `typed`: the one argument behind its name. */
 type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
@@ -39,6 +40,7 @@ export async function sync(context: CommandContext): Promise<number> {
   const [typed, ...more] = rest;
   if (more.length > 0) throw usageError(`sync ${what} takes one thing`, `see: chronicle sync -h`);
   if (verb === undefined) return status(context, typed);
+  if (decidesHaltedSync(context.input)) await context.refuseAgent(`sync ${what}, which answers why it was halted`);
   await using desk = await backgroundDesk(context);
   return verb(context, desk.syncs, typed);
 }
