@@ -55,6 +55,7 @@ export interface Present {
   readonly dryRun: boolean;
   /** True if paths that cannot be changed are left as they are, and everything else is done. */
   readonly force: boolean;
+  readonly onProgress: ChangingHow["onProgress"];
 }
 
 /** A plan of changes to files, and how it is reported. */
@@ -112,22 +113,26 @@ export async function changeFiles<Shape extends ChangedShape>(
   how: ChangingHow,
   plan: (present: Present) => Promise<FilePlan<Shape>>,
 ): Promise<Shape> {
-  return orForced(how, (force) => attempt(context, { ...how, force }, plan));
+  let seen: Omit<Present, "force"> | undefined;
+  return orForced(how, async (force) => {
+    // A dry run looks at the disk once, for what it refuses and for what `force` would do.
+    seen ??= await prepare(context, how);
+    return attempt(context, { ...seen, force }, plan);
+  });
 }
 
 async function attempt<Shape>(
   context: Context,
-  how: ChangingHow,
+  present: Present,
   planned: (present: Present) => Promise<FilePlan<Shape>>,
 ): Promise<Shape> {
-  const present = await prepare(context, how);
   // Keeps the collector away from the first content that the plan makes until the intent names it.
   using _lease = present.dryRun ? undefined : await context.blobs.lease();
   let plan = await planned(present);
   for (;;) {
     plan = await complete(context, await held(context, plan, present), present);
     await provePlan(context, plan);
-    const done = await (present.dryRun ? preview : apply)(context, plan, how);
+    const done = await (present.dryRun ? preview : apply)(context, plan, present);
     if (!done.isNone) return plan.report(reportOf(plan, done, present));
     const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
     const other = isMeanwhile ? await plan.otherwise?.() : undefined;
@@ -137,16 +142,16 @@ async function attempt<Shape>(
 }
 
 /** Records what is on disk; a dry run looks at what there would be to record. */
-async function prepare(context: Context, how: ChangingHow): Promise<Present> {
-  const { dryRun = false, force = false, look = {}, onProgress } = how;
+async function prepare(context: Context, how: ChangingHow): Promise<Omit<Present, "force">> {
+  const { dryRun = false, look = {}, onProgress } = how;
   if (dryRun) {
     const reading = await readDisk(context, { ...look, hashOnly: true });
     const { changes, seq } = await compare(context, reading);
-    return { seq, unrecorded: changes, omitted: reading.omitted, dryRun, force };
+    return { seq, unrecorded: changes, omitted: reading.omitted, dryRun, onProgress };
   }
   const told = onProgress === undefined ? {} : { onProgress };
   const { seq, coverage } = await capture(context, { cause: "capture", reserve: true, ...look, ...told });
-  return { seq, unrecorded: [], omitted: coverage.omitted, dryRun, force };
+  return { seq, unrecorded: [], omitted: coverage.omitted, dryRun, onProgress };
 }
 
 /** The folders in which something is to be made are recorded; where one cannot be, what would be made in it is left alone. */
@@ -220,16 +225,16 @@ const NOTHING: Outcome = {
   isNone: false,
 };
 
-function onBlockedOf<Shape>({ isWhole }: FilePlan<Shape>, { force }: ChangingHow): OnBlocked {
-  if (force === true) return "skip";
+function onBlockedOf<Shape>({ isWhole }: FilePlan<Shape>, { force }: Present): OnBlocked {
+  if (force) return "skip";
   return isWhole === true ? "fail" : "skip-changed";
 }
 
 /** Returns what `apply` would do. */
-async function preview<Shape>(context: Context, plan: FilePlan<Shape>, how: ChangingHow): Promise<Outcome> {
+async function preview<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<Outcome> {
   if (plan.isNothing === true) return NOTHING;
   const { kind, selective, contents: made = [], wanted } = plan;
-  const onBlocked = onBlockedOf(plan, how);
+  const onBlocked = onBlockedOf(plan, present);
   if (onBlocked !== "skip") await refusePrunedContents(context, wanted, new Set(made));
   const beside = await asideOfStep(context, asideStepOf(plan));
   const own = new Set(wanted.map(({ path }) => path));
@@ -250,7 +255,7 @@ async function preview<Shape>(context: Context, plan: FilePlan<Shape>, how: Chan
   };
 }
 
-async function apply<Shape>(context: Context, plan: FilePlan<Shape>, how: ChangingHow): Promise<Outcome> {
+async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<Outcome> {
   if (plan.isNothing === true) return NOTHING;
   const { kind, selective, wanted, skipped = [] } = plan;
   const done = await operate(context, {
@@ -258,8 +263,8 @@ async function apply<Shape>(context: Context, plan: FilePlan<Shape>, how: Changi
     // An undo of somebody's work says for itself which events it takes back.
     ...(kind === "undo" && selective === undefined ? { left: skipped.map(({ path }) => path) } : {}),
     changes: wanted,
-    onBlocked: onBlockedOf(plan, how),
-    ...optional({ onProgress: how.onProgress }),
+    onBlocked: onBlockedOf(plan, present),
+    ...optional({ onProgress: present.onProgress }),
   });
   return { ...done, isNone: done.id === undefined && done.blocked.length > 0 };
 }
