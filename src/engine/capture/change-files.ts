@@ -44,7 +44,7 @@ export interface ChangingHow extends ForcedHow {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** The state that a plan is made on. */
+/** The state that a plan is made on, and the options that its steps depend on. */
 export interface Present {
   /** The head that stands for what is on disk, but for what is not recorded. */
   readonly seq: number;
@@ -190,6 +190,7 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present:
   return { ...plan, wanted: fitted.changes, skipped: all };
 }
 
+/** Returns the changes with the folders that they need. Throws `REFUSED` where the plan is not done without one that cannot be made. */
 async function fit<Shape>(
   context: Context,
   plan: FilePlan<Shape>,
