@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-headers.ts";
 import { meantByPath } from "../api/routes/meant-by-path.ts";
 import type { MeShape } from "../api/routes/reply-shapes.ts";
 import { mayDo, type Role } from "../api/routes/role.ts";
-import type { Answer, Received } from "../api/routes/route.ts";
+import type { Answer, Asked } from "../api/routes/route.ts";
 import type { Route } from "../api/routes/row.ts";
+import { NO_QUERY, validate } from "../api/routes/validate.ts";
 import type { SyncApi } from "../api/sync-api.ts";
 import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
@@ -17,18 +19,16 @@ import { type HeldBody, heldBody } from "./answers/held-body.ts";
 import { isReused, type NamedChange, onlyOnce, replyBefore, reused } from "./answers/idempotent.ts";
 import type { ServerLimits } from "./limits/limits.ts";
 import type { Lease } from "./callers/open-workspaces.ts";
-import { undecodable } from "./path-pattern.ts";
-import { type Problem, problemOf, type Report, withStatus } from "./answers/problem.ts";
-import { conditionOf, idempotencyKey, refuseEncoded } from "./answers/received.ts";
+import { formProblem, type Problem, problemOf, type Report, withStatus } from "./answers/problem.ts";
+import { conditionOf, eventIdIn, idempotencyKey, refuseEncoded } from "./answers/received.ts";
 import type { Refusals } from "./limits/refusals.ts";
 import type { KeptReply, IdempotencyStore } from "./answers/idempotency-store.ts";
-import type { FoundRow, RowGroup } from "./row-index.ts";
 import { mustSee, openFor } from "./callers/scope.ts";
 import type { HeavyReads } from "./callers/heavy-reads.ts";
 import type { ConcurrencyLimit } from "./limits/concurrency-limit.ts";
 import { sendContent } from "./answers/send-content.ts";
 import { sendEvents } from "./answers/send-events.ts";
-import { sendJson, sendNothing, sendProblem } from "./answers/send.ts";
+import { SAFE_HEADERS, replyProblem } from "./answers/send.ts";
 import { discardRest, TooMuch, uploaded } from "./limits/slow-peer.ts";
 import { withoutFolders } from "./answers/without-folders.ts";
 import { optional } from "../util/optional.ts";
@@ -66,13 +66,26 @@ export interface Shared extends Answering {
 /** The signal of requests that wait for no events. */
 const NEVER = new AbortController().signal;
 const GONE = "the client is gone";
+/** The content of a request that takes no bytes. */
+const NOTHING: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => nothing() };
 
-/** A request whose head has been read. */
+/** A request whose head has been read, and its route. */
 export interface RequestHead {
-  readonly request: IncomingMessage;
-  readonly query: unknown;
+  readonly request: FastifyRequest;
   readonly visit: AdmittedRequest;
-  readonly group: RowGroup;
+  readonly route: MountedRoute;
+}
+
+/** A route of the router: a method, a URL, and the row that answers it. */
+export interface MountedRoute {
+  /** The URL in the router's form: `/v1/workspaces/:id/files/*`. */
+  readonly url: string;
+  readonly row: Route;
+  /**
+   * Rows that the router cannot tell from this one, since they continue behind a `{path}`: see `meant-by-path.ts`.
+   * Mostly empty.
+   */
+  readonly others: readonly Route[];
 }
 
 /** These operations pass the key on: the log itself remembers it, also over a crash. */
@@ -80,48 +93,58 @@ const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveF
 
 /** One request on its way to its answer. */
 export class RequestAnswer {
-  readonly #head: RequestHead;
+  readonly #request: FastifyRequest;
+  readonly #visit: AdmittedRequest;
+  readonly #others: readonly Route[];
   readonly #with: Shared;
-  readonly #found: FoundRow;
+  #row: Route;
+  #params: Readonly<Record<string, string>>;
   #hidden: readonly string[];
+  /** The JSON as it was sent; `undefined` if there was none. */
+  #body: unknown;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(head: RequestHead, shared: Shared, found: FoundRow) {
-    this.#head = head;
+  constructor({ request, visit, route: { row, others } }: RequestHead, shared: Shared) {
+    this.#request = request;
+    this.#visit = visit;
+    this.#row = row;
+    this.#others = others;
+    this.#params = paramsOf(request);
     this.#with = shared;
-    this.#found = found;
     this.#hidden = shared.hidden;
   }
 
-  /**
-   * Begins a request whose body is yet to be read. Throws if the caller may not make it, or if its target does not
-   * exist.
-   */
-  static async begin(head: RequestHead, shared: Shared): Promise<RequestAnswer> {
-    const answer = new RequestAnswer(head, shared, findRow(head));
-    await answer.#refuseRole();
-    refuseEncoded(head.request.headers);
-    if (answer.#found.row.bytes === undefined) answer.#expectBody();
-    return answer;
+  /** Begins a request whose body is yet to be read. Throws, or returns a rejection, if the caller may not make it. */
+  begin(): Promise<never> | undefined {
+    const role = this.#roleFor(this.#row);
+    if (!mayDo(role, this.#row.role)) return this.#refuse(role);
+    refuseEncoded(this.#request.headers);
+    if (this.#row.bytes === undefined) this.#expectBody();
+    return undefined;
+  }
+
+  /** Takes the body before it is validated: without one, the fields of an empty object are. */
+  takeBody(): void {
+    const { body } = this.#request;
+    this.#body = body;
+    if (body === undefined && this.#row.body !== undefined) this.#request.body = {};
   }
 
   #expectBody(): void {
-    const { request } = this.#head;
+    const request = this.#request.raw;
     if (request.complete) return;
     this.#timer = setTimeout(() => request.complete || request.destroy(), this.#with.limits.bodyMs);
     request.once("close", () => clearTimeout(this.#timer));
   }
 
   /**
-   * Throws if the caller's role does not suffice. An agent's attempt is written down where it was made: in the
+   * Throws since the caller's role does not suffice. An agent's attempt is written down where it was made: in the
    * workspace's log, or in the diagnostics beside the store.
    */
-  async #refuseRole(): Promise<void> {
-    const { caller } = this.#head.visit;
-    const { row, params } = this.#found;
-    const role = this.#roleFor(row);
-    if (mayDo(role, row.role)) return;
-    const { id } = params;
+  async #refuse(role: Role): Promise<never> {
+    const { caller } = this.#visit;
+    const row = this.#row;
+    const { id } = this.#params;
     const unlisted = role === "agent" ? this.#with.refusals.next(caller.id, Date.now()) : undefined;
     if (unlisted !== undefined && id === undefined) {
       const more = unlisted === 0 ? "" : `, after ${unlisted} more refusals`;
@@ -142,30 +165,39 @@ export class RequestAnswer {
    * role here: the engine refuses them and writes that down.
    */
   #roleFor({ on }: Route): Role {
-    const { role } = this.#head.visit.caller;
-    const isForAgent = on !== "workspace" && this.#head.request.headers[ACTING.role] === "agent";
+    const { role } = this.#visit.caller;
+    const isForAgent = on !== "workspace" && this.#request.headers[ACTING.role] === "agent";
     return isForAgent && mayDo(role, "agent") ? "agent" : role;
   }
 
-  /** Sends the answer, or the problem. `body`: parsed JSON. Never rejects. */
-  async send(response: ServerResponse, body: unknown): Promise<void> {
+  /** Does what is asked, and sends the answer. Throws what `fail` takes, unless the answer was begun. */
+  async send(reply: FastifyReply): Promise<void> {
     clearTimeout(this.#timer);
-    const { request } = this.#head;
+    const { raw: response } = reply;
     // Signals are costly: only streams of events need one.
-    const signal = "events" in this.#found.row.reply ? this.#whileThere(response) : NEVER;
+    const signal = "events" in this.#row.reply ? this.#whileThere(response) : NEVER;
     try {
-      const before = this.#replyBefore(body);
-      if (before !== undefined) return sendKept(response, before);
-      if (this.#found.row.on === "store") await this.#askStore(response, { body, signal });
-      else if (this.#found.row.on === "syncs") await this.#askSyncs(response, { body, signal });
-      else await this.#askWorkspace(response, { body, signal });
+      const before = this.#replyBefore();
+      if (before !== undefined) sendKept(reply, before);
+      else if (this.#row.on === "store") await this.#askStore(reply, signal);
+      else if (this.#row.on === "syncs") await this.#askSyncs(reply, signal);
+      else await this.#askWorkspace(reply, signal);
+      discardRest(this.#request.raw);
     } catch (error) {
-      // The client is gone.
-      const isGone = response.destroyed || request.errored !== null;
-      if (!isGone) sendProblem(response, this.#problem(error), retryHeaders(error));
-    } finally {
-      discardRest(request);
+      // Fastify hands no error on for a reply that it does not send itself.
+      if (!reply.sent) throw error;
+      this.fail(reply, error);
     }
+  }
+
+  /** Sends the problem for an error. */
+  fail(reply: FastifyReply, error: unknown): void {
+    const { raw } = this.#request;
+    const ofForm = formProblem(error);
+    const isGone = reply.raw.destroyed || raw.errored !== null;
+    if (ofForm !== undefined) replyProblem(reply, ofForm);
+    else if (!isGone) replyProblem(reply, this.#problem(error), retryHeaders(error));
+    discardRest(raw);
   }
 
   #whileThere(response: ServerResponse): AbortSignal {
@@ -174,68 +206,69 @@ export class RequestAnswer {
     return AbortSignal.any([away.signal, this.#with.stopping]);
   }
 
-  async #askStore(response: ServerResponse, given: Given): Promise<void> {
-    const { row, params } = this.#found;
+  async #askStore(reply: FastifyReply, signal: AbortSignal): Promise<void> {
+    const row = this.#row;
     if (row.on !== "store") return;
-    const { caller } = this.#head.visit;
-    const asked = params["id"];
-    const whole = asked === undefined ? {} : { id: await mustSee(this.#with.workspaces, caller, asked) };
+    const { caller } = this.#visit;
+    const { id } = this.#params;
+    if (id !== undefined) this.#params = { ...this.#params, id: await mustSee(this.#with.workspaces, caller, id) };
     const store = new CallerStore(this.#with, caller);
-    const received = this.#received({ ...params, ...whole }, given);
-    await this.#reply(response, row, received, (asked) => row.answer(store, asked));
+    await this.#reply(reply, this.#asked(signal), (asked) => row.answer(store, this.#fitting(asked)));
   }
 
   /** Throws unless the owner asks: no other caller may name folders of this machine. */
-  async #askSyncs(response: ServerResponse, given: Given): Promise<void> {
-    const { row, params } = this.#found;
+  async #askSyncs(reply: FastifyReply, signal: AbortSignal): Promise<void> {
+    const row = this.#row;
     if (row.on !== "syncs") return;
-    if (!this.#head.visit.caller.isOwner) {
+    if (!this.#visit.caller.isOwner) {
       throw new ChronicleError("FORBIDDEN", "syncs are their owner's, on the Unix socket of the machine");
     }
     const { syncs } = this.#with;
     if (syncs === undefined) throw new ChronicleError("UNAVAILABLE", "this server runs no syncs");
-    const received = this.#received(params, given);
-    await this.#reply(response, row, received, async (asked) => row.answer(await syncs(), asked));
+    await this.#reply(reply, this.#asked(signal), async (asked) => row.answer(await syncs(), this.#fitting(asked)));
   }
 
-  async #askWorkspace(response: ServerResponse, given: Given): Promise<void> {
-    const { params } = this.#found;
-    using lease = await openFor(this.#with.workspaces, this.#head.visit.caller, params["id"] ?? "");
+  async #askWorkspace(reply: FastifyReply, signal: AbortSignal): Promise<void> {
+    using lease = await openFor(this.#with.workspaces, this.#visit.caller, this.#params["id"] ?? "");
     // Only operators see the paths of folders.
-    const isOperator = mayDo(this.#head.visit.caller.role, "operator");
+    const isOperator = mayDo(this.#visit.caller.role, "operator");
     if (!isOperator) this.#hidden = [...this.#hidden, ...lease.workspace.roots];
     const on = this.#viewOf(lease);
-    const { row, params: meant } = await this.#meant(on);
+    if (this.#others.length > 0) await this.#findMeant(on);
+    const { id } = lease.workspace;
+    this.#params = { ...this.#params, id };
+    const row = this.#row;
     if (row.on !== "workspace") return;
-    const signal = given.signal === NEVER ? NEVER : AbortSignal.any([given.signal, lease.gone]);
-    const received = this.#received({ ...meant, id: lease.workspace.id }, { ...given, signal });
-    const conditional =
-      row.conditional === true ? { ...received, ...conditionOf(this.#head.request.headers) } : received;
-    const done = async (asked: Received) => {
-      using turn = row.heavy === true ? await this.#heavyTurn(response, lease.workspace.id) : undefined;
+    const asked = this.#asked(signal === NEVER ? NEVER : AbortSignal.any([signal, lease.gone]));
+    const done = async (asked: Asked<unknown, unknown>) => {
+      using turn = row.heavy === true ? await this.#heavyTurn(reply.raw, id) : undefined;
       if (turn !== undefined) await this.#mustStillHold();
-      const answer = await row.answer(on, asked).finally(() => this.#after(row, lease.workspace.id));
+      const answer = await this.#answered(() => row.answer(on, this.#fitting(asked)), id);
       return isOperator ? answer : withoutFolders(row.operation, answer, this.#hidden);
     };
-    await this.#reply(response, row, conditional, done);
+    await this.#reply(reply, asked, done);
   }
 
   async #heavyTurn(response: ServerResponse, workspace: string): Promise<Disposable> {
-    const turn = await this.#with.heavy.turn(workspace, this.#head.visit.caller);
+    const turn = await this.#with.heavy.turn(workspace, this.#visit.caller);
     if (!response.destroyed) return turn;
     turn[Symbol.dispose]();
     throw new ChronicleError("UNAVAILABLE", GONE);
   }
 
   /** An operator's call may change the settings that a workspace read when it was opened, so they are read again. */
-  #after({ role }: Route, id: string): void {
-    if (role === "operator") this.#with.workspaces.lookAgain(id);
+  async #answered(work: () => Promise<Answer>, id: string): Promise<Answer> {
+    try {
+      return await work();
+    } finally {
+      if (this.#row.role === "operator") this.#with.workspaces.lookAgain(id);
+    }
   }
 
   /** The workspace on behalf of the caller. No token turns an agent into a person. */
   #viewOf({ workspace }: Lease): WorkspaceApi {
-    const { caller } = this.#head.visit;
-    const { headers } = this.#head.request;
+    const { caller } = this.#visit;
+    const { headers } = this.#request;
     const isAgent = !mayDo(caller.role, "operator") || headers[ACTING.role] === "agent";
     const actor = wordIn(headers[ACTING.actor]);
     const client = wordIn(headers[ACTING.client]) ?? (caller.isOwner ? undefined : caller.name);
@@ -247,42 +280,57 @@ export class RequestAnswer {
     return workspace.as(who);
   }
 
-  /** `files/x/history` may be the history of x, or a file of that name. */
-  async #meant(on: WorkspaceApi): Promise<FoundRow> {
-    const { group } = this.#head;
-    const { params } = this.#found;
-    if (group.method !== "GET" || group.named("readFile") === undefined) return this.#found;
-    const rest = restOf(this.#found);
-    const as = queryOf(this.#head.query)["as"];
-    const { operation, params: own } = await meantByPath(on, rest, typeof as === "string" ? as : undefined);
-    const row = group.named(operation);
-    return row === undefined ? this.#found : { row, params: { ...params, ...own } };
+  /** Finds the row that is meant: `files/x/history` may be the history of x, or a file of that name. */
+  async #findMeant(on: WorkspaceApi): Promise<void> {
+    const { path = "", ...named } = this.#params;
+    const { as } = this.#query;
+    const { operation, params } = await meantByPath(on, path, typeof as === "string" ? as : undefined);
+    this.#row = this.#others.find((row) => row.operation === operation) ?? this.#row;
+    this.#params = { ...named, ...params };
   }
 
-  #received(params: Readonly<Record<string, string>>, { body, signal }: Given): Received {
-    const { request, query } = this.#head;
-    const { row } = this.#found;
-    const { headers } = request;
-    const lastEventId = headers["last-event-id"];
-    const key = row.method === "GET" ? undefined : idempotencyKey(headers);
-    const { id } = this.#head.visit.caller;
+  get #query(): Readonly<Record<string, unknown>> {
+    return this.#request.query as Readonly<Record<string, unknown>>;
+  }
+
+  /** What is asked, before it is known to fit the row. */
+  #asked(signal: AbortSignal): Asked<unknown, unknown> {
+    const { headers, raw, query, body } = this.#request;
+    const { method, bytes, conditional } = this.#row;
+    const key = method === "GET" ? undefined : idempotencyKey(headers);
     return {
-      params,
-      query: queryOf(query),
-      ...optional({ body }),
-      ...(row.bytes !== undefined
-        ? { content: uploaded(request, this.#with.limits, () => this.#mustStillHold()) }
-        : {}),
-      // Two callers with the same key do not mean the same request.
-      ...(key === undefined ? {} : { requestId: `${id} ${key}` }),
-      ...(typeof lastEventId === "string" ? { lastEventId } : {}),
+      params: this.#params,
+      query,
+      body,
+      content: bytes === undefined ? NOTHING : uploaded(raw, this.#with.limits, () => this.#mustStillHold()),
+      condition: {
+        // Two callers with the same key do not mean the same request.
+        ...(key === undefined ? {} : { requestId: `${this.#visit.caller.id} ${key}` }),
+        ...(conditional === true ? conditionOf(headers) : {}),
+      },
+      lastEventId: undefined,
       me: this.#me(),
       signal,
     };
   }
 
+  /** Throws `USAGE` if the request does not fit the row: not before its target was found, and it has its turn. */
+  #fitting(asked: Asked<unknown, unknown>): Asked<unknown, unknown> {
+    const { bytes, body, query = NO_QUERY } = this.#row;
+    if (bytes === undefined && body === undefined && this.#body !== undefined) {
+      throw new ChronicleError("USAGE", "this request takes no body");
+    }
+    const { validationError } = this.#request;
+    const isUnknown = this.#others.length > 0 || validationError !== undefined;
+    // Fastify validates the body first, and stops there: a complaint about the query comes before its.
+    const validated = isUnknown ? validate(query, asked.query, "query") : { value: asked.query };
+    if ("error" in validated) throw validated.error;
+    if (validationError !== undefined) throw validationError;
+    return { ...asked, query: validated.value, lastEventId: eventIdIn(this.#request.headers) };
+  }
+
   #me(): MeShape {
-    const { caller } = this.#head.visit;
+    const { caller } = this.#visit;
     const { role, name, workspaces, isOwner } = caller;
     return {
       version: this.#with.version,
@@ -299,119 +347,102 @@ export class RequestAnswer {
    * nothing.
    */
   async #mustStillHold(): Promise<void> {
-    if (await this.#head.visit.isStillAdmitted()) return;
+    if (await this.#visit.isStillAdmitted()) return;
     throw new ChronicleError("UNAUTHENTICATED", "this token does not hold any more", { hint: "nothing was changed" });
   }
 
   /** The reply given earlier under this idempotency key, even if its workspace is gone by now. */
-  #replyBefore(body: unknown): KeptReply | undefined {
-    const { row } = this.#found;
+  #replyBefore(): KeptReply | undefined {
     // A key is matched with the whole body, so a row that takes bytes is not looked up here.
-    const change = row.bytes === undefined ? this.#namedChange(row, body) : undefined;
+    const change = this.#row.bytes === undefined ? this.#namedChange() : undefined;
     return change === undefined ? undefined : replyBefore(this.#with.replies, change);
   }
 
   /** `undefined` if it has no key, or the log remembers it. */
-  #namedChange({ method, operation }: Route, body: unknown): NamedChange | undefined {
-    const { request, visit } = this.#head;
-    const { url = "/", headers } = request;
+  #namedChange(): NamedChange | undefined {
+    const { method, operation } = this.#row;
+    const { raw, headers } = this.#request;
     const key = method === "GET" || REMEMBERED_BY_LOG.has(operation) ? undefined : idempotencyKey(headers);
     if (key === undefined) return undefined;
-    return { caller: visit.caller, key, method, url, ifMatch: headers["if-match"], body };
+    const { url = "/" } = raw;
+    return { caller: this.#visit.caller, key, method, url, ifMatch: headers["if-match"], body: this.#body };
   }
 
   async #reply(
-    response: ServerResponse,
-    row: Route,
-    received: Received,
-    done: (asked: Received) => Promise<Answer>,
+    reply: FastifyReply,
+    asked: Asked<unknown, unknown>,
+    done: (asked: Asked<unknown, unknown>) => Promise<Answer>,
   ): Promise<void> {
-    const work = async (asked: Received): Promise<Answer> => {
-      if (row.method !== "GET") await this.#mustStillHold();
+    const work = async (asked: Asked<unknown, unknown>): Promise<Answer> => {
+      if (this.#row.method !== "GET") await this.#mustStillHold();
       return done(asked);
     };
-    const named = this.#namedChange(row, received.body);
-    if (named === undefined) return this.#send(response, await work(received));
-    const held = await this.#held(row, received);
-    const asked = held === undefined ? received : { ...received, content: held.content };
+    const named = this.#namedChange();
+    if (named === undefined) return this.#send(reply, await work(asked));
+    const held = await this.#held(asked);
+    const whole = held === undefined ? asked : { ...asked, content: held.content };
     const change = held === undefined ? named : { ...named, body: { bytes: held.hash } };
-    sendKept(response, await onlyOnce(this.#with.replies, change, async () => kept(await work(asked))));
+    sendKept(reply, await onlyOnce(this.#with.replies, change, async () => kept(await work(whole))));
   }
 
   /** The body of a row that takes bytes; else `undefined`. */
-  async #held({ bytes }: Route, { content }: Received): Promise<HeldBody | undefined> {
-    if (bytes === undefined || content === undefined) return undefined;
+  async #held({ content }: Asked<unknown, unknown>): Promise<HeldBody | undefined> {
+    const { bytes } = this.#row;
+    if (bytes === undefined) return undefined;
     return heldBody(content, bytes === true ? this.#with.limits.uploadBytes : bytes.most);
   }
 
-  async #send(response: ServerResponse, answer: Answer): Promise<void> {
-    const { request } = this.#head;
-    const { limits } = this.#with;
+  async #send(reply: FastifyReply, answer: Answer): Promise<void> {
     switch (answer.kind) {
       case "json":
-        return sendJson(response, answer.status, answer.value);
+        reply.code(answer.status).headers(SAFE_HEADERS).send(answer.value);
+        return;
       case "nothing":
-        return sendNothing(response);
+        reply.code(204).headers(SAFE_HEADERS).send();
+        return;
       case "content":
-        return sendContent(request, response, { content: answer.content, limits });
+        return sendContent(reply, answer.content, this.#with.limits);
       case "events":
-        return this.#sendEvents(response, answer);
+        return this.#sendEvents(reply, answer);
     }
   }
 
-  async #sendEvents(response: ServerResponse, { after, events }: Extract<Answer, { kind: "events" }>): Promise<void> {
+  async #sendEvents(reply: FastifyReply, { after, events }: Extract<Answer, { kind: "events" }>): Promise<void> {
     const { limits, stopping, streams } = this.#with;
-    const { caller, isStillAdmitted } = this.#head.visit;
+    const { caller, isStillAdmitted } = this.#visit;
     using seat = streams.take(caller.id);
     if (seat === undefined) {
       throw new ChronicleError("RATE_LIMITED", `this token follows ${limits.streams} streams already`, {
         hint: "end one of them",
       });
     }
-    await sendEvents(response, { after, events, limits, stopping, isStillAdmitted });
+    await sendEvents(reply.hijack().raw, { after, events, limits, stopping, isStillAdmitted });
   }
 
   #problem(error: unknown): Problem {
     const { report } = this.#with;
     const hidden = this.#hidden;
-    const commands = knowsCommands(this.#head.request);
+    const commands = knowsCommands(this.#request);
     if (isReused(error)) return withStatus(problemOf(reused(), { hidden, report, commands }), 422);
     const known =
       error instanceof TooMuch
         ? new ChronicleError("LIMIT_EXCEEDED", error.message)
-        : inWords(seenBy(this.#head.visit.caller, error), this.#found.row, this.#head.visit.caller.role);
+        : inWords(seenBy(this.#visit.caller, error), this.#row, this.#visit.caller.role);
     return problemOf(known, { hidden, report, commands });
   }
 }
 
-/** The parts of a request that are known once its body is read. */
-interface Given {
-  readonly body: unknown;
-  readonly signal: AbortSignal;
-}
-
-function findRow({ request, group }: RequestHead): FoundRow {
-  const [path = "/"] = (request.url ?? "/").split("?", 1);
-  try {
-    const found = group.find(path);
-    if (found !== undefined) return found;
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error;
-    throw undecodable();
-  }
-  throw new ChronicleError("NOT_FOUND", "there is nothing here");
+/** The router calls a wildcard `*`; the rows call it `path`. */
+function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string>> {
+  const named = params as Readonly<Record<string, string>>;
+  if (named["*"] === undefined) return named;
+  const { "*": path, ...others } = named;
+  return { ...others, path };
 }
 
 /** True if the client has the command line at hand. */
-export function knowsCommands({ headers }: IncomingMessage): boolean {
+export function knowsCommands({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers[HINTS_HEADER] === WITH_COMMANDS;
-}
-
-/** Everything behind `files/`, as one path. */
-function restOf({ row, params }: FoundRow): string {
-  const { path = "", n } = params;
-  if (row.operation === "fileHistory") return `${path}/history`;
-  return row.operation === "fileAtIteration" ? `${path}/at/${n ?? ""}` : path;
 }
 
 /** Headers by which a client may retry: later, if the error passes; with another token, if this one is not accepted. */
@@ -419,10 +450,6 @@ function retryHeaders(error: unknown): Readonly<Record<string, string>> {
   if (error instanceof ChronicleError && error.code === "UNAUTHENTICATED") return { "www-authenticate": "Bearer" };
   const isPassing = error instanceof ChronicleError && (error.code === "LOCKED" || error.code === "RATE_LIMITED");
   return isPassing ? { "retry-after": "1" } : {};
-}
-
-function queryOf(query: unknown): Readonly<Record<string, string | readonly string[]>> {
-  return { ...(query as Record<string, string | string[]>) };
 }
 
 function wordIn(header: string | string[] | undefined): string | undefined {
@@ -436,10 +463,14 @@ function seenBy({ workspaces }: Caller, error: unknown): unknown {
   return workspaces === undefined ? error : withoutStoreSize(error);
 }
 
-function sendKept(response: ServerResponse, { status, value }: KeptReply): void {
-  if (status === 204) sendNothing(response);
-  else sendJson(response, status, value);
+function sendKept(reply: FastifyReply, { status, value }: KeptReply): void {
+  reply
+    .code(status)
+    .headers(SAFE_HEADERS)
+    .send(status === 204 ? undefined : value);
 }
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 /** Keeps the answer of a change: JSON, or nothing. */
 function kept(answer: Answer): KeptReply {

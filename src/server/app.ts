@@ -1,20 +1,19 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from "fastify";
+import type * as z from "zod";
 import type { Route } from "../api/routes/row.ts";
+import { NO_QUERY, validate } from "../api/routes/validate.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import type { AdmittedRequest } from "./callers/admission.ts";
-import { type Answering, knowsCommands, RequestAnswer, type RequestHead, type Shared } from "./answer-request.ts";
+import { type Answering, knowsCommands, type MountedRoute, RequestAnswer, type Shared } from "./answer-request.ts";
 import type { ServerApp, AdmittedUpgrade } from "./http-server.ts";
-import { undecodable } from "./path-pattern.ts";
-import { PlainRoutes } from "./plain-routes.ts";
-import { makeProblem, type Problem, problemOf } from "./answers/problem.ts";
-import { Encoded } from "./answers/received.ts";
+import { formProblem, makeProblem, type Problem, problemOf } from "./answers/problem.ts";
 import { HeavyReads } from "./callers/heavy-reads.ts";
 import { Refusals } from "./limits/refusals.ts";
 import type { RequestTally } from "./limits/request-tally.ts";
-import { groupRows, type RowGroup } from "./row-index.ts";
 import { ConcurrencyLimit } from "./limits/concurrency-limit.ts";
-import { SAFE_HEADERS, sendProblem } from "./answers/send.ts";
+import { replyProblem, SAFE_HEADERS } from "./answers/send.ts";
 import { discardRest } from "./limits/slow-peer.ts";
 import { optional } from "../util/optional.ts";
 
@@ -28,20 +27,20 @@ export interface AppOptions extends Answering {
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade) => void;
 }
 
-/** State of a request while the router handles it: first the caller, then the answer. */
+/** State of a request while Fastify handles it: first the caller, then the answer. */
 interface OnItsWay {
   readonly visit: AdmittedRequest;
   answer?: RequestAnswer;
 }
 
-/** A property of the request: a weak map would cost the garbage collector more than the request itself. */
+/** A property of Node's request, which Fastify passes on: a weak map would cost more than the request itself. */
 const WAY = Symbol("way");
 
 interface RecordedRequest extends IncomingMessage {
   [WAY]?: OnItsWay;
 }
 
-/** Makes the app that answers everything but hooks: every row of the table, on Fastify's router. */
+/** Makes the app that answers everything but hooks: each row of the table is a route of Fastify. */
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
   const shared = {
     ...options,
@@ -49,49 +48,52 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     streams: new ConcurrencyLimit(options.limits.streams),
     heavy: new HeavyReads(options.limits.heavyReads),
   };
+  const onError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
+    fail(options, request, reply, error);
   const app = fastify({
     bodyLimit: options.limits.jsonBytes,
     exposeHeadRoutes: false,
-    // Bodies and answers are checked by their own schemas, so Fastify compiles none.
-    schemaController: { compilersFactory: { buildValidator: () => refuseSchema, buildSerializer: () => refuseSchema } },
     routerOptions: { maxParamLength: options.limits.headerBytes },
-    frameworkErrors: (error, request, reply) => fail(options, reply.hijack().raw, { request: request.raw, error }),
+    // The rows bring their schemas along: Fastify's compilers of JSON schemas are not even loaded.
+    schemaController: { compilersFactory: { buildValidator: () => noCompiler, buildSerializer: () => noCompiler } },
+    frameworkErrors: onError,
     onProtoPoisoning: "error",
     onConstructorPoisoning: "error",
   });
-  app.setErrorHandler((error, request, reply) => fail(options, reply.hijack().raw, { request: request.raw, error }));
-  app.addHook("onRequest", ({ raw, routeOptions }, _reply, done) => {
-    options.tally?.name(raw, routeOptions.url ?? "none");
-    done();
+  app.setErrorHandler(onError);
+  app.setNotFoundHandler((request, reply) => {
+    options.tally?.name(request.raw, "none");
+    refuse(request, reply, makeProblem(404, "NOT_FOUND", "there is nothing here"));
   });
-  const groups = groupRows(options.routes);
-  app.setNotFoundHandler((request, reply) => notFound(groups, request.raw, reply.hijack().raw));
-  app.removeContentTypeParser("text/plain");
-  await app.register(async (scope) =>
-    mount(
-      scope,
-      groups.filter(({ takesBytes }) => !takesBytes),
-      shared,
-    ),
+  app.setValidatorCompiler<z.ZodType>(
+    ({ schema, httpPart }) =>
+      (given) =>
+        validate(schema, given, httpPart === "body" ? "body" : "query"),
   );
+  app.removeContentTypeParser("text/plain");
+  const routes = mountedRoutes(options.routes);
+  await app.register(async (scope) => {
+    for (const route of routes) if (route.row.bytes === undefined) mount(scope, route, shared);
+  });
   await app.register(async (scope) => {
     // Bodies of all types, including JSON, stay bytes here, and are read when needed.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
-    mount(
-      scope,
-      groups.filter(({ takesBytes }) => takesBytes),
-      shared,
-    );
+    for (const route of routes) if (route.row.bytes !== undefined) mount(scope, route, shared);
   });
-  app.get("/v1/openapi.json", (request, reply) => sendDocument(request.raw, reply.hijack().raw, options.openapi()));
+  await app.register(async (scope) => refuseOtherMethods(scope, routes));
+  app.get("/v1/openapi.json", (request, reply) => {
+    options.tally?.name(request.raw, "/v1/openapi.json");
+    sendDocument(request, reply, options.openapi());
+  });
   await app.ready();
-  const plain = new PlainRoutes(groups);
+  const methods = new Set<string | undefined>(app.supportedMethods);
   return {
     answer: (request: RecordedRequest, response, visit) => {
-      const group = plain.find(request);
-      if (group !== undefined) return void answerPlainly({ request, query: {}, visit, group }, response, shared);
       request[WAY] = { visit };
+      if (!isPath(request.url)) request.url = NOWHERE;
+      // Fastify routes no other methods, and would say 404; by TRACE nothing is asked either.
+      if (!methods.has(request.method)) request.method = "TRACE";
       app.routing(request, response);
     },
     ...optional({ upgrade: options.upgrade }),
@@ -99,8 +101,34 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
   };
 }
 
-function refuseSchema(): never {
+function noCompiler(): never {
   throw new Error("the table of routes has the schemas");
+}
+
+/** A target at which nothing is found. */
+const NOWHERE = "*";
+
+/**
+ * False for a target that is a whole URL, which is for proxies, or has a fragment, which HTTP never sends (RFC 9112
+ * §3.2). The router would look for its path without these: a write to `a#b` would be one to `a`.
+ */
+function isPath(url = ""): boolean {
+  return url.startsWith("/") && !(url.includes("#") && /^[^?]*#/.test(url));
+}
+
+/** The rows, as the router can tell them apart. */
+function mountedRoutes(rows: readonly Route[]): MountedRoute[] {
+  const alike = Map.groupBy(rows, ({ method, path }) => `${method} ${urlOf(path)}`);
+  return [...alike].map(([url, group]) => {
+    const row = group.find(({ path }) => !path.includes("{path}/"));
+    if (row === undefined) throw new Error(`${url}: of the rows that begin so, one has to end there`);
+    return { url: urlOf(row.path), row, others: group.filter((one) => one !== row) };
+  });
+}
+
+/** The path in the router's form. A wildcard can only be its end. */
+function urlOf(path: string): string {
+  return path.replace(/\{path\}.*$/, "*").replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
 /** A request as a handler has it, with who asks. */
@@ -110,89 +138,75 @@ function wayOf(request: RecordedRequest): OnItsWay {
   return way;
 }
 
-/** Answers a request that needs no router and has no body. Never rejects. */
-async function answerPlainly(
-  head: RequestHead,
-  response: ServerResponse,
-  shared: Shared & Pick<AppOptions, "tally">,
-): Promise<void> {
-  const { request, group } = head;
-  shared.tally?.name(request, group.url);
-  try {
-    const answer = await RequestAnswer.begin(head, shared);
-    await answer.send(response, undefined);
-  } catch (error) {
-    fail(shared, response, { request, error });
-  }
+function mount(scope: FastifyInstance, route: MountedRoute, shared: Shared & Pick<AppOptions, "tally">): void {
+  const { url, row, others } = route;
+  const { method, query = NO_QUERY, body } = row;
+  scope.route({
+    method: method === "GET" ? ["GET", "HEAD"] : method,
+    url,
+    // Of several rows, the workspace tells which is meant, and so which schema holds.
+    ...(others.length > 0 ? {} : { schema: { querystring: query, ...optional({ body }) } }),
+    // What does not fit is told only once the target was found: see `RequestAnswer`.
+    attachValidation: true,
+    // Runs before any body is read: the body of a refused request is never read.
+    onRequest: (request, reply, done) => {
+      const way = wayOf(request.raw);
+      shared.tally?.name(request.raw, url);
+      way.answer = new RequestAnswer({ request, visit: way.visit, route }, shared);
+      const refusing = way.answer.begin();
+      if (refusing === undefined) done();
+      else refusing.catch((error: unknown) => reply.send(error));
+    },
+    ...(method === "GET" ? {} : { preValidation: takeBody }),
+    handler: (request, reply) => wayOf(request.raw).answer?.send(reply),
+  });
 }
 
-function mount(scope: FastifyInstance, groups: readonly RowGroup[], shared: Shared): void {
-  for (const group of groups) {
+function takeBody({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  wayOf(raw).answer?.takeBody();
+  done();
+}
+
+/** Answers 405 for the methods by which no row is asked; Fastify's own answer would be 404. */
+function refuseOtherMethods(scope: FastifyInstance, routes: readonly MountedRoute[]): void {
+  // The type of a body does not matter here.
+  scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
+  for (const [url, alike] of Map.groupBy(routes, (route) => route.url)) {
+    const allowed = alike.flatMap(({ row: { method } }): HTTPMethods[] =>
+      method === "GET" ? ["GET", "HEAD"] : [method],
+    );
+    const allow = allowed.join(", ");
     scope.route({
-      method: group.method === "GET" ? ["GET", "HEAD"] : group.method,
-      url: group.url,
-      // Runs before any body is read: the body of a refused request is never read.
-      onRequest: async (request) => begin(request, group, shared),
-      handler: async (request, reply) => wayOf(request.raw).answer?.send(reply.hijack().raw, request.body),
+      method: scope.supportedMethods.filter((method) => !allowed.includes(method)),
+      url,
+      handler: (request, reply) =>
+        refuse(request, reply, makeProblem(405, "USAGE", `this is asked by ${allow}`), { allow }),
     });
   }
 }
 
-async function begin({ raw, query }: FastifyRequest, group: RowGroup, shared: Shared): Promise<void> {
-  const way = wayOf(raw);
-  way.answer = await RequestAnswer.begin({ request: raw, query, visit: way.visit, group }, shared);
-}
-
-function notFound(groups: readonly RowGroup[], request: IncomingMessage, response: ServerResponse): void {
-  const [path = "/"] = (request.url ?? "/").split("?", 1);
-  const allowed = groups.filter((group) => matches(group, path)).map(({ method }) => method);
-  if (allowed.length === 0) return refuse(request, response, makeProblem(404, "NOT_FOUND", "there is nothing here"));
-  const allow = [...new Set(allowed.flatMap((one) => (one === "GET" ? ["GET", "HEAD"] : [one])))].join(", ");
-  refuse(request, response, makeProblem(405, "USAGE", `this is asked by ${allow}`), { allow });
-}
-
-function matches(group: RowGroup, path: string): boolean {
-  try {
-    return group.find(path) !== undefined;
-  } catch (error) {
-    if (error instanceof URIError) return false;
-    throw error;
-  }
-}
-
-function sendDocument(request: IncomingMessage, response: ServerResponse, document: Uint8Array | undefined): void {
-  if (document === undefined)
-    return refuse(request, response, makeProblem(404, "NOT_FOUND", "it is not installed here"));
-  response.writeHead(200, {
-    ...SAFE_HEADERS,
-    "content-type": "application/json; charset=utf-8",
-    "content-length": document.length,
-  });
-  response.end(document);
+function sendDocument(request: FastifyRequest, reply: FastifyReply, document: Uint8Array | undefined): void {
+  if (document === undefined) return refuse(request, reply, makeProblem(404, "NOT_FOUND", "it is not installed here"));
+  reply.headers({ ...SAFE_HEADERS, "content-type": "application/json; charset=utf-8" }).send(document);
 }
 
 function refuse(
-  request: IncomingMessage,
-  response: ServerResponse,
+  { raw }: FastifyRequest,
+  reply: FastifyReply,
   problem: Problem,
   headers?: Readonly<Record<string, string>>,
 ): void {
-  sendProblem(response, problem, headers);
-  discardRest(request);
+  replyProblem(reply, problem, headers);
+  discardRest(raw);
 }
 
-/** Replies to errors of Fastify itself, which only concern the form of the request. */
-function fail(
-  { hidden, report }: Answering,
-  response: ServerResponse,
-  { request, error }: { readonly request: IncomingMessage; readonly error: unknown },
-): void {
-  refuse(
-    request,
-    response,
-    formProblem(error) ??
-      problemOf(isBadUrl(error) ? undecodable() : error, { hidden, report, commands: knowsCommands(request) }),
-  );
+/** Replies to an error: of the form of the request, or thrown on the way to its answer. */
+function fail({ hidden, report }: Answering, request: FastifyRequest, reply: FastifyReply, error: unknown): void {
+  const { answer } = wayOf(request.raw);
+  if (answer !== undefined) return answer.fail(reply, error);
+  const commands = knowsCommands(request);
+  const problem = isBadUrl(error) ? problemOf(undecodable(), { hidden, report, commands }) : formProblem(error);
+  refuse(request, reply, problem ?? problemOf(error, { hidden, report, commands }));
 }
 
 /** The router could not decode it. */
@@ -200,13 +214,8 @@ function isBadUrl(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "FST_ERR_BAD_URL";
 }
 
-function formProblem(error: unknown): Problem | undefined {
-  if (isBadUrl(error)) return undefined;
-  if (error instanceof Encoded) return makeProblem(415, "USAGE", error.message);
-  if (!(error instanceof Error) || !("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
-  const { statusCode: status } = error;
-  if (status === 413) return makeProblem(413, "LIMIT_EXCEEDED", "this body is larger than is taken here");
-  if (status === 415) return makeProblem(415, "USAGE", "a body here is JSON: Content-Type: application/json");
-  if (status === 414) return makeProblem(414, "USAGE", "this path is too long");
-  return status >= 400 && status < 500 ? makeProblem(status, "USAGE", "this request is not well formed") : undefined;
+function undecodable(): ChronicleError {
+  return new ChronicleError("PATH_INVALID", "this path is not UTF-8, percent-encoded once", {
+    hint: "a name that is not UTF-8 stands there as base64: and its bytes in base64url",
+  });
 }

@@ -2,36 +2,7 @@ import { describe, expect, it } from "vitest";
 import { rangeOf } from "../../src/server/answers/byte-range.ts";
 import { attachment, contentTypeOf } from "../../src/server/answers/content-type.ts";
 import { tcpListener } from "../../src/server/callers/listener.ts";
-import { PathPattern } from "../../src/server/path-pattern.ts";
 import { RateLimiter } from "../../src/server/limits/rate-limiter.ts";
-
-describe("a pattern of paths", () => {
-  it.each([
-    ["/v1/w/{id}", "/v1/w/a%2Fb", { id: "a/b" }],
-    ["/v1/w/{id}", "/v1/w/a/b", undefined],
-    ["/v1/w/{id}/files/{path}", "/v1/w/x/files/a/b%20c", { id: "x", path: "a/b c" }],
-    ["/v1/w/{id}/files/{path}", "/v1/w/x/files/a%2Fb", { id: "x", path: "a/b" }],
-    ["/v1/w/{id}/files/{path}", "/v1/w/x/files", undefined],
-    ["/v1/w/{id}/files/{path}/history", "/v1/w/x/files/a/b/history", { id: "x", path: "a/b" }],
-    ["/v1/w/{id}/files/{path}/history", "/v1/w/x/files/history", undefined],
-    ["/v1/w/{id}/files/{path}/at/{n}", "/v1/w/x/files/a/at/3", { id: "x", path: "a", n: "3" }],
-    ["/v1/w/{id}/files/{path}/at/{n}", "/v1/w/x/files/at/at/3", { id: "x", path: "at", n: "3" }],
-    ["/v1/x", "/v1/%78", {}],
-  ])("%s takes of %s what stands at its names", (pattern, path, params) => {
-    expect(new PathPattern(pattern).match(path)).toEqual(params);
-  });
-
-  it("decodes once, and nothing that is no UTF-8", () => {
-    const pattern = new PathPattern("/f/{path}");
-    expect(pattern.match("/f/%252e%252e")).toEqual({ path: "%2e%2e" });
-    for (const bad of ["/f/%ff", "/f/%", "/f/%c0%af"]) expect(() => pattern.match(bad)).toThrow(URIError);
-  });
-
-  it("is one wildcard for the router", () => {
-    expect(new PathPattern("/v1/w/{id}/files/{path}/at/{n}").forRouter).toBe("/v1/w/:id/files/*");
-    expect(new PathPattern("/v1/w/{id}").forRouter).toBe("/v1/w/:id");
-  });
-});
 
 describe("a range", () => {
   it.each([

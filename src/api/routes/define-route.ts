@@ -1,12 +1,9 @@
 import type * as z from "zod";
-import { ChronicleError } from "../../core/values/errors.ts";
 import type { StoreApi } from "../store-api.ts";
 import type { SyncApi } from "../sync-api.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
-import { complaintOf } from "./complaint.ts";
-import type { Answer, AnswerOf, Asked, Call, ContentReply, EventsReply, Received, ReplyKind } from "./route.ts";
+import type { Answer, AnswerOf, Asked, Call, ContentReply, EventsReply, ReplyKind } from "./route.ts";
 import type { RouteInput, RouteText, StoreRoute, SyncRoute, WorkspaceRoute } from "./row.ts";
-import { optional } from "../../util/optional.ts";
 
 /** A query or body as a client makes it: absent fields are left out. */
 type Sent<T> = T extends readonly (infer Item)[]
@@ -65,72 +62,16 @@ export function syncRoute<
 function joined<On, Query extends z.ZodObject, Body extends z.ZodType, Reply extends ReplyKind>(
   { operation, method, path, reply }: CallFor<Query, Body, Reply>,
   handling: Handling<On, Query, Body, Reply>,
-): Omit<WorkspaceRoute, "on" | "answer"> & { answer(on: On, received: Received): Promise<Answer> } {
+): Omit<WorkspaceRoute, "on" | "answer"> & { answer(on: On, asked: Asked<unknown, unknown>): Promise<Answer> } {
   return {
     ...handling,
     operation,
     method,
     path,
     reply,
-    answer: async (on, received) => answerOf(reply, await handling.answer(on, checked(handling, received))),
+    answer: async (on, asked) =>
+      answerOf(reply, await handling.answer(on, asked as Asked<Given<z.output<Query>>, Given<z.output<Body>>>)),
   };
-}
-
-/** Validates the request by the row's schemas. */
-function checked<Query extends z.ZodObject, Body extends z.ZodType>(
-  { query, body, bytes }: RouteInput<Query, Body>,
-  received: Received,
-): Asked<Given<z.output<Query>>, Given<z.output<Body>>> {
-  const { params, me, signal, ifMatch, requestId, lastEventId } = received;
-  if (bytes === undefined && body === undefined && received.body !== undefined) {
-    throw new ChronicleError("USAGE", "this request takes no body");
-  }
-  return {
-    params,
-    query: fitting(query, received.query, "query") as Given<z.output<Query>>,
-    body: fitting(body, received.body, "body") as Given<z.output<Body>>,
-    content: received.content ?? nothing(),
-    condition: { ...optional({ ifMatch, requestId }) },
-    lastEventId: lastEventId === undefined ? undefined : eventId(lastEventId),
-    me,
-    signal,
-  };
-}
-
-async function* nothing(): AsyncIterable<Uint8Array> {}
-
-/** Parses the input by the schema. A row without a schema accepts nothing. */
-function fitting(schema: z.ZodType | undefined, given: unknown, where: "query" | "body"): unknown {
-  if (schema === undefined) return where === "query" ? nothingIn(given) : undefined;
-  const parsed = schema.safeParse(where === "body" && given === undefined ? {} : given);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const field = [where, ...(issue?.path ?? [])].map(String).join(".");
-  throw new ChronicleError(
-    "USAGE",
-    `${field}: ${shortened(issue === undefined ? "does not fit" : complaintOf(issue))}`,
-    {
-      hint: "/v1/openapi.json says what each request takes",
-      data: { field },
-    },
-  );
-}
-
-function nothingIn(query: unknown): Record<never, never> {
-  const [first] = Object.keys(query ?? {});
-  if (first === undefined) return {};
-  throw new ChronicleError("USAGE", `query: ${shortened(first)} is not known here`, { data: { field: "query" } });
-}
-
-const MAX_COMPLAINT = 300;
-
-function shortened(text: string): string {
-  return text.length > MAX_COMPLAINT ? `${text.slice(0, MAX_COMPLAINT)}…` : text;
-}
-
-function eventId(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new ChronicleError("USAGE", "Last-Event-ID is not the seq of an event", { data: { field: "Last-Event-ID" } });
 }
 
 function answerOf(reply: ReplyKind, value: unknown): Answer {

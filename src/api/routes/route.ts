@@ -92,37 +92,25 @@ export interface Call<Args extends readonly unknown[], Query, Body, Reply extend
   ask(...args: Args): Asking<Query, Body>;
 }
 
-/** A request as the server passes it on: decoded once (the path's escapes are undone) and not validated yet. */
-export interface Received {
+/** A validated request: the input of `answer`. */
+export interface Asked<Query, Body> {
   /** Values of the `{names}` of the path. `id` is the workspace's whole id, even if it was asked for by name. */
   readonly params: Readonly<Record<string, string>>;
-  /** The query; a repeated key has a list. */
-  readonly query: Readonly<Record<string, string | readonly string[]>>;
-  /** The parsed JSON; `undefined` if there was none. */
-  readonly body?: unknown;
-  /** The body, for routes that take bytes. */
-  readonly content?: AsyncIterable<Uint8Array>;
-  /** The ETags, without quotes; `none` for `If-None-Match: *`. */
-  readonly ifMatch?: string | readonly string[];
-  readonly requestId?: string;
-  /** The header's value. */
-  readonly lastEventId?: string;
+  /** The query, parsed by the row's schema. */
+  readonly query: Query;
+  /** The JSON body, parsed by the row's schema; `undefined` if the row has none. */
+  readonly body: Body;
+  /** The body of routes that take bytes; empty for all others. */
+  readonly content: AsyncIterable<Uint8Array>;
+  /**
+   * `ifMatch` and `requestId` if they were given, for spreading into options. `ifMatch`: the ETags, without quotes;
+   * `none` for `If-None-Match: *`.
+   */
+  readonly condition: { readonly ifMatch?: string | readonly string[]; readonly requestId?: string };
+  readonly lastEventId: number | undefined;
   /** The caller. */
   readonly me: MeShape;
   /** Aborts when the caller goes away. */
-  readonly signal: AbortSignal;
-}
-
-/** A validated request: the input of `answer`. */
-export interface Asked<Query, Body> {
-  readonly params: Readonly<Record<string, string>>;
-  readonly query: Query;
-  readonly body: Body;
-  readonly content: AsyncIterable<Uint8Array>;
-  /** `ifMatch` and `requestId` if they were given, for spreading into options. */
-  readonly condition: { readonly ifMatch?: string | readonly string[]; readonly requestId?: string };
-  readonly lastEventId: number | undefined;
-  readonly me: MeShape;
   readonly signal: AbortSignal;
 }
 

@@ -3,7 +3,7 @@ import type { StoreApi } from "../store-api.ts";
 import type { SyncApi } from "../sync-api.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 import type { Role } from "./role.ts";
-import type { Answer, Method, Received, ReplyKind } from "./route.ts";
+import type { Answer, Asked, Method, ReplyKind } from "./route.ts";
 
 /**
  * The server's half of a route, with its schemas. It is separate from the client's half (`route.ts`), because the
@@ -37,8 +37,8 @@ interface Row<On> extends RouteText, RouteInput {
   readonly method: Method;
   readonly path: string;
   readonly reply: ReplyKind;
-  /** Checks the request and performs it. Throws `ChronicleError`; `USAGE` names the invalid field. */
-  answer(on: On, received: Received): Promise<Answer>;
+  /** Performs the request, whose query and body are parsed by the row's schemas. Throws `ChronicleError`. */
+  answer(on: On, asked: Asked<unknown, unknown>): Promise<Answer>;
 }
 
 /** A route about one workspace: `/v1/workspaces/{id}/…`. */

@@ -1,30 +1,21 @@
 import * as z from "zod";
 import { describe, expect, it } from "vitest";
-import type { StoreApi } from "../store-api.ts";
-import type { SyncApi } from "../sync-api.ts";
-import type { WorkspaceApi } from "../workspace-api.ts";
 import { defineCall, WORKSPACE } from "./define-call.ts";
 import { workspaceRoute } from "./define-route.ts";
-import type { Received } from "./route.ts";
 import type { Route } from "./row.ts";
 import { ROUTES } from "./table.ts";
+import { NO_QUERY, validate, type Validated } from "./validate.ts";
 
-const received: Received = {
-  params: {},
-  query: {},
-  me: { version: "1", role: "operator", workspaces: null, default_workspace: null },
-  signal: new AbortController().signal,
-};
-
-/** None of its members may be read: an invalid request is refused before. */
-const untouchable = new Proxy({}, { get: (_, name) => expect.fail(`${String(name)} was asked`) });
-
-function answer(operation: string, given: Partial<Received>): Promise<unknown> {
-  const row = ROUTES.find((one) => one.operation === operation) as Route;
-  const all = { ...received, ...given };
-  if (row.on === "store") return row.answer(untouchable as StoreApi, all);
-  return row.on === "syncs" ? row.answer(untouchable as SyncApi, all) : row.answer(untouchable as WorkspaceApi, all);
+function rowOf(operation: string): Route {
+  const row = ROUTES.find((one) => one.operation === operation);
+  if (row === undefined) throw new Error(`there is no ${operation}`);
+  return row;
 }
+
+const queryOf = (operation: string, given: unknown): Validated =>
+  validate(rowOf(operation).query ?? NO_QUERY, given, "query");
+const bodyOf = (operation: string, given: unknown): Validated =>
+  validate(rowOf(operation).body ?? z.undefined(), given, "body");
 
 describe("the table", () => {
   it("names each operation once, and asks for each by a way of its own", () => {
@@ -73,45 +64,43 @@ describe("the table", () => {
 });
 
 describe("what a row takes in", () => {
-  const usage = (field: string) => expect.objectContaining({ code: "USAGE", data: { field } });
+  const refused = (field: string) => ({ error: expect.objectContaining({ code: "USAGE", data: { field } }) });
 
-  it.each<[string, Partial<Received>, string]>([
-    ["listFiles", { query: { depth: "1", nothing: "x" } }, "query"],
-    ["listFiles", { query: { depth: "0" } }, "query.depth"],
-    ["listFiles", { query: { depth: "1e3" } }, "query.depth"],
-    ["listFiles", { query: { depth: ["1", "2"] } }, "query.depth"],
-    ["listFiles", { query: { limit: "1001" } }, "query.limit"],
-    ["listFiles", { query: { limit: "99999999999999999" } }, "query.limit"],
-    ["listFiles", { query: { fresh: "yes" } }, "query.fresh"],
-    ["listFiles", { query: { at: "a\nb" } }, "query.at"],
-    ["status", { query: { x: "1" } }, "query"],
-    ["restore", { body: { moment: "1", paths: "a" } }, "body.paths"],
-    ["restore", { body: { moment: "1", paths: ["a", 1] } }, "body.paths.1"],
-    ["restore", { body: {} }, "body.moment"],
-    ["restore", { body: { moment: "1", to: "/somewhere" } }, "body"],
-    ["restore", { body: [] }, "body"],
-    ["restore", { body: null }, "body"],
-    ["restore", { body: { moment: "x".repeat(201) } }, "body.moment"],
-    ["beginAction", { body: { type: "write_file", payload: { content: "x" } } }, "body.payload"],
-    ["putRecord", { query: { id: "a" }, body: deep(100) }, "body"],
-    ["putRecord", { query: {}, body: {} }, "query.id"],
-    ["listSnapshots", { query: { cursor: "" } }, "query.cursor"],
-    ["followEvents", { lastEventId: "-1" }, "Last-Event-ID"],
-  ])("%s %j is refused", async (operation, given, field) => {
-    await expect(answer(operation, given)).rejects.toEqual(usage(field));
+  it.each<[string, Record<string, string | string[]>, string]>([
+    ["listFiles", { depth: "1", nothing: "x" }, "query"],
+    ["listFiles", { depth: "0" }, "query.depth"],
+    ["listFiles", { depth: "1e3" }, "query.depth"],
+    ["listFiles", { depth: ["1", "2"] }, "query.depth"],
+    ["listFiles", { limit: "1001" }, "query.limit"],
+    ["listFiles", { limit: "99999999999999999" }, "query.limit"],
+    ["listFiles", { fresh: "yes" }, "query.fresh"],
+    ["listFiles", { at: "a\nb" }, "query.at"],
+    ["status", { x: "1" }, "query"],
+    ["putRecord", {}, "query.id"],
+    ["listSnapshots", { cursor: "" }, "query.cursor"],
+  ])("the query of %s: %j is refused", (operation, given, field) => {
+    expect(queryOf(operation, given)).toEqual(refused(field));
   });
 
-  it("says no more of a huge value than it must", async () => {
+  it.each<[string, unknown, string]>([
+    ["restore", { moment: "1", paths: "a" }, "body.paths"],
+    ["restore", { moment: "1", paths: ["a", 1] }, "body.paths.1"],
+    ["restore", {}, "body.moment"],
+    ["restore", { moment: "1", to: "/somewhere" }, "body"],
+    ["restore", [], "body"],
+    ["restore", null, "body"],
+    ["restore", { moment: "x".repeat(201) }, "body.moment"],
+    ["beginAction", { type: "write_file", payload: { content: "x" } }, "body.payload"],
+    ["putRecord", deep(100), "body"],
+  ])("the body of %s: %j is refused", (operation, given, field) => {
+    expect(bodyOf(operation, given)).toEqual(refused(field));
+  });
+
+  it("says no more of a huge value than it must", () => {
     const key = "k".repeat(100_000);
-    const refused = answer("status", { query: { [key]: "1" } });
-    await expect(refused).rejects.toThrow(expect.objectContaining({ message: expect.stringMatching(/^.{0,400}$/s) }));
-    await expect(answer("restore", { body: { moment: "1", [key]: 1 } })).rejects.toThrow(
-      expect.objectContaining({ message: expect.stringMatching(/^.{0,400}$/s) }),
-    );
-  });
-
-  it("a body is refused where there is none", async () => {
-    await expect(answer("rebuild", { body: {} })).rejects.toMatchObject({ code: "USAGE" });
+    const short = { error: expect.objectContaining({ message: expect.stringMatching(/^.{0,400}$/s) }) };
+    expect(queryOf("status", { [key]: "1" })).toEqual(short);
+    expect(bodyOf("restore", { moment: "1", [key]: 1 })).toEqual(short);
   });
 });
 

@@ -3,6 +3,7 @@ import { STATUS_CODES } from "node:http";
 import { httpStatusOf } from "../../api/problems.ts";
 import { hintOfErrno, isOutOfSpace, STAYS_IN_WORDS, troubleInWords } from "../../core/values/errno.ts";
 import { ChronicleError, codedError, type ErrorCode, errnoOf } from "../../core/values/errors.ts";
+import { Encoded } from "./received.ts";
 
 /** A problem in the form of RFC 9457. */
 export interface Problem {
@@ -181,4 +182,16 @@ function cleanValue(value: unknown, hidden: readonly string[]): unknown {
   }
   if (typeof value === "object" && value !== undefined) return cleanData({ ...value }, hidden);
   return undefined;
+}
+
+/** Returns the problem for an error of Fastify, which only concerns the form of the request; `undefined` for others. */
+export function formProblem(error: unknown): Problem | undefined {
+  if (error instanceof Encoded) return makeProblem(415, "USAGE", error.message);
+  if (error instanceof ChronicleError || !(error instanceof Error)) return undefined;
+  if (!("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
+  const { statusCode: status } = error;
+  if (status === 413) return makeProblem(413, "LIMIT_EXCEEDED", "this body is larger than is taken here");
+  if (status === 415) return makeProblem(415, "USAGE", "a body here is JSON: Content-Type: application/json");
+  if (status === 414) return makeProblem(414, "USAGE", "this path is too long");
+  return status >= 400 && status < 500 ? makeProblem(status, "USAGE", "this request is not well formed") : undefined;
 }

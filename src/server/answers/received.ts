@@ -70,3 +70,10 @@ export function isKnown(header: string | undefined, hash: string): boolean {
   if (header.trim() === "*") return true;
   return header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === `"${hash}"`);
 }
+
+/** Returns the seq in `Last-Event-ID`. Throws `USAGE`. */
+export function eventIdIn({ "last-event-id": id }: IncomingHttpHeaders): number | undefined {
+  if (typeof id !== "string") return undefined;
+  if (/^\d{1,15}$/.test(id)) return Number(id);
+  throw new ChronicleError("USAGE", "Last-Event-ID is not the seq of an event", { data: { field: "Last-Event-ID" } });
+}

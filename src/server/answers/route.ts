@@ -40,34 +40,31 @@ export interface RouteMatch {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Returns the route for a path (still encoded); `undefined` if there is none. */
+/**
+ * Returns the route for a path (still encoded); `undefined` if there is none. There are four, which are compared one by
+ * one: for hooks no router is loaded.
+ */
 export function matchRoute(routes: readonly Route[], method: string, path: string): RouteMatch | undefined {
-  for (const route of routes) {
-    const params = route.method === method ? paramsOf(route.path, path) : undefined;
-    if (params !== undefined) return { route, params };
-  }
-  return undefined;
+  // All of the app's routes, and none of these.
+  if (path.startsWith("/v1/")) return undefined;
+  const given = path.split("/").map(decoded);
+  const route = routes.find((one) => one.method === method && fits(one.path.split("/"), given));
+  if (route === undefined) return undefined;
+  const parts = route.path.split("/").entries();
+  const named = parts.filter(([, part]) => part.startsWith(":"));
+  return { route, params: Object.fromEntries(named.map(([at, part]) => [part.slice(1), given[at] ?? ""])) };
 }
 
-function paramsOf(pattern: string, path: string): Record<string, string> | undefined {
-  const wanted = pattern.split("/");
-  const given = path.split("/");
-  if (wanted.length !== given.length) return undefined;
-  const params: Record<string, string> = {};
-  for (const [at, part] of wanted.entries()) {
-    const value = decoded(given[at] ?? "");
-    if (value === undefined) return undefined;
-    if (part.startsWith(":")) params[part.slice(1)] = value;
-    else if (part !== value) return undefined;
-  }
-  return params;
+function fits(wanted: readonly string[], given: readonly (string | undefined)[]): boolean {
+  if (wanted.length !== given.length) return false;
+  return wanted.every((part, at) => (part.startsWith(":") ? given[at] !== undefined : part === given[at]));
 }
 
+/** `undefined` for text that is not percent-encoded UTF-8, which no route has. */
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    // The path is not percent-encoded UTF-8, which no route has.
     return undefined;
   }
 }

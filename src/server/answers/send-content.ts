@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
 import { contentHeaders } from "../../api/routes/content-headers.ts";
 import type { ContentReply } from "../../api/routes/route.ts";
 import { rangeOf } from "./byte-range.ts";
@@ -6,7 +6,7 @@ import { attachment, contentTypeOf } from "./content-type.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { makeProblem } from "./problem.ts";
 import { isKnown } from "./received.ts";
-import { type Headers, SAFE_HEADERS, sendProblem } from "./send.ts";
+import { type Headers, replyProblem, SAFE_HEADERS } from "./send.ts";
 import { writeTo } from "../limits/slow-peer.ts";
 
 /** Contents up to this size are sent in one piece. */
@@ -17,17 +17,12 @@ const EMPTY = new Uint8Array();
  * Sends a content, or the requested part of it. Sends nothing before the first bytes are read, so that an unreadable
  * content is still a problem with a status. A later failure ends the connection short of the announced length.
  */
-export async function sendContent(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { content, limits }: { readonly content: ContentReply; readonly limits: ServerLimits },
-): Promise<void> {
-  const { headers, method } = request;
+export async function sendContent(reply: FastifyReply, content: ContentReply, limits: ServerLimits): Promise<void> {
+  const { headers, method } = reply.request;
   const { hash, size } = content;
   const about = headersOf(content);
   if (isKnown(headers["if-none-match"], hash)) {
-    response.writeHead(304, about);
-    response.end();
+    reply.code(304).headers(about).send();
     return;
   }
   // If the content has changed since the client read its other parts, a part of it is useless, so the whole is sent
@@ -36,7 +31,7 @@ export async function sendContent(
   const range = method === "GET" && isSame ? rangeOf(headers.range, size) : undefined;
   if (range === "unsatisfiable") {
     const problem = makeProblem(416, "USAGE", "this range cannot be sent: one range, within the content");
-    return sendProblem(response, problem, { "content-range": `bytes */${size}` });
+    return replyProblem(reply, problem, { "content-range": `bytes */${size}` });
   }
   const length = range === undefined ? size : range.end - range.start;
   const head: Headers = {
@@ -46,11 +41,10 @@ export async function sendContent(
   };
   const status = range === undefined ? 200 : 206;
   if (method === "HEAD" || length === 0) {
-    response.writeHead(status, head);
-    response.end();
+    reply.code(status).headers(head).send();
     return;
   }
-  await sendPieces(response, { pieces: content.pieces(range), status, head, length, limits });
+  await sendPieces(reply, { pieces: content.pieces(range), status, head, length, limits });
 }
 
 function headersOf({ hash, file }: ContentReply): Headers {
@@ -74,28 +68,28 @@ interface Sending {
   readonly limits: ServerLimits;
 }
 
-async function sendPieces(response: ServerResponse, sending: Sending): Promise<void> {
+async function sendPieces(reply: FastifyReply, sending: Sending): Promise<void> {
   const { pieces, status, head, length, limits } = sending;
   // A small content is read to its end, where it is checked, before any of it is sent.
-  if (length <= SMALL) return sendWhole(response, sending);
+  if (length <= SMALL) return sendWhole(reply, sending);
   let sent = 0;
   for await (const piece of pieces) {
-    if (sent === 0) response.writeHead(status, head);
+    // Fastify would pipe a stream into the response without a limit on the time that a reader may take for it.
+    if (sent === 0) reply.hijack().raw.writeHead(status, head);
     sent += piece.length;
-    if (!(await writeTo(response, piece, limits.slowMs))) return;
+    if (!(await writeTo(reply.raw, piece, limits.slowMs))) return;
   }
   refuseShort(sent, length);
-  response.end();
+  reply.raw.end();
 }
 
-async function sendWhole(response: ServerResponse, { pieces, status, head, length }: Sending): Promise<void> {
+async function sendWhole(reply: FastifyReply, { pieces, status, head, length }: Sending): Promise<void> {
   const all: Uint8Array[] = [];
   for await (const piece of pieces) all.push(piece);
   const [first = EMPTY] = all;
   const bytes = all.length > 1 ? Buffer.concat(all) : first;
   refuseShort(bytes.length, length);
-  response.writeHead(status, head);
-  response.end(bytes);
+  reply.code(status).headers(head).send(bytes);
 }
 
 function refuseShort(sent: number, length: number): void {

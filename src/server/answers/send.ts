@@ -1,4 +1,5 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
 import type { Problem } from "./problem.ts";
 
 /** Headers of every answer: its type is not guessed, and it is not framed, run, or cached by proxies. */
@@ -12,37 +13,39 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = {
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** Sends a JSON answer. */
-export function sendJson(response: ServerResponse, status: number, value: unknown, headers: Headers = {}): void {
-  sendText(response, status, JSON.stringify(value), { "content-type": "application/json; charset=utf-8", ...headers });
-}
-
-/** Sends a problem. Unread parts of the request are not waited for: the connection is closed. */
+/** Sends a problem of a request that Fastify has not got. */
 export function sendProblem(response: ServerResponse, problem: Problem, headers: Headers = {}): void {
-  if (response.headersSent) {
-    // The client sees that less arrived than was announced.
-    response.destroy();
-    return;
-  }
-  const isRead = response.req.complete;
-  sendText(response, problem.status, JSON.stringify(problem), {
-    "content-type": "application/problem+json; charset=utf-8",
-    ...(isRead ? {} : { connection: "close" }),
-    ...headers,
-  });
-}
-
-/** Sends an answer without content. */
-export function sendNothing(response: ServerResponse, headers: Headers = {}): void {
-  if (response.writableEnded) return;
-  response.writeHead(204, { ...SAFE_HEADERS, ...headers });
-  response.end();
-}
-
-function sendText(response: ServerResponse, status: number, text: string, headers: Headers): void {
+  if (response.headersSent) return cutShort(response);
   // A server that is ending has already told waiting clients so.
   if (response.writableEnded) return;
-  response.writeHead(status, { ...SAFE_HEADERS, ...headers, "content-length": Buffer.byteLength(text) });
+  const text = JSON.stringify(problem);
+  const length = { "content-length": Buffer.byteLength(text) };
+  response.writeHead(problem.status, { ...problemHeaders(response.req), ...headers, ...length });
   // Text is written together with the head.
   response.end(response.req.method === "HEAD" ? undefined : text);
+}
+
+/** Sends a problem. */
+export function replyProblem(reply: FastifyReply, problem: Problem, headers: Headers = {}): void {
+  if (reply.raw.headersSent) return cutShort(reply.raw);
+  // Fastify closes the connection after each body that it could not parse, even one that it has read whole.
+  if (reply.hasHeader("connection")) return sendProblem(reply.hijack().raw, problem, headers);
+  reply
+    .code(problem.status)
+    .headers({ ...problemHeaders(reply.request.raw), ...headers })
+    .send(problem);
+}
+
+/** The client sees that less arrived than was announced. */
+function cutShort(response: ServerResponse): void {
+  response.destroy();
+}
+
+/** Unread parts of the request are not waited for: the connection is closed. */
+function problemHeaders({ complete }: IncomingMessage): Headers {
+  return {
+    ...SAFE_HEADERS,
+    "content-type": "application/problem+json; charset=utf-8",
+    ...(complete ? {} : { connection: "close" }),
+  };
 }
