@@ -27,17 +27,18 @@ export class RequestConcurrency {
    */
   take({ id, role, isOwner }: Caller): Disposable | undefined {
     if (isOwner) return NONE;
-    using taken = new DisposableStack();
-    for (const [seats, key] of [
-      [this.#ofToken[role], id] as const,
-      [this.#ofRole[role], role] as const,
-      [this.#ofAll, ""] as const,
-    ]) {
-      const seat = seats.take(key);
-      if (seat === undefined) return undefined;
-      taken.use(seat);
-    }
-    return taken.move();
+    const ofToken = this.#ofToken[role].take(id);
+    const ofRole = ofToken && this.#ofRole[role].take(role);
+    const ofAll = ofRole && this.#ofAll.take("");
+    // A stack of disposables would cost every request more than the limits themselves.
+    const giveBack = (): void => {
+      ofToken?.[Symbol.dispose]();
+      ofRole?.[Symbol.dispose]();
+      ofAll?.[Symbol.dispose]();
+    };
+    if (ofAll !== undefined) return { [Symbol.dispose]: giveBack };
+    giveBack();
+    return undefined;
   }
 }
 
