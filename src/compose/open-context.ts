@@ -50,6 +50,8 @@ export interface StoreParts extends OpenedBlobs {
   readonly tellOfIndexes: (note: string) => void;
   readonly onCommit: StoreOptions["onCommit"];
   readonly onUnsigned: StoreOptions["onUnsigned"];
+  /** The worktrees that are open through these parts, of any workspace. */
+  readonly openFolders: Set<DiskWorktree>;
   /** Emits what was recorded through these parts, in any workspace. */
   readonly recorded: Signal<RecordedInStore>;
   /** Emits some of it before: see `Context.decided`. */
@@ -243,6 +245,7 @@ function folderFiles(
     crew: restoreWorkers(parts, pools),
     traitsOf: traitsOf(parts, readOnly),
     git: gitUser(parts),
+    openHere: parts.openFolders,
   });
   const outside = new DiskOutsideFiles({
     disk,

@@ -66,6 +66,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     tellOfIndexes,
     onCommit: options.onCommit,
     onUnsigned: options.onUnsigned,
+    openFolders: new Set(),
     recorded: new Signal(),
     decided: new Signal(),
     foreseen: new Signal(),

@@ -467,6 +467,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
       test("whether files are still what was recorded is told at a glance; in doubt they are not", async () => {
         smallTree();
         edit.write("fresh", "at the last moment");
+        edit.write(".gitignore", "*.log\n");
         const entries = await captured();
         const areStill = (...names: string[]): Promise<boolean> =>
           harness.worktree.areStill(names.flatMap((name) => entries.get(asPath(name)) ?? []));
@@ -475,11 +476,16 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         await recorder.capture();
         expect(await areStill("readme", "src/a.ts", "src/link")).toBe(true);
         expect(await areStill("readme", "src")).toBe(false);
+        const unchanged = (...all: string[]): string[] =>
+          all.filter((one) => harness.worktree.isUnchanged(asPath(one)));
+        // Folders, what decides about others, and what nobody knows are left to a scan.
+        expect(unchanged("readme", "src/link", "src", ".gitignore", "unknown")).toEqual(["readme", "src/link"]);
         edit.write("src/a.ts", "b");
         expect([await areStill("readme"), await areStill("readme", "src/a.ts")]).toEqual([true, false]);
         edit.remove("src/link");
         edit.chmod("src/deep/b.ts", 0o700);
         expect([await areStill("src/link"), await areStill("src/deep/b.ts")]).toEqual([false, false]);
+        expect(unchanged("readme", "src/a.ts", "src/link", "src/deep/b.ts")).toEqual(["readme"]);
         // The stat is as remembered, but the entry asked about has another hash.
         const [readme] = [entries.get(asPath("readme"))];
         if (readme === undefined) throw new Error("it was not captured");

@@ -52,6 +52,11 @@ export interface Worktree {
    * one `lstat` each. False if that cannot be told so cheaply, and always for folders.
    */
   areStill(entries: readonly Entry[]): Promise<boolean>;
+  /**
+   * True if the file or link at a path certainly is as it is remembered, as its stat tells, so that a scan would find
+   * nothing there. False for folders, for files that decide what else is tracked, and where a stat does not tell.
+   */
+  isUnchanged(path: WorkspacePath): boolean;
   /** Returns the stat of each path, tracked or not: `undefined` if there is nothing, `unknown` if it cannot be told. */
   stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]>;
   /**

@@ -16,8 +16,8 @@ import { newUlid } from "../../src/util/ulid.ts";
 /** The backends of a store on the real disk. `alter` changes those of its parts that a test wants otherwise. */
 export function storeBackends(
   alter: (usual: FileBackendsOptions) => Partial<FileBackendsOptions> = () => ({}),
+  disk = new NodeDisk(),
 ): Backends {
-  const disk = new NodeDisk();
   const usual: FileBackendsOptions = {
     disk,
     newPackId: newUlid,

@@ -49,6 +49,8 @@ export class LiveRecorder {
   readonly #busy = new QuietPaths({
     ...{ quietMs: SETTLE_MS, mostMs: longestWaitMs(SETTLE_MS), timers: TIMERS },
     onQuiet: (paths, isLate) => {
+      // Chronicle's own writes cost no look, and so no lock and no question for the log's end.
+      if (!this.#context.live.dropUnchanged()) return;
       if (isLate) for (const path of paths ?? []) this.#late.add(path);
       this.#plan(0);
     },

@@ -94,6 +94,18 @@ export class DirtyPaths {
   }
 
   /**
+   * Drops the hints at files that certainly are as they are remembered: what Chronicle itself has just written. Returns
+   * whether any hint is left. None is lost: a change after the stat of a file is hinted at after that, and nothing else
+   * happens here in between.
+   */
+  dropUnchanged(): boolean {
+    const omitted = new Set(this.#omitted.map(({ path }) => path));
+    for (const path of this.#dirty)
+      if (!omitted.has(path) && this.#worktree.isUnchanged(path)) this.#dirty.delete(path);
+    return this.#everything || this.#dirty.size > 0;
+  }
+
+  /**
    * Waits until every past hint has arrived, if the watcher can say so: paths that are still being written are known
    * then.
    */

@@ -19,6 +19,8 @@ export interface ApplyContext {
   readonly disk: Disk;
   readonly roots: readonly OpenRoot[];
   readonly cache: StatCache;
+  /** Stat caches of others in this process that look at the same folders. */
+  readonly others: readonly StatCache[];
   /** A folder in the store for staging, used if it is on the device of a root. */
   readonly staging: string | undefined;
   readonly nowNs: () => bigint;

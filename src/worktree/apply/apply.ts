@@ -312,9 +312,12 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
  * Updates the stat cache. A file that somebody has written since the apply began is read at the next scan, since it was
  * not read here.
  */
-function rememberAll({ cache }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
+function rememberAll({ cache, others }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);
   cache.putAll(knownNow(applied), startedNs);
+  // The others would read a file of which they cannot be sure anyway.
+  const certain = applied.filter((step) => step.isCertain);
+  for (const other of others) for (const one of knownNow(certain)) other.put(one, startedNs);
 }
 
 /** Yields the applied paths in path order, each with the stat that was seen when its content was known. */

@@ -23,7 +23,7 @@ import type {
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { childOf, comparePaths, pathInRoot, splitRoot } from "../../core/values/path.ts";
 import { applyChanges, checkChanges, cleanUpApply } from "../apply/apply.ts";
-import { areStill } from "../scan/are-still.ts";
+import { areStill, isUnchanged } from "../scan/are-still.ts";
 import { dropSharedMemory, liveDatabases, type LiveDatabase, type PlacedFile } from "../live-databases.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
 import type { UnappliedRules } from "../../core/records/coverage.ts";
@@ -67,6 +67,11 @@ export interface DiskWorktreeOptions {
   readonly crew?: RestoreWorkers | undefined;
   /** Returns what a folder can hold. Default: everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
+  /**
+   * The open worktrees of this process, of any workspace. Those with the same `cacheFile` are of the same folders: what
+   * one puts in place there, the others need not read. Default: none but this.
+   */
+  readonly openHere?: Set<DiskWorktree> | undefined;
 }
 
 /** The stat cache, the log position it was kept for, and its file. */
@@ -102,6 +107,7 @@ export class DiskWorktree implements Worktree {
     this.#options = options;
     this.#git = { files: new GitFiles(options.disk, options.clock), user: options.git ?? {} };
     this.#open = options.roots.map((root) => this.#opened(root, new ConfinedFs(options.disk, root.folder)));
+    options.openHere?.add(this);
   }
 
   get roots(): readonly TrackedRoot[] {
@@ -169,6 +175,10 @@ export class DiskWorktree implements Worktree {
   async areStill(entries: readonly Entry[]): Promise<boolean> {
     const { cache } = this.#load();
     return areStill({ cache, roots: this.#open, rootOf: (path) => this.#rootOf(path) }, entries);
+  }
+
+  isUnchanged(path: WorkspacePath): boolean {
+    return isUnchanged({ cache: this.#load().cache, rootOf: (one) => this.#rootOf(one) }, path);
   }
 
   databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[] {
@@ -331,6 +341,7 @@ export class DiskWorktree implements Worktree {
   }
 
   async close(): Promise<void> {
+    this.#options.openHere?.delete(this);
     for (const { fs } of this.#open) fs.release();
     await this.#bin.end();
     for (const handle of this.#watches) await handle.close();
@@ -356,7 +367,18 @@ export class DiskWorktree implements Worktree {
   #applyContext(): ApplyContext {
     const { disk, staging, crew } = this.#options;
     const bin = this.#bin;
-    return { disk, roots: this.#open, cache: this.#load().cache, staging, nowNs: () => this.#nowNs(), crew, bin };
+    const { cache } = this.#load();
+    const nowNs = (): bigint => this.#nowNs();
+    return { disk, roots: this.#open, cache, others: this.#othersCaches(), staging, nowNs, crew, bin };
+  }
+
+  /** The stat caches of the other worktrees of these folders, as far as they know the folders. */
+  #othersCaches(): readonly StatCache[] {
+    const { openHere = [], cacheFile } = this.#options;
+    return [...openHere].flatMap((one) => {
+      const isOther = one !== this && one.#options.cacheFile === cacheFile && one.#remembered;
+      return isOther && one.#loaded !== undefined ? [one.#loaded.cache] : [];
+    });
   }
 
   #nowNs(): bigint {

@@ -85,6 +85,11 @@ export class HostedWorktree implements Worktree {
     return entries.every((entry, i) => entry.kind !== "dir" && sameEntry(present[i], entry));
   }
 
+  /** There is no stat to tell. */
+  isUnchanged(): boolean {
+    return false;
+  }
+
   /** Without a disk, nothing exists beside what is recorded. */
   async stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]> {
     return paths.map(() => undefined);

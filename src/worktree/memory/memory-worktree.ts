@@ -22,7 +22,7 @@ import type {
 import { SMALL_BYTES } from "../files/read-stable.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../../core/filter/filter.ts";
 import { explainPath } from "../../core/filter/ignore.ts";
-import { splitRoot } from "../../core/values/path.ts";
+import { nameOf, splitRoot } from "../../core/values/path.ts";
 import { MemoryApply, memoryEntry } from "./memory-apply.ts";
 import { MemoryFiles } from "./memory-files.ts";
 import { memoryRules, MemoryScan } from "./memory-scan.ts";
@@ -136,6 +136,12 @@ export class MemoryWorktree implements Worktree {
       if (known === undefined || node === undefined || known.racy || entry.kind === "dir") return false;
       return sameEntry(known.entry, entry) && isSameStat(known.stat, node.stat);
     });
+  }
+
+  isUnchanged(path: WorkspacePath): boolean {
+    const [known, node] = [this.#known.get(path), this.files.get(path)];
+    if (known === undefined || node === undefined || known.racy || known.entry.kind === "dir") return false;
+    return nameOf(path) !== ".gitignore" && isSameStat(known.stat, node.stat);
   }
 
   async stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]> {

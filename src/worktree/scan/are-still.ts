@@ -1,9 +1,10 @@
 import { sameEntry, type Entry } from "../../core/values/entry.ts";
 import { heldEntry, type FolderTraits } from "../../core/tree/folder-traits.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { nameOf, type WorkspacePath } from "../../core/values/path.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { isSameStat } from "../files/same-stat.ts";
-import type { OpenRoot } from "./scan.ts";
+import { type OpenRoot, RULING } from "./scan.ts";
 import type { StatCache } from "./stat-cache.ts";
 
 /** Yields to other tasks after this many paths. */
@@ -40,6 +41,22 @@ export async function areStill({ cache, roots, rootOf }: StillContext, entries: 
     return true;
   } finally {
     for (const { fs } of roots) fs.release();
+  }
+}
+
+/** See `Worktree.isUnchanged`. */
+export function isUnchanged({ cache, rootOf }: Omit<StillContext, "roots">, path: WorkspacePath): boolean {
+  const known = cache.get(path);
+  if (known === undefined || known.racy || known.entry.kind === "dir" || RULING.has(nameOf(path))) return false;
+  const { open, inner } = rootOf(path);
+  using fs = open.fs;
+  if (!open.traits.ctime) return false;
+  try {
+    const now = fs.lstat(inner);
+    return now !== undefined && isSameStat(known.stat, now);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return false;
   }
 }
 

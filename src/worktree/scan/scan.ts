@@ -298,7 +298,7 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], named: boolea
 }
 
 /** Names that affect what else of their folder is taken. */
-const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
+export const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
 /** Paths to scan. `named`: whatever the rules say. */
 interface Asked {
