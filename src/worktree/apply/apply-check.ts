@@ -216,7 +216,8 @@ function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Ent
   if (present.size !== entry.size) return undefined;
   const known = context.cache.get(step.path);
   const isTold = step.root.traits.ctime && known !== undefined && !known.racy;
-  if (isTold && isSameStat(known.stat, present)) return known.entry.hash;
+  step.isKnown = isTold && isSameStat(known.stat, present);
+  if (step.isKnown) return known?.entry.hash;
   const read = hashFile(fs, step.inner);
   if (read.kind === "unreadable") block(step, "not-permitted", `cannot be read: ${read.detail}`);
   if (read.kind !== "read" || read.unstable) return undefined;

@@ -240,8 +240,8 @@ function moveAside(step: Step): void {
  * True if a file that was set aside still holds its earlier content. Compares bytes if the times could hide a write.
  */
 function isStill(context: LandContext, step: Step, earlier: FileStat, now: FileStat): boolean {
-  const isTold = step.root.traits.ctime;
-  if (isTold && isSameContent(earlier, now) && !isRacy({ ...now, ctimeNs: now.mtimeNs }, context.nowNs())) return true;
+  const isTold = step.isKnown || (step.root.traits.ctime && !isRacy({ ...now, ctimeNs: now.mtimeNs }, context.nowNs()));
+  if (isTold && isSameContent(earlier, now)) return true;
   const trash = step.root.staging.trash;
   const path = trash.lstat(aside(step)) === undefined ? removedTo(step) : aside(step);
   const there = trash.lstat(path);

@@ -43,6 +43,8 @@ export interface Step {
   readonly mask: number;
   /** The stat found by the check. */
   present: FileStat | undefined;
+  /** True if `present` alone shows the content: the stat cache vouches for it, and a later write moves its mtime. */
+  isKnown: boolean;
   /** True if the path was found to be `after` already. */
   isAfter: boolean;
   todo: Todo;

@@ -159,6 +159,7 @@ function stepOf(
     asked: masked(change.after, mask)?.mode,
     mask,
     present: undefined,
+    isKnown: false,
     isAfter: false,
     todo: "nothing",
     clear: false,
