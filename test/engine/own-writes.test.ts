@@ -77,7 +77,7 @@ class Followed implements AsyncDisposable {
     const [project, disk] = [new Project(), new CountingDisk()];
     project.write("a", "0");
     const { home, configFolder, folder } = project;
-    const store = await openFileStore({ home, configFolder, waitMs: 5_000 }, storeBackends(disk));
+    const store = await openFileStore({ home, configFolder, waitMs: 5_000 }, storeBackends(undefined, disk));
     const { workspace } = await store.init({ roots: [folder] });
     await workspace.follow({ record: true });
     const followed = new Followed(project, disk, store, workspace);

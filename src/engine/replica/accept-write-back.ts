@@ -1,9 +1,48 @@
-import type { WriteBackAnswer, WriteBackBatch, WriteBackRules } from "../../core/records/write-back.ts";
+import type { Omission } from "../../core/records/coverage.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import type { IntentRecord } from "../../core/records/records.ts";
+import { idOfText } from "../../core/records/request-intent.ts";
+import type { UpstreamChange } from "../../core/tree/upstream-change.ts";
+import type {
+  WriteBackAnswer,
+  WriteBackBatch,
+  WriteBackEntry,
+  WriteBackReason,
+  WriteBackRules,
+} from "../../core/records/write-back.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import type { BlockedPath, PathStat } from "../../worktree/worktree.ts";
+import { capture } from "../capture/capture.ts";
+import { type Commit, withCommit } from "../commit/commit.ts";
 import { untilSettled } from "../undo/before-change.ts";
+import { writtenDraft } from "../commit/operation-drafts.ts";
 import type { Context } from "../log/context.ts";
 import { isHosted } from "../log/hosted.ts";
-import { decideHosted } from "./write-back-hosted.ts";
-import { WriteBackOnDisk } from "./write-back-on-disk.ts";
+import type { Tally } from "../write/write-limits.ts";
+import { keepPlan, openIntents, perform } from "../capture/operate.ts";
+import { noteRemembered } from "../capture/remember-recorded.ts";
+import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-write-back.ts";
+import { answerOf } from "./write-back-answer.ts";
+import { planWriteBack, type PlannedWriteBack, type TakenEntry } from "./write-back-plan.ts";
+import { refusalOf } from "./write-back-rules.ts";
+import { changesOf, writtenBy } from "./written-states.ts";
+
+/** The most changes that the intent itself holds: that saves a plan, and a sync for it. */
+const MOST_INLINE = 32;
+/**
+ * The number of times that somebody at the origin may edit a path, or put something into a folder, at the last moment,
+ * before the replica is told that the path has changed, or that the folder cannot go.
+ */
+const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
+
+/** A batch as it is decided, or its first entries. */
+interface Deciding extends OpenWriteBack {
+  readonly planned: PlannedWriteBack;
+  readonly changes: readonly UpstreamChange[];
+  /** True if entries are left for the next part. */
+  readonly isPart: boolean;
+}
 
 /**
  * Decides about what a replica has written, entry by entry, in one commit: what is based on the present state becomes it,
@@ -18,6 +57,218 @@ export async function acceptWriteBack(
   batch: WriteBackBatch,
   rules: WriteBackRules = {},
 ): Promise<WriteBackAnswer> {
-  if (!isHosted(context.worktree.roots)) return new WriteBackOnDisk(context, batch, rules).decide();
-  return untilSettled(context, () => decideHosted(context, batch, rules));
+  return new Decision(context, batch, rules).decide();
 }
+
+/**
+ * Decides about a batch. Without a folder, one append says everything: a crash may leave its first events, each of which
+ * leaves the files whole. Where there is a folder, what is on disk at the paths is captured first, so that what the replica
+ * has not seen is not written over; then one intent, the files, and the commit that closes it with the answers. Killed
+ * anywhere in between, `settle` finishes it. In both cases the replica, which has no answer, sends the batch again, and is
+ * told what was done.
+ */
+class Decision {
+  readonly #context: Context;
+  readonly #batch: WriteBackBatch;
+  readonly #rules: WriteBackRules;
+  readonly #isHosted: boolean;
+  /** Paths that cannot be written here, and what that comes to. */
+  readonly #barred = new Map<WorkspacePath, WriteBackReason>();
+  #attempts = 0;
+
+  constructor(context: Context, batch: WriteBackBatch, rules: WriteBackRules) {
+    this.#context = context;
+    this.#batch = batch;
+    this.#rules = rules;
+    this.#isHosted = isHosted(context.worktree.roots);
+  }
+
+  decide(): Promise<WriteBackAnswer> {
+    return untilSettled(this.#context, async () => {
+      const tally = this.#isHosted ? undefined : await this.#capture();
+      return withCommit(this.#context, (commit) => this.#underLock(commit, tally));
+    });
+  }
+
+  /** Records what is on disk where something may be written. Returns what is there then. */
+  async #capture(): Promise<Tally> {
+    const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
+    const { roots } = this.#context.worktree;
+    const only = new Set<WorkspacePath>();
+    for (const entry of this.#batch.entries) {
+      const isOpen = entry.localSeq > upTo && refusalOf(entry, roots, this.#rules) === undefined;
+      if (isOpen) only.add(entry.path);
+    }
+    const folders: WorkspacePath[] = [];
+    const files: WorkspacePath[] = [];
+    const stats = await this.#context.worktree.stats([...only]);
+    for (const [i, path] of [...only].entries()) {
+      const stat = stats[i];
+      if (await this.#isBarred(path, stat)) this.#barred.set(path, "path");
+      else (typeof stat === "object" && stat.kind === "dir" ? folders : files).push(path);
+    }
+    const how = { cause: "capture", reserve: true } as const;
+    // By its name, a folder would be captured with what the rules keep out of it.
+    const before = folders.length === 0 ? undefined : await capture(this.#context, { ...how, only: folders });
+    const captured = await capture(this.#context, { ...how, only: files, named: true, holders: true });
+    const inFolders = before?.coverage.omitted ?? [];
+    this.#barUncaptured(files, captured.coverage.omitted);
+    this.#barUncaptured(
+      folders,
+      inFolders.filter(({ reason }) => reason !== "excluded"),
+    );
+    // Files that the rules keep out stay where they are, and so does their folder.
+    const going = folders.filter((path) => this.#batch.entries.some((one) => one.path === path && !isFolder(one)));
+    this.#barUncaptured(going, inFolders);
+    return captured;
+  }
+
+  /**
+   * Returns whether no replica may write to the path. A repository's own state is git's, whoever asks: a hook put there
+   * would be run by the next person who commits. An unrecorded path that the rules keep out is one that the replica
+   * cannot have seen: its write would not replace that, and the path would only be captured, and sent to the replica.
+   */
+  async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
+    const { worktree, index } = this.#context;
+    const { rule, tracked } = await worktree.explain(path);
+    if (rule === "git") return true;
+    if (tracked || stat === undefined) return false;
+    return (await index.iterationAt(path, (await index.head()).seq))?.entry === undefined;
+  }
+
+  /** A state that could not be recorded is not replaced: it could not be brought back. */
+  #barUncaptured(paths: readonly WorkspacePath[], omitted: readonly Omission[]): void {
+    for (const path of paths) {
+      if (omitted.some((one) => isWithin(path, one.path) || isWithin(one.path, path))) this.#barred.set(path, "path");
+    }
+  }
+
+  /** `undefined`: there is more to be decided, or it is to be begun anew. */
+  async #underLock(commit: Commit, captured: Tally | undefined): Promise<WriteBackAnswer | undefined> {
+    if ((await openIntents(this.#context)).length > 0) return undefined;
+    const open = await openWriteBack(this.#context, this.#batch);
+    if (open.batch.entries.length === 0) return open.earlier;
+    const deciding = await this.#plan(
+      commit,
+      open,
+      captured ?? (await this.#context.worktree.scan({}, () => undefined)),
+    );
+    const isAppend = this.#isHosted || deciding.changes.length === 0;
+    const answer = await (isAppend ? this.#append(commit, deciding) : this.#write(commit, deciding));
+    return deciding.isPart ? undefined : answer;
+  }
+
+  async #plan(commit: Commit, open: OpenWriteBack, tally: Tally): Promise<Deciding> {
+    const { worktree } = this.#context;
+    const { batch, going } = open;
+    const planned = await planWriteBack(this.#context, batch, {
+      head: (await commit.head()).seq,
+      tally,
+      rules: this.#rules,
+      barred: this.#barred,
+      going,
+      isUnrecordedFolder: async (path) => !this.#isHosted && (await worktree.inspect(path))?.kind === "dir",
+    });
+    if (this.#isHosted) return { ...open, planned, changes: [], isPart: false };
+    const { changes, backAt } = changesOf(batch.replica, planned.taken);
+    if (backAt < 0) return { ...open, planned, changes, isPart: false };
+    // A path that ends as it was would not be written, and what it was in between not be recorded: that comes after.
+    const cut = batch.entries.findIndex((one) => one === planned.taken[backAt]?.entry);
+    const first = { ...batch, entries: batch.entries.slice(0, cut) };
+    return { ...(await this.#plan(commit, { ...open, batch: first }, tally)), isPart: true };
+  }
+
+  /** There is no folder, or no file of it is to be changed. */
+  async #append(commit: Commit, deciding: Deciding): Promise<WriteBackAnswer> {
+    const { seq } = await commit.head();
+    const files = await this.#drafts(deciding.planned.taken, seq);
+    const { answer, records } = answerOf({ ...this.#recorded(deciding), files, firstSeq: seq + 1 });
+    await commit.append([...files, ...records]);
+    return answer;
+  }
+
+  async #drafts(taken: readonly TakenEntry[], head: number): Promise<EventDraft[]> {
+    const iterations = new Map<WorkspacePath, number>();
+    const drafts: EventDraft[] = [];
+    for (const { entry, changes } of taken) {
+      for (const { path, after } of changes) {
+        const last = iterations.get(path) ?? (await this.#context.index.iterationAt(path, head))?.iteration ?? 0;
+        iterations.set(path, last + 1);
+        drafts.push(writtenDraft(path, writtenBy(this.#batch.replica, entry, after), last + 1));
+      }
+    }
+    return drafts;
+  }
+
+  async #write(commit: Commit, deciding: Deciding): Promise<WriteBackAnswer | undefined> {
+    const { seq } = await commit.head();
+    const { changes } = deciding;
+    let answer: WriteBackAnswer | undefined;
+    const report = await perform(this.#context, commit, {
+      // All writes of a replica share one record.
+      id: idOfText(`chronicle write-back\0${this.#batch.replica}`),
+      intent: await this.#intent(changes, seq),
+      operation: { changes, onBlocked: "fail" },
+      also: (files, { blocked }) => {
+        const left = new Set(blocked.map(({ path }) => path));
+        // The files follow the event that opens the intent.
+        const done = answerOf({ ...this.#recorded(deciding), files, firstSeq: seq + 2, left });
+        answer = done.answer;
+        return done.records;
+      },
+    });
+    if (answer === undefined) this.#bar(report.blocked);
+    else if (report.blocked.length === 0) noteRemembered(this.#context, { from: seq, to: (await commit.head()).seq });
+    return answer;
+  }
+
+  /** If only entries held by earlier batches are decided, the last entry stays as it was. */
+  #recorded({ planned, earlier, going, batch, decided }: Deciding) {
+    return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
+  }
+
+  async #intent(changes: readonly UpstreamChange[], fromSeq: number): Promise<IntentRecord> {
+    const states = changes.flatMap(({ written = [] }) => written);
+    const isLong = states.length > MOST_INLINE;
+    return {
+      kind: "replica",
+      state: "open",
+      summary: `write back from ${this.#batch.replica}`,
+      actor: this.#context.caller.actor,
+      started: new Date(this.#context.now()).toISOString(),
+      ...(isLong ? { plan: await keepPlan(this.#context, changes) } : { changes }),
+      paths: changes.length,
+      fromSeq,
+      contents: states.flatMap(({ entry }) => entry?.hash ?? []),
+    };
+  }
+
+  /** Bars the paths because of which nothing could be done. */
+  #bar(blocked: readonly BlockedPath[]): void {
+    this.#attempts += 1;
+    for (const { path, reason, detail } of blocked) {
+      if (reason === "no-space" || reason === "busy") {
+        throw new ChronicleError("UNAVAILABLE", `what a replica wrote cannot be put into the folder now: ${detail}`, {
+          hint: "it is sent again; see what the system says of that disk",
+        });
+      }
+      // An edit made at this moment is recorded first: the next attempt finds it as the present state, with an event.
+      if (this.#attempts >= (ATTEMPTS[reason] ?? 1)) this.#barred.set(path, BARRED[reason]);
+    }
+  }
+}
+
+function isFolder({ entry }: WriteBackEntry): boolean {
+  return entry?.kind === "dir";
+}
+
+const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
+  changed: "stale",
+  "no-folder": "stale",
+  // The contents of that folder are never recorded, so asking again is of no use.
+  "not-empty": "path",
+  "not-permitted": "read-only",
+  "content-missing": "content-missing",
+  outside: "path",
+  "not-held": "path",
+};
