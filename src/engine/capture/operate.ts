@@ -307,6 +307,18 @@ export async function keepPlan(context: Context, changes: readonly UpstreamChang
   return withBatch(context.blobs, (batch) => batch.put(encodePlan(changes)));
 }
 
+/** The most changes that the intent itself holds: that saves a plan, and a sync for it. */
+export const MOST_INLINE = 32;
+
+/** Returns what an intent says of its changes: a few stand in it, more have a plan. `states`: how many states it would hold. */
+export async function todoOf(
+  context: Context,
+  changes: readonly UpstreamChange[],
+  states = changes.length,
+): Promise<Pick<IntentRecord, "changes" | "plan">> {
+  return states > MOST_INLINE ? { plan: await keepPlan(context, changes) } : { changes };
+}
+
 /** An intent that was never closed. */
 export interface OpenIntent {
   readonly id: string;

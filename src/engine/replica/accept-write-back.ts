@@ -20,7 +20,7 @@ import { writtenDraft } from "../commit/operation-drafts.ts";
 import type { Context } from "../log/context.ts";
 import { isHosted } from "../log/hosted.ts";
 import type { Tally } from "../write/write-limits.ts";
-import { keepPlan, openIntents, perform } from "../capture/operate.ts";
+import { openIntents, perform, todoOf } from "../capture/operate.ts";
 import { noteRemembered } from "../capture/remember-recorded.ts";
 import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-write-back.ts";
 import { answerOf } from "./write-back-answer.ts";
@@ -28,8 +28,6 @@ import { planWriteBack, type PlannedWriteBack, type TakenEntry } from "./write-b
 import { refusalOf } from "./write-back-rules.ts";
 import { changesOf, writtenBy } from "./written-states.ts";
 
-/** The most changes that the intent itself holds: that saves a plan, and a sync for it. */
-const MOST_INLINE = 32;
 /**
  * The number of times that somebody at the origin may edit a path, or put something into a folder, at the last moment,
  * before the replica is told that the path has changed, or that the folder cannot go.
@@ -229,14 +227,13 @@ class Decision {
 
   async #intent(changes: readonly UpstreamChange[], fromSeq: number): Promise<IntentRecord> {
     const states = changes.flatMap(({ written = [] }) => written);
-    const isLong = states.length > MOST_INLINE;
     return {
       kind: "replica",
       state: "open",
       summary: `write back from ${this.#batch.replica}`,
       actor: this.#context.caller.actor,
       started: new Date(this.#context.now()).toISOString(),
-      ...(isLong ? { plan: await keepPlan(this.#context, changes) } : { changes }),
+      ...(await todoOf(this.#context, changes, states.length)),
       paths: changes.length,
       fromSeq,
       contents: states.flatMap(({ entry }) => entry?.hash ?? []),

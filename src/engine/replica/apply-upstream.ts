@@ -12,7 +12,7 @@ import { capture } from "../capture/capture.ts";
 import { type Commit, withCommit } from "../commit/commit.ts";
 import { untilSettled } from "../undo/before-change.ts";
 import type { Context } from "../log/context.ts";
-import { keepPlan, openIntents, perform, settable } from "../capture/operate.ts";
+import { openIntents, perform, settable, todoOf } from "../capture/operate.ts";
 import { noteRemembered } from "../capture/remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -66,8 +66,6 @@ export interface ApplyUpstreamOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** The most changes that the intent itself holds: that saves a plan, and a sync for it. */
-const MOST_INLINE = 32;
 /** The most conflicts in the intent, and in one append. */
 const MOST_CONFLICTS = 1_000;
 /** For more paths than this, looking at everything is cheaper than at each of them. */
@@ -189,14 +187,13 @@ async function performStep(
 ): Promise<ApplyReport> {
   const { record, proposals = [], conflicts = [], contents = [], decision } = step;
   const { seq } = await commit.head();
-  const plan = changes.length > MOST_INLINE ? { plan: await keepPlan(context, changes) } : { changes: changes };
   const intent: IntentRecord = {
     kind: decision === undefined ? "replica" : "resolve",
     state: "open",
     summary: (decision ?? `sync with ${record.url}`).toWellFormed(),
     actor: context.caller.actor,
     started: new Date(context.now()).toISOString(),
-    ...plan,
+    ...(await todoOf(context, changes)),
     paths: changes.length,
     fromSeq: seq,
     replica: record,

@@ -1,22 +1,19 @@
-import type { EventDraft } from "../../core/values/event.ts";
+import type { Change } from "../../core/values/change.ts";
+import type { EventDraft, Head } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import { encodePlan } from "../../core/tree/plan.ts";
+import { changeBetween } from "../../core/tree/plan.ts";
 import type { IntentRecord } from "../../core/records/records.ts";
-import type { ApplyReport } from "../../worktree/worktree.ts";
+import type { ApplyReport, ContentReader } from "../../worktree/worktree.ts";
 import { addAll } from "../../util/long-lists.ts";
-import { applyLoneWrite } from "./apply-lone-write.ts";
+import { announceContent } from "./announce-content.ts";
 import type { Commit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { closing, fileDrafts, opening } from "../commit/operation-drafts.ts";
-import { asMade } from "../capture/operate.ts";
+import { closing, fileDraft, fileDrafts, opening } from "../commit/operation-drafts.ts";
+import { asMade, MOST_INLINE, todoOf } from "../capture/operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { refused } from "../capture/refused.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
 import type { DiskOutcome, PlannedWrite } from "./write-batch.ts";
-import { withBatch } from "../../storage/blob-store.ts";
-
-/** The most changes that the intent itself holds: that saves a plan, and a sync for it. */
-const MOST_INLINE = 32;
 
 /** A write with its intent as it stands open in the log. */
 interface Opened {
@@ -51,48 +48,113 @@ export async function applyWrites(
   return outcomes;
 }
 
+/**
+ * Carries out a write that is alone in its commit: what is new is staged while one append says what is to be done and, already,
+ * what the files are then. From there on it is decided: copies elsewhere may have it while it is put into the folder here.
+ * Killed anywhere behind that, `settle` finishes it; before it, nothing has happened. What cannot be put into place after all
+ * (somebody was faster by a hair) is taken back by events of its own, as far as it was not done.
+ */
 async function applyAlone(
   context: Context,
   commit: Commit,
   { planned, kept }: { readonly planned: PlannedWrite; readonly kept: Promise<void> },
 ): Promise<Map<ReadyWrite, DiskOutcome>> {
-  const intent = openIntent(planned, { fromSeq: (await commit.head()).seq });
-  const report = await applyLoneWrite(context, commit, { planned, intent, kept });
-  const { seq } = await commit.head();
-  return new Map([[planned.write, await outcomeOf(context, { planned, intent, report }, seq)]]);
+  const { id, write, changes, drafts } = planned;
+  const intent = openIntent(planned, { fromSeq: (await commit.head()).seq, todo: { changes } });
+  await announceContent(context, write);
+  let isDecided = false;
+  const report = await context.worktree.apply({
+    token: id,
+    changes,
+    contents: (hashes) => contentsOf(context, write, hashes),
+    onBlocked: "fail",
+    begin: async () => {
+      await kept;
+      isDecided = true;
+      // Between the event that opens the intent and the one that closes it stand those of the files.
+      await commit.decide([opening(id, intent), ...drafts.slice(1, -1)]);
+    },
+  });
+  // It was said before it was made that a folder has not the setgid bit which it has got: the next look records that.
+  context.worktree.forget((report.inherited ?? []).map(({ path }) => path));
+  const applied = { planned, intent, report };
+  if (isDecided) await commit.append(await ending(context, commit, applied));
+  await context.worktree.cleanUp(id);
+  return new Map([[write, await outcomeOf(context, applied, (await commit.head()).seq)]]);
+}
+
+async function ending(context: Context, commit: Commit, { planned, intent, report }: Applied): Promise<EventDraft[]> {
+  const { id, changes } = planned;
+  const applied = new Set(report.applied);
+  const undone = changes.filter(({ path }) => !applied.has(path));
+  const state = applied.size === 0 ? "abandoned" : "done";
+  const head = undone.length === 0 ? undefined : await commit.head();
+  return [
+    ...(head === undefined ? [] : await takenBack(context, head, { of: { id, intent }, undone: undone.toReversed() })),
+    closing(id, { ...intent, state }, report.blocked),
+  ];
+}
+
+/** As it was before: what lies in a folder that was not made goes before it. */
+async function takenBack(
+  { index }: Context,
+  { seq }: Head,
+  { of, undone }: { readonly of: Pick<Opened, "intent"> & { readonly id: string }; readonly undone: readonly Change[] },
+): Promise<EventDraft[]> {
+  const rows = await index.iterationsAt(
+    undone.map(({ path }) => path),
+    seq,
+  );
+  return undone.flatMap(({ path, before, after }, i) => {
+    const back = changeBetween(path, after, before);
+    return back === undefined ? [] : [fileDraft(of, back, (rows[i]?.iteration ?? 0) + 1)];
+  });
+}
+
+/** Yields the contents; those that the write has brought along need not be read from where they were just put. */
+async function* contentsOf(
+  context: Context,
+  write: ReadyWrite,
+  hashes: Iterable<Hash>,
+): AsyncGenerator<readonly [Hash, ContentReader | undefined]> {
+  const own = write.kind === "put" ? write.content : undefined;
+  const others: Hash[] = [];
+  for (const hash of hashes) {
+    if (own?.bytes !== undefined && own.hash === hash) yield [hash, readerOf(own.bytes)];
+    else others.push(hash);
+  }
+  if (others.length > 0) yield* context.blobs.readMany(others);
+}
+
+function readerOf(bytes: Uint8Array): ContentReader {
+  return {
+    size: bytes.length,
+    async *pieces() {
+      yield bytes;
+    },
+  };
 }
 
 function openIntent(
-  { write, changes, intent }: PlannedWrite,
-  { fromSeq, plan }: { readonly fromSeq: number; readonly plan?: Hash | undefined },
+  { write, intent }: PlannedWrite,
+  { fromSeq, todo }: { readonly fromSeq: number; readonly todo: Pick<IntentRecord, "changes" | "plan"> },
 ): IntentRecord {
   const contents = write.kind === "put" ? { contents: [write.content.hash] } : {};
-  const todo = plan !== undefined ? { plan } : changes.length > 0 ? { changes } : {};
   return { ...intent, state: "open", fromSeq, ...contents, ...todo };
 }
 
 async function open(context: Context, commit: Commit, planned: readonly PlannedWrite[]): Promise<Opened[]> {
   const { seq } = await commit.head();
-  const plans = await keepPlans(context, planned);
-  const opened = planned.map((one): Opened => {
-    return { planned: one, intent: openIntent(one, { fromSeq: seq, plan: plans.get(one) }) };
-  });
+  const opened: Opened[] = [];
+  for (const one of planned) {
+    const todo = one.changes.length === 0 ? {} : await todoOf(context, one.changes);
+    opened.push({ planned: one, intent: openIntent(one, { fromSeq: seq, todo }) });
+  }
   const drafts = opened.flatMap(({ planned: { id, changes }, intent }): EventDraft[] =>
     changes.length === 0 ? [] : [opening(id, intent)],
   );
   await commit.append(drafts);
   return opened;
-}
-
-/** The plans of those that change too much to say so in the intent, as blobs, with one sync. */
-async function keepPlans(context: Context, planned: readonly PlannedWrite[]): Promise<Map<PlannedWrite, Hash>> {
-  const plans = new Map<PlannedWrite, Hash>();
-  const long = planned.filter(({ changes }) => changes.length > MOST_INLINE);
-  if (long.length === 0) return plans;
-  return withBatch(context.blobs, async (batch) => {
-    for (const one of long) plans.set(one, await batch.put(encodePlan(one.changes)));
-    return plans;
-  });
 }
 
 async function apply(context: Context, { planned: { id, changes } }: Opened): Promise<ApplyReport> {
