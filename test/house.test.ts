@@ -306,7 +306,7 @@ const SETTLING = new Set([
   "engine/undo/before-change.ts",
   "engine/capture/capture.ts",
   "engine/capture/finish-torn.ts",
-  "engine/write/write-on-disk.ts",
+  "engine/write/write-together.ts",
   "replication/folder/cycle/folder-cycle.ts",
 ]);
 

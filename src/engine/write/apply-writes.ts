@@ -13,7 +13,7 @@ import { asMade, MOST_INLINE, todoOf } from "../capture/operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { refused } from "../capture/refused.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
-import type { DiskOutcome, PlannedWrite } from "./write-batch.ts";
+import type { PlannedWrite, TargetOutcome } from "./write-batch.ts";
 
 /** A write with its intent as it stands open in the log. */
 interface Opened {
@@ -35,7 +35,7 @@ export async function applyWrites(
   context: Context,
   commit: Commit,
   { planned, kept }: { readonly planned: readonly PlannedWrite[]; readonly kept: Promise<void> },
-): Promise<Map<ReadyWrite, DiskOutcome>> {
+): Promise<Map<PlannedWrite, TargetOutcome>> {
   const [only] = planned;
   const isShort = only !== undefined && only.changes.length > 0 && only.changes.length <= MOST_INLINE;
   if (isShort && planned.length === 1) return applyAlone(context, commit, { planned: only, kept });
@@ -58,7 +58,7 @@ async function applyAlone(
   context: Context,
   commit: Commit,
   { planned, kept }: { readonly planned: PlannedWrite; readonly kept: Promise<void> },
-): Promise<Map<ReadyWrite, DiskOutcome>> {
+): Promise<Map<PlannedWrite, TargetOutcome>> {
   const { id, write, changes, drafts } = planned;
   const intent = openIntent(planned, { fromSeq: (await commit.head()).seq, todo: { changes } });
   await announceContent(context, write);
@@ -80,7 +80,7 @@ async function applyAlone(
   const applied = { planned, intent, report };
   if (isDecided) await commit.append(await ending(context, commit, applied));
   await context.worktree.cleanUp(id);
-  return new Map([[write, await outcomeOf(context, applied, (await commit.head()).seq)]]);
+  return new Map([[planned, await outcomeOf(context, applied, (await commit.head()).seq)]]);
 }
 
 async function ending(context: Context, commit: Commit, { planned, intent, report }: Applied): Promise<EventDraft[]> {
@@ -176,7 +176,7 @@ async function close(
   context: Context,
   commit: Commit,
   applied: readonly Applied[],
-): Promise<Map<ReadyWrite, DiskOutcome>> {
+): Promise<Map<PlannedWrite, TargetOutcome>> {
   let { seq } = await commit.head();
   const drafts: EventDraft[] = [];
   const ends = new Map<Applied, number>();
@@ -194,12 +194,12 @@ async function close(
     ends.set(one, seq);
   }
   await commit.append(drafts);
-  const outcomes = new Map<ReadyWrite, DiskOutcome>();
-  for (const [one, end] of ends) outcomes.set(one.planned.write, await outcomeOf(context, one, end));
+  const outcomes = new Map<PlannedWrite, TargetOutcome>();
+  for (const [one, end] of ends) outcomes.set(one.planned, await outcomeOf(context, one, end));
   return outcomes;
 }
 
-async function outcomeOf(context: Context, one: Applied, seq: number): Promise<DiskOutcome> {
+async function outcomeOf(context: Context, one: Applied, seq: number): Promise<TargetOutcome> {
   const { planned, report } = one;
   if (isRefused(one)) {
     const overtaken = report.blocked.some(({ reason }) => reason === "changed" || reason === "no-folder");

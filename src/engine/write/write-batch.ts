@@ -19,9 +19,6 @@ import { WriteState } from "./write-state.ts";
 /** The outcome of one write: its answer, or why it was not done. */
 export type Outcome = { readonly answer: FileWriteShape } | { readonly error: unknown };
 
-/** The outcome if there is a folder; `overtaken`: an edit was faster, and the next try may succeed. */
-export type DiskOutcome = Outcome & { readonly overtaken?: true };
-
 /** A write that is to be recorded. */
 export interface PlannedWrite {
   readonly id: string;
@@ -165,6 +162,9 @@ function forgotten(request: string): ChronicleError {
     },
   );
 }
+
+/** The outcome of a write at its target. `overtaken`: an edit was faster, and the next try may succeed. */
+export type TargetOutcome = Outcome & { readonly overtaken?: true };
 
 /** True if the write was planned; false if this is its answer already. */
 export function isPlanned(what: PlannedWrite | FileWriteShape): what is PlannedWrite {

@@ -1,15 +1,59 @@
+import type { FileWriteShape } from "../../api/file-api.ts";
+import type { Omission } from "../../core/records/coverage.ts";
 import { intentOfRequest } from "../../core/records/request-intent.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { capture, type Capture } from "../capture/capture.ts";
+import { openIntents, settle } from "../capture/operate.ts";
+import { type Commit, withCommit } from "../commit/commit.ts";
 import { answer } from "../log/answer.ts";
-import { untilSettled } from "../undo/before-change.ts";
 import type { Context } from "../log/context.ts";
 import { isHosted } from "../log/hosted.ts";
 import { refuseOverQuota } from "../log/quota.ts";
-import type { ReadyWrite } from "./ready-write.ts";
-import { answerAgain } from "./write-answer.ts";
-import { ofOneWrite, type Outcome } from "./write-batch.ts";
-import { writeHosted } from "./write-hosted.ts";
-import { writeOnDisk } from "./write-on-disk.ts";
+import { shownPath } from "../log/shape.ts";
+import { untilSettled } from "../undo/before-change.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
+import { announceContent } from "./announce-content.ts";
+import { applyWrites } from "./apply-writes.ts";
+import { decideBefore, pathsOf, refuseGitChanges, refuseGitState } from "./decide-before.ts";
+import type { ReadyWrite } from "./ready-write.ts";
+import { answerAgain, writeShape } from "./write-answer.ts";
+import {
+  type BatchGround,
+  isPlanned,
+  ofOneWrite,
+  type Outcome,
+  type PlannedWrite,
+  type TargetOutcome,
+  WriteBatch,
+} from "./write-batch.ts";
+
+/** The number of times that a write is tried, if somebody edits its paths between the scan and the change. */
+const MAX_ATTEMPTS = 3;
+
+/** A round of writes before the lock is taken. */
+interface PreparedRound {
+  /** Writes that are answered, or refused, already. */
+  readonly decided: ReadonlyMap<ReadyWrite, Outcome>;
+  /** Returns what the rest is planned on. Called with the lock held. */
+  readonly ground: () => Promise<Omit<BatchGround, "head">>;
+  /** Plans a write (see `WriteBatch.plan`). Throws also why it cannot be done at this target. */
+  readonly plan: (batch: WriteBatch, write: ReadyWrite) => Promise<PlannedWrite | FileWriteShape>;
+}
+
+/** Where writes go: a folder on disk, or the history alone. The steps of a write are the same for both (`writeTogether`). */
+interface WriteTarget {
+  /** Splits off the first writes that one commit can take. The order stays. */
+  roundOf(writes: readonly ReadyWrite[]): {
+    readonly round: readonly ReadyWrite[];
+    readonly rest: readonly ReadyWrite[];
+  };
+  /** Looks at what is there, and records it. */
+  prepare(round: readonly ReadyWrite[]): Promise<PreparedRound>;
+  /** Does what is planned, once its contents are durable, and records it. */
+  carryOut(commit: Commit, planned: readonly PlannedWrite[]): Promise<ReadonlyMap<PlannedWrite, TargetOutcome>>;
+}
 
 /**
  * Carries out writes together: their contents become durable with one sync, then their events with one. In their order.
@@ -17,20 +61,184 @@ import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
  */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
   using _lease = await context.blobs.lease();
-  const outcomes: (Outcome | undefined)[] = [];
-  for (const write of writes) outcomes.push(await overQuota(context, write));
-  const fitting = writes.filter((_, i) => outcomes[i] === undefined);
+  const outcomes = new Map<ReadyWrite, Outcome>();
+  for (const write of writes) {
+    const refusal = await overQuota(context, write);
+    if (refusal !== undefined) outcomes.set(write, refusal);
+  }
+  const fitting = writes.filter((write) => !outcomes.has(write));
   const kept = keepContents(context, fitting);
-  const [contents, done] = await Promise.allSettled([kept, whenSettled(context, fitting, kept)]);
+  const target = (isHosted(context.worktree.roots) ? historyTarget : folderTarget)(context, kept);
+  const [contents, done] = await Promise.allSettled([kept, writeTo(context, target, fitting)]);
   if (contents.status === "rejected") throw contents.reason;
   if (done.status === "rejected") throw done.reason;
-  const rest = done.value.values();
-  return outcomes.map((one) => one ?? (rest.next().value as Outcome));
+  return writes.map((write) => outcomes.get(write) ?? (done.value.get(write) as Outcome));
 }
 
-async function whenSettled(context: Context, writes: readonly ReadyWrite[], kept: Promise<void>): Promise<Outcome[]> {
-  if (!isHosted(context.worktree.roots)) return writeOnDisk(context, writes, kept);
-  return untilSettled(context, () => writeHosted(context, writes, kept));
+/** Writes in rounds, of which each is one commit. A write that an edit has overtaken is tried again. */
+async function writeTo(
+  context: Context,
+  target: WriteTarget,
+  writes: readonly ReadyWrite[],
+): Promise<Map<ReadyWrite, Outcome>> {
+  const outcomes = new Map<ReadyWrite, Outcome>();
+  const attempts = new Map<ReadyWrite, number>();
+  for (let left = writes; left.length > 0;) {
+    const { round, rest } = target.roundOf(left);
+    const again: ReadyWrite[] = [];
+    for (const [write, outcome] of await untilSettled(context, () => writeRound(context, target, round))) {
+      const attempt = (attempts.get(write) ?? 0) + 1;
+      attempts.set(write, attempt);
+      if (outcome.overtaken === true && attempt < MAX_ATTEMPTS) again.push(write);
+      else outcomes.set(write, outcome);
+    }
+    if (again.length > 0) await settle(context);
+    left = [...again, ...rest];
+  }
+  return outcomes;
+}
+
+/** One round. `undefined`: what somebody else has left half done is to be settled first. */
+async function writeRound(
+  context: Context,
+  target: WriteTarget,
+  writes: readonly ReadyWrite[],
+): Promise<Map<ReadyWrite, TargetOutcome> | undefined> {
+  const { decided, ground, plan } = await target.prepare(writes);
+  const outcomes = new Map<ReadyWrite, TargetOutcome>(decided);
+  const round = writes.filter((write) => !outcomes.has(write));
+  if (round.length === 0) return outcomes;
+  return withCommit(context, async (commit) => {
+    if ((await openIntents(context)).length > 0) return undefined;
+    const batch = await WriteBatch.begin(context, { head: await commit.head(), ...(await ground()) });
+    const planned = new Map<ReadyWrite, PlannedWrite>();
+    for (const write of round) {
+      try {
+        const found = await plan(batch, write);
+        if (isPlanned(found)) planned.set(write, found);
+        else outcomes.set(write, { answer: found });
+      } catch (error) {
+        outcomes.set(write, ofOneWrite(error));
+      }
+    }
+    const done = await target.carryOut(commit, batch.planned);
+    for (const [write, one] of planned) outcomes.set(write, done.get(one) as TargetOutcome);
+    return outcomes;
+  });
+}
+
+/**
+ * Writes where there is no folder: one append is all that there is to be done, once the contents are durable (`kept`). Each
+ * write of a round finds what those before it have changed.
+ */
+function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
+  return {
+    roundOf: (writes) => ({ round: writes, rest: [] }),
+    prepare: async () => ({
+      decided: new Map(),
+      ground: async () => ({
+        tally: await context.worktree.scan({}, () => undefined),
+        isUnrecordedFolder: async () => false,
+        refuse: refuseGitChanges,
+      }),
+      plan: async (batch, write) => {
+        refuseGitState(write);
+        return batch.plan(write);
+      },
+    }),
+    carryOut: async (commit, planned) => {
+      const [only] = planned;
+      if (only !== undefined && planned.length === 1) await announceContent(context, only.write);
+      await kept;
+      await commit.append(planned.flatMap(({ drafts }) => drafts));
+      return new Map(planned.map((one) => [one, { answer: writeShape(one.write, one.done) }]));
+    },
+  };
+}
+
+/**
+ * Writes where there is a folder: what is on disk at the paths of those that may be done is captured first, so that
+ * conditions are about what is really there and nothing is lost; then intents, the files, and the commit that closes the
+ * intents. Writes to the same paths follow one another. Nothing is decided before the contents are durable (`kept`).
+ */
+function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
+  return {
+    roundOf: independent,
+    prepare: (writes) => prepare(context, writes),
+    carryOut: (commit, planned) => applyWrites(context, commit, { planned, kept }),
+  };
+}
+
+async function prepare(context: Context, writes: readonly ReadyWrite[]): Promise<PreparedRound> {
+  const decided = new Map<ReadyWrite, Outcome>();
+  const asIs = new Set<ReadyWrite>();
+  for (const write of writes) {
+    const before = await decideBefore(context, write);
+    if (before === "as-it-is") asIs.add(write);
+    else if (before !== "by-name") decided.set(write, before);
+  }
+  const round = writes.filter((write) => !decided.has(write));
+  const captured = round.length === 0 ? undefined : await captureBefore(context, round, asIs);
+  return {
+    decided,
+    ground: async () => ({
+      tally: captured ?? { entries: 0, bytes: 0 },
+      isUnrecordedFolder: async (path) => (await context.worktree.inspect(path))?.kind === "dir",
+      areHoldersRecorded: true,
+    }),
+    plan: async (batch, write) => {
+      if (!asIs.has(write)) refuseUncaptured(write, captured?.coverage.omitted ?? []);
+      return batch.plan(write, asIs.has(write));
+    },
+  };
+}
+
+function meet(a: readonly WorkspacePath[], b: readonly WorkspacePath[]): boolean {
+  return a.some((one) => b.some((other) => isWithin(one, other) || isWithin(other, one)));
+}
+
+/** The first writes, of which none touches what another does, and those that follow them: the order stays. */
+function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest: ReadyWrite[] } {
+  const taken: WorkspacePath[] = [];
+  const requests = new Set<string>();
+  const isMet = (write: ReadyWrite): boolean => {
+    const { requestId } = write.by;
+    const met = meet(pathsOf(write), taken) || (requestId !== undefined && requests.has(requestId));
+    addAll(taken, pathsOf(write));
+    if (requestId !== undefined) requests.add(requestId);
+    return met;
+  };
+  const end = writes.findIndex(isMet);
+  return end < 0 ? { round: [...writes], rest: [] } : { round: writes.slice(0, end), rest: writes.slice(end) };
+}
+
+/** Records what is at the paths of writes: by name where it is about to be replaced, else what the rules take in. */
+async function captureBefore(
+  context: Context,
+  round: readonly ReadyWrite[],
+  asIs: ReadonlySet<ReadyWrite>,
+): Promise<Capture> {
+  const how = { cause: "capture", reserve: true } as const;
+  const kept = round.filter((write) => asIs.has(write)).flatMap(pathsOf);
+  const replaced = round.filter((write) => !asIs.has(write)).flatMap(pathsOf);
+  const seen = kept.length === 0 ? undefined : await capture(context, { ...how, only: kept });
+  if (seen !== undefined && replaced.length === 0) return seen;
+  return capture(context, { ...how, only: replaced, named: true, holders: true });
+}
+
+/**
+ * Refuses to replace a file that could not be recorded, or to remove it with a folder: it could not be brought back.
+ */
+function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void {
+  const paths = pathsOf(write);
+  const hit = omitted.find((one) => meet([one.path], paths));
+  if (hit === undefined) return;
+  const shown = shownPath(hit.path);
+  const why = hit.detail === undefined ? hit.reason : `${hit.reason}: ${hit.detail}`;
+  throw new ChronicleError("REFUSED", `${JSON.stringify(shown)} cannot be recorded (${why}): nothing was changed`, {
+    hint: "what is there now could not be brought back; move it away, or change it by hand",
+    data: { path: shown, reason: hit.reason },
+  });
 }
 
 /**
