@@ -10,12 +10,11 @@ import { addAll, leastOf } from "../../util/long-lists.ts";
 import type { LoggedAction } from "../facts/actions.ts";
 import { type AttributedChange, attributor } from "../facts/attribution.ts";
 import { rebuildingOnce } from "../log/answer.ts";
-import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { type AroundReturned, coverageAroundReturned, coverageDrafts } from "../facts/recorded-coverage.ts";
 import { isHosted } from "../log/hosted.ts";
 import { dropNotes, endDeadOffRecord } from "./off-record.ts";
-import { openIntents, settle } from "./operate.ts";
+import { openIntents, settle, withSettledCommit } from "./operate.ts";
 import { lostInCrash, putBackLost, tellLost } from "./put-back.ts";
 import { proveLast } from "../state/proved-rows.ts";
 import { rootToState } from "../state/root-to-state.ts";
@@ -203,9 +202,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     remember(context, reading, { ...before, except: new Set() });
     return { reading, changes: [], seq: (await context.index.head()).seq, also: [], root: undefined, contested: [] };
   }
-  return withCommit(context, async (commit) => {
-    // The lock is held, so nobody is working on the intents.
-    if ((await openIntents(context)).length > 0) return undefined;
+  return withSettledCommit(context, async (commit) => {
     // If off-record notes or sessions have changed since the scan, it may have read paths that must stay out, or left
     // out paths that must not.
     if (!isSameOffRecord(context, reading)) return undefined;

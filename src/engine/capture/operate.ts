@@ -335,6 +335,17 @@ export async function openIntents(context: Context): Promise<OpenIntent[]> {
   return open;
 }
 
+/**
+ * Takes the lock for `work`, as `withCommit`. Resolves to `undefined` if an interrupted operation is to be settled first: with
+ * the lock held, nobody is at work on it.
+ */
+export function withSettledCommit<T>(
+  context: Context,
+  work: (commit: Commit) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  return withCommit(context, async (commit) => ((await openIntents(context)).length > 0 ? undefined : work(commit)));
+}
+
 /** An interrupted operation that was finished, and what that changed. */
 export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
   readonly changes: readonly Change[];

@@ -14,13 +14,13 @@ import type {
 import type { EventDraft } from "../../core/values/event.ts";
 import type { BlockedPath, PathStat } from "../../worktree/worktree.ts";
 import { capture } from "../capture/capture.ts";
-import { type Commit, withCommit } from "../commit/commit.ts";
+import type { Commit } from "../commit/commit.ts";
 import { untilSettled } from "../undo/before-change.ts";
 import { writtenDraft } from "../commit/operation-drafts.ts";
 import type { Context } from "../log/context.ts";
 import { isHosted } from "../log/hosted.ts";
 import type { Tally } from "../write/write-limits.ts";
-import { openIntents, perform, todoOf } from "../capture/operate.ts";
+import { perform, todoOf, withSettledCommit } from "../capture/operate.ts";
 import { noteRemembered } from "../capture/remember-recorded.ts";
 import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-write-back.ts";
 import { answerOf } from "./write-back-answer.ts";
@@ -84,7 +84,7 @@ class Decision {
   decide(): Promise<WriteBackAnswer> {
     return untilSettled(this.#context, async () => {
       const tally = this.#isHosted ? undefined : await this.#capture();
-      return withCommit(this.#context, (commit) => this.#underLock(commit, tally));
+      return withSettledCommit(this.#context, (commit) => this.#underLock(commit, tally));
     });
   }
 
@@ -143,7 +143,6 @@ class Decision {
 
   /** `undefined`: there is more to be decided, or it is to be begun anew. */
   async #underLock(commit: Commit, captured: Tally | undefined): Promise<WriteBackAnswer | undefined> {
-    if ((await openIntents(this.#context)).length > 0) return undefined;
     const open = await openWriteBack(this.#context, this.#batch);
     if (open.batch.entries.length === 0) return open.earlier;
     const deciding = await this.#plan(

@@ -7,11 +7,10 @@ import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { GRACE_MS } from "../../core/records/tombstone.ts";
 import { untilSettled } from "../undo/before-change.ts";
-import { withCommit } from "../commit/commit.ts";
 import { type ContentUse, contentUses } from "../facts/content-uses.ts";
 import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
-import { openIntents } from "../capture/operate.ts";
+import { withSettledCommit } from "../capture/operate.ts";
 import { proveLast } from "../state/proved-rows.ts";
 import { unsentContents } from "../facts/unsent.ts";
 
@@ -70,8 +69,7 @@ export async function adoptErasures(context: Context, given: OriginsErasures): P
   const before = await lookAt(context, given);
   if (before.fresh.length === 0) return undefined;
   const look = await untilSettled(context, () =>
-    withCommit(context, async (commit) => {
-      if ((await openIntents(context)).length > 0) return undefined;
+    withSettledCommit(context, async (commit) => {
       const { seq } = await commit.head();
       const now = seq === before.seq ? before : await lookAt(context, given);
       const drafts = now.fresh.flatMap((one) => draftsOf(context, one, { ...now, origin: given.origin }));
@@ -93,8 +91,7 @@ export async function leaveUntracked(
   untracked: readonly UntrackedPath[],
 ): Promise<void> {
   await untilSettled(context, () =>
-    withCommit(context, async (commit) => {
-      if ((await openIntents(context)).length > 0) return undefined;
+    withSettledCommit(context, async (commit) => {
       const { seq } = await commit.head();
       const paths = await stillSo(context, untracked, seq);
       const leaving = new Set(paths.map(({ path }) => path));

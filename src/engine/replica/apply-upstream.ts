@@ -9,10 +9,10 @@ import { replicaDraft, type ReplicaRecord } from "../../core/records/replica-rec
 import type { UpstreamChange } from "../../core/tree/upstream-change.ts";
 import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
 import { capture } from "../capture/capture.ts";
-import { type Commit, withCommit } from "../commit/commit.ts";
+import type { Commit } from "../commit/commit.ts";
 import { untilSettled } from "../undo/before-change.ts";
 import type { Context } from "../log/context.ts";
-import { openIntents, perform, settable, todoOf } from "../capture/operate.ts";
+import { perform, settable, todoOf, withSettledCommit } from "../capture/operate.ts";
 import { noteRemembered } from "../capture/remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -85,7 +85,7 @@ export async function applyUpstream(
   const changes = makeableChanges(step.changes);
   return untilSettled(context, async () => {
     if (changes.length > 0) await captureFirst(context, changes, options);
-    return withCommit(context, (commit) => underLock(context, commit, { step, changes, options }));
+    return withSettledCommit(context, (commit) => underLock(context, commit, { step, changes, options }));
   });
 }
 
@@ -133,13 +133,11 @@ interface Stepping {
   readonly options: ApplyUpstreamOptions;
 }
 
-/** `undefined`: another process has begun something in this moment, and is gone. */
 async function underLock(
   context: Context,
   commit: Commit,
   { step, changes, options }: Stepping,
-): Promise<UpstreamReport | undefined> {
-  if ((await openIntents(context)).length > 0) return undefined;
+): Promise<UpstreamReport> {
   const { seq: from } = await commit.head();
   const moved = await movedPaths(context, { step, changes, seq: from });
   if (moved.length > 0) return { ...NOTHING, from, seq: from, moved };

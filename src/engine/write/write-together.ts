@@ -5,8 +5,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { capture, type Capture } from "../capture/capture.ts";
-import { openIntents, settle } from "../capture/operate.ts";
-import { type Commit, withCommit } from "../commit/commit.ts";
+import { settle, withSettledCommit } from "../capture/operate.ts";
+import type { Commit } from "../commit/commit.ts";
 import { answer } from "../log/answer.ts";
 import type { Context } from "../log/context.ts";
 import { isHosted } from "../log/hosted.ts";
@@ -108,8 +108,7 @@ async function writeRound(
   const outcomes = new Map<ReadyWrite, TargetOutcome>(decided);
   const round = writes.filter((write) => !outcomes.has(write));
   if (round.length === 0) return outcomes;
-  return withCommit(context, async (commit) => {
-    if ((await openIntents(context)).length > 0) return undefined;
+  return withSettledCommit(context, async (commit) => {
     const batch = await WriteBatch.begin(context, { head: await commit.head(), ...(await ground()) });
     const planned = new Map<ReadyWrite, PlannedWrite>();
     for (const write of round) {
