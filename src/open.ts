@@ -5,7 +5,7 @@ import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-
 import type { DoctorCheck, OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
 import type { RestoreShape, WorkspaceShape } from "./api/shapes.ts";
 import type { RepairPlace, RestoreOptions, WorkspaceApi } from "./api/workspace-api.ts";
-import { nodeBackends, nodeDisk } from "./backends/registry.ts";
+import { nodeBackends, nodeDisk, storePlace } from "./backends/registry.ts";
 import { accessCheck } from "./store/access-check.ts";
 import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
@@ -22,8 +22,7 @@ import { SyncController, type SyncControllerOptions } from "./replication/folder
 
 /** Opens a store on this machine. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export async function openStore(options: StoreOptions): Promise<StoreApi> {
-  refuseWindows();
-  return openFileStore(options, nodeBackends());
+  return openAt(options, { once: false });
 }
 
 /**
@@ -31,8 +30,25 @@ export async function openStore(options: StoreOptions): Promise<StoreApi> {
  * they are. Everything acknowledged is as durable as ever, and signed at the end.
  */
 export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
+  return openAt(options, { once: true });
+}
+
+async function openAt(options: StoreOptions, how: { readonly once: boolean }): Promise<StoreApi> {
   refuseWindows();
-  return openFileStore(options, nodeBackends({ once: true }));
+  const { backends, end, ...place } = storePlace(options, how);
+  const store = await openFileStore({ ...options, ...place }, backends).catch((error: unknown) => {
+    end();
+    throw error;
+  });
+  const close = store.close.bind(store);
+  store.close = async () => {
+    try {
+      await close();
+    } finally {
+      end();
+    }
+  };
+  return store;
 }
 
 function refuseWindows(): void {

@@ -15,7 +15,7 @@ const stop = new AbortController();
 
 /** One that holds everything in memory. */
 async function follow(number: number) {
-  const upstream = await Upstream.open(new MemoryEventLog(emptyMemoryLog(), true));
+  const upstream = await Upstream.open(new MemoryEventLog(emptyMemoryLog(), { isCopy: true }));
   const channel = await dialOrigin({ url }, stop.signal);
   const session = new ReplicaSession(channel, {
     sandboxId: `bench-${number}`,

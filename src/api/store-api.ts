@@ -138,9 +138,15 @@ export interface UnsignedShape {
   hint: string;
 }
 
+/** `StoreOptions.home` of a store in memory. */
+export const MEMORY_STORE = "memory:";
+
 /** Options for opening a store. */
 export interface StoreOptions {
-  /** The store's folder, absolute. */
+  /**
+   * The store's folder, absolute; or `memory:` for a store of this process alone, which begins empty and is gone when it
+   * is closed. It has a key of its own, and reads nothing in `configFolder`.
+   */
   readonly home: string;
   /** The folder of the key and the signed heads, absolute. */
   readonly configFolder: string;

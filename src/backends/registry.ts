@@ -1,11 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { MEMORY_STORE, type StoreOptions } from "../api/store-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
+import { removeTree } from "../disk/remove-tree.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { fileBackends, type FileBackendsOptions } from "../storage/files/file-backends.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import { takesNoWrites, withoutIndexFile } from "../storage/io-trouble.ts";
+import { memoryBackends } from "../storage/memory/memory-backends.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { discardSqliteFiles } from "../storage/sqlite/discard-sqlite-files.ts";
@@ -47,6 +53,45 @@ const filesAndSqliteOnce: FileBackendsOptions = {
     };
   },
 };
+
+/** The place of a store: its folder, that of its key and heads, and its backends. */
+export interface StorePlace extends Pick<StoreOptions, "home" | "configFolder"> {
+  readonly backends: Backends;
+  /** Must be called when the store was closed. */
+  readonly end: () => void;
+}
+
+/**
+ * Returns the place of a store by its URL: an absolute path, a `file:` URL, or `memory:` for a store in the memory of
+ * this process, which is new each time. That one has its small files, its key and its heads in a temporary folder, as
+ * nothing of it outlives this process. Throws `USAGE` for any other URL.
+ */
+export function storePlace(
+  given: Pick<StoreOptions, "home" | "configFolder">,
+  how: { readonly once: boolean },
+): StorePlace {
+  const { home, configFolder } = given;
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(home)?.[1]?.toLowerCase();
+  const usual = { configFolder, end: () => undefined };
+  if (scheme === undefined) return { ...usual, home, backends: nodeBackends(how) };
+  if (scheme === "file") return { ...usual, home: fileURLToPath(home), backends: nodeBackends(how) };
+  if (home === MEMORY_STORE) return memoryPlace();
+  throw new ChronicleError("USAGE", `there is no storage for ${JSON.stringify(home)}`, {
+    hint: `give a folder, or ${MEMORY_STORE} for a store that is gone with this process`,
+  });
+}
+
+function memoryPlace(): StorePlace {
+  const home = join(nodeDisk.realpath(tmpdir()), `chronicle-memory-${newUlid()}`);
+  nodeDisk.makeFolder(home, 0o700);
+  const usual = nodeBackends();
+  return {
+    home,
+    configFolder: `${home}/config`,
+    backends: { ...usual, ...memoryBackends({ disk: nodeDisk, findContents: usual.findContents }) },
+    end: () => removeTree(nodeDisk, home),
+  };
+}
 
 /**
  * Returns the backends of a store on this machine. `once`: for a process that answers one call and ends; everything

@@ -44,19 +44,14 @@ function history(length: number): SealedEvent[] {
 const EVENTS = history(12);
 const at = (seq: number): SealedEvent => EVENTS[seq - 1] as SealedEvent;
 
-/** An index that is still there when it is opened again. */
-class LastingIndexStore extends MemoryIndexStore {
-  override async close(): Promise<void> {}
-}
-
 /** Indexes that outlive a crash, as a database does, as long as their file is there. */
 class LastingIndexes {
-  readonly #stores = new Map<string, LastingIndexStore>();
+  readonly #stores = new Map<string, MemoryIndexStore>();
 
-  open(disk: SimDisk, path: string): LastingIndexStore {
+  open(disk: SimDisk, path: string): MemoryIndexStore {
     const known = disk.lstat(path) === undefined ? undefined : this.#stores.get(path);
     if (known !== undefined) return known;
-    const store = new LastingIndexStore();
+    const store = new MemoryIndexStore();
     this.#stores.set(path, store);
     writeFileDurably(disk, path, new Uint8Array());
     return store;

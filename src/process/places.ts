@@ -1,8 +1,9 @@
 import { join } from "node:path";
-import type { StoreOptions } from "../api/store-api.ts";
+import { MEMORY_STORE, type StoreOptions } from "../api/store-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { wholePath } from "../core/tree/whole-path.ts";
 import { typedPath } from "./typed-path.ts";
+import { usageError } from "./usage-error.ts";
 
 /** The inputs that decide the folders of the store and the configuration. */
 export interface PlaceInputs {
@@ -12,6 +13,8 @@ export interface PlaceInputs {
   readonly cwd: string | (() => string);
   /** `--store`. */
   readonly store: string | undefined;
+  /** True for a command that goes on answering: it can have its store in memory. */
+  readonly goesOn?: boolean;
 }
 
 /**
@@ -27,18 +30,27 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
  * key and the heads: `$XDG_CONFIG_HOME/chronicle`, else `~/.config/chronicle`. Throws `USAGE` for a variable that is no
  * absolute path: a user who sets one means a certain place, and must get no other. `CHRONICLE_HOME` is checked with
  * `--store`, too: the installed hook passes it on as that option. A home folder is needed only for folders that are not
- * named.
+ * named. `--store memory:` is no folder, and refused (`USAGE`) for a command that ends at once.
  */
 export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
-  const { env, cwd, store, userHome } = inputs;
+  const { env, store, userHome } = inputs;
   // An empty `$HOME` names a place that does not exist, so it is refused, unlike an unset one.
   if (env["HOME"] === "") wholePath("$HOME", "");
   const own = folderIn(env, "CHRONICLE_HOME");
-  const chosen = store === undefined ? own : typedPath(cwd, "--store", store);
+  const chosen = store === undefined ? own : chosenStore(inputs, store);
   const config = folderIn(env, "XDG_CONFIG_HOME");
   const home = chosen ?? usualHome(inputs);
   const configFolder = join(config ?? join(knownHome(userHome), ".config"), "chronicle");
   return { home, configFolder, ...(userHome === "" ? {} : { userHome: knownHome(userHome) }) };
+}
+
+function chosenStore({ cwd, goesOn }: PlaceInputs, store: string): string {
+  if (store !== MEMORY_STORE) return typedPath(cwd, "--store", store);
+  if (goesOn === true) return store;
+  throw usageError(
+    "--store memory: is gone when the command ends, and this command ends at once",
+    "name a folder; or let `serve` go on with it (serve --store memory: --port PORT), and ask that with --remote",
+  );
 }
 
 function usualHome({ env, userHome }: PlaceInputs): string {

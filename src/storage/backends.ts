@@ -15,8 +15,8 @@ import type { Lock } from "./lock.ts";
  * `memoryBackends`. `src/backends/registry.ts` chooses one by the store's URL; nothing else names a set.
  *
  * Contract
- * - What is opened must be closed, each on its own. What is opened twice is one thing: writers exclude one another by
- *   its lock, and each sees what the other has made durable.
+ * - Each opening makes an object of its own, which must be closed. Objects of one address stand for several processes:
+ *   writers exclude one another by the lock, and each sees what another has made durable.
  * - Opening makes nothing but what is derived: a log that is not there is empty, and its first append makes it.
  * - The small files beside these parts (notes, lists, caches) are on a disk, in the folders of the layout.
  */

@@ -5,6 +5,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { SimDisk } from "./sim-disk/sim-disk.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import type { Lock } from "../storage/lock.ts";
+import type { StorageBackends } from "../storage/backends.ts";
 import { fileBackends } from "../storage/files/file-backends.ts";
 import { discardSqliteFiles } from "../storage/sqlite/discard-sqlite-files.ts";
 import type { BlobIndexOpener } from "../storage/blob-index.ts";
@@ -29,6 +30,8 @@ export interface SimMachineOptions {
   readonly index?: (path: string) => IndexStore;
   /** Makes the lock at a path. Default: those of this machine's processes only. */
   readonly lock?: (path: string) => Lock;
+  /** The storage, which outlives a process. Default: packs and NDJSON on the disk, with the index and the lock of here. */
+  readonly storage?: StorageBackends;
   /** Opens the index of contents. Default: an empty one in memory. */
   readonly blobIndex?: BlobIndexOpener;
   /** The retention rules. */
@@ -54,8 +57,8 @@ export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
   let ms = Date.parse("2030-01-01T00:00:00Z") + options.firstId;
   let id = options.firstId;
   const own = options.pid ?? 1;
-  return {
-    ...fileBackends({
+  const onDisk = (): StorageBackends =>
+    fileBackends({
       disk,
       newPackId: () => String((id += 1)).padStart(26, "0"),
       openIndex: options.index ?? (() => new MemoryIndexStore()),
@@ -64,7 +67,9 @@ export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
       openBlobIndex: () =>
         options.blobIndex ?? (() => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: false })),
       lock: options.lock ?? memoryLocks(),
-    }),
+    });
+  return {
+    ...(options.storage ?? onDisk()),
     disk,
     processes: {
       pid: own,

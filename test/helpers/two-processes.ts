@@ -3,6 +3,8 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import type { Backends } from "../../src/store/backends.ts";
 import { openFileStore } from "../../src/compose/file-store.ts";
 import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
+import type { StorageBackends } from "../../src/storage/backends.ts";
+import { optional } from "../../src/util/optional.ts";
 import type { BlobIndexOpener } from "../../src/storage/blob-index.ts";
 import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";
 import { simBackends } from "../../src/testing/sim-store.ts";
@@ -11,6 +13,14 @@ import { simBackends } from "../../src/testing/sim-store.ts";
 interface Process {
   readonly store: StoreApi;
   readonly workspace: WorkspaceApi;
+}
+
+/** What they have open. */
+export interface TwoProcessesOptions {
+  /** The tracked ones; the first one is a folder. Default: /proj. */
+  readonly roots?: readonly string[];
+  /** The storage of the store. Default: packs and NDJSON on the disk. */
+  readonly storage?: StorageBackends;
 }
 
 /**
@@ -25,10 +35,9 @@ export class TwoProcesses {
   /** The workspace, once it was begun: a root that is a file may be gone later. */
   #known: string | undefined;
 
-  /** `roots`: the tracked ones; the first one is a folder. */
-  constructor(disk: SimDisk, clock: () => number, roots: readonly string[] = ["/proj"]) {
+  constructor(disk: SimDisk, clock: () => number, { roots = ["/proj"], storage }: TwoProcessesOptions = {}) {
     this.#roots = roots;
-    this.#backends = simBackends(disk, { firstId: 0, clock, blobIndex: sharedBlobIndex() });
+    this.#backends = simBackends(disk, { firstId: 0, clock, blobIndex: sharedBlobIndex(), ...optional({ storage }) });
   }
 
   get workspace(): WorkspaceApi {

@@ -3,6 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
+import { BACKEND_SETS, type BackendSet, storageOf } from "../helpers/backend-sets.ts";
+import { optional } from "../../src/util/optional.ts";
 import { modelRuns } from "./model-runs.ts";
 import { TwoProcesses } from "../helpers/two-processes.ts";
 
@@ -119,9 +121,10 @@ class Machine {
   readonly processes: TwoProcesses;
   #looks = 0;
 
-  constructor(roots: number) {
+  constructor(roots: number, set: BackendSet) {
     this.roots = ROOTS.slice(0, roots);
-    this.processes = new TwoProcesses(this.disk, () => this.#tick(), this.roots);
+    const storage = storageOf(set, this.disk);
+    this.processes = new TwoProcesses(this.disk, () => this.#tick(), { roots: this.roots, ...optional({ storage }) });
   }
 
   /** As coarse as a kernel's: several operations fall into one tick. */
@@ -311,7 +314,7 @@ async function act(machine: Machine, model: Model, done: Step): Promise<void> {
   }
 }
 
-describe("random histories", () => {
+describe.each(BACKEND_SETS)("random histories in %s", (set) => {
   it("agree with a plain map", async () => {
     let histories = 0;
     await fc.assert(
@@ -320,7 +323,7 @@ describe("random histories", () => {
         fc.array(step, { minLength: 5, maxLength: 40 }),
         async (roots, steps) => {
           histories += 1;
-          const machine = new Machine(roots);
+          const machine = new Machine(roots, set);
           write(machine.disk, "/proj/first", "first");
           await machine.processes.open();
           const model = new Model();
@@ -343,6 +346,6 @@ describe("random histories", () => {
       ),
       modelRuns(60),
     );
-    process.stdout.write(`model: ${histories} random histories\n`);
+    process.stdout.write(`model: ${histories} random histories in ${set}\n`);
   }, 3_600_000);
 });

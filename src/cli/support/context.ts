@@ -31,6 +31,9 @@ interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onComm
   readonly once?: boolean;
 }
 
+/** The commands that go on answering, and can have their store in memory. */
+const GO_ON: ReadonlySet<string> = new Set(["serve", "mcp"]);
+
 /** The given command, and the server to ask. */
 interface Asked {
   /** The name of the command. */
@@ -98,7 +101,9 @@ export class CommandContext {
     const role = (await this.isAgent()) ? { role: "agent" as const } : {};
     if (remote !== undefined) return (await this.#serverOf(remote, { ...as, ...role, once })).store;
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
-    const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
+    const goesOn = this.#command !== undefined && GO_ON.has(this.#command);
+    const asked = { env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store"), goesOn };
+    const places = placesOf(asked);
     const onNote = (note: string): void => this.note(note);
     const onUnsigned = (): void => void (this.#isUnsigned = true);
     const how = { ...places, waitMs: waitSeconds * 1000, onNote, onUnsigned };

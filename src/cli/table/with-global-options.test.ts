@@ -30,6 +30,7 @@ describe("a command that is printed", () => {
       "chronicle undo; chronicle token list",
       "chronicle --remote http://h:1 --token-file t undo; chronicle token list",
     ],
+    [{ store: "memory:" }, "chronicle token create", "chronicle token create"],
     [{ directory: "../p", workspace: "w" }, "chronicle undo", "chronicle -C ../p -w w undo"],
     [{ store: "s", workspace: "w" }, "chronicle -w 01AB restore now", "chronicle --store s -w 01AB restore now"],
     [

@@ -1,4 +1,5 @@
 import { COMMANDS } from "./command-table.ts";
+import { MEMORY_STORE } from "../../api/store-api.ts";
 import type { Input } from "../../process/input.ts";
 import { shownCommand } from "../../process/printable.ts";
 
@@ -45,8 +46,10 @@ const COMMAND = new RegExp(
 export function withGlobalOptions(input: Pick<Input, "text">): WithGlobalOptions {
   const given = CHOICE.flatMap(([name, flag]) => {
     const value = input.text(name);
-    // An empty --remote means no server, which is a choice, too.
-    return value === undefined ? [] : [{ name, words: `${flag} ${shownCommand([value])} ` }];
+    // An empty --remote means no server, which is a choice, too. No other command has a store in memory.
+    return value === undefined || (name === "store" && value === MEMORY_STORE)
+      ? []
+      : [{ name, words: `${flag} ${shownCommand([value])} ` }];
   });
   if (given.length === 0) return (text) => text;
   return (text) =>

@@ -27,14 +27,26 @@ export function emptyMemoryLog(): MemoryLogState {
   return { lines: [], torn: Buffer.alloc(0), sealed: [], quarantined: new Map() };
 }
 
-function endOf(state: MemoryLogState): LogEnd {
+function endOf(state: MemoryLogState, start: Head): LogEnd {
   const last = state.lines.at(-1);
   const tornBytes = state.torn.length;
-  return last === undefined ? { ...EMPTY_END, tornBytes } : { ...last.head, bytes: offsetBehind(last), tornBytes };
+  return last === undefined
+    ? { ...EMPTY_END, seq: start.seq, hash: start.hash, tornBytes }
+    : { ...last.head, bytes: offsetBehind(last), tornBytes };
 }
 
 function offsetBehind(line: MemoryLine | undefined): number {
   return line === undefined ? 0 : line.offset + line.bytes.length + 1;
+}
+
+/** What sort of log it is. */
+export interface MemoryLogOptions {
+  /** True for a copy of another store's history, which may end in the middle of a commit. */
+  readonly isCopy?: boolean;
+  /** The event that its first line follows, for a log that does not begin at event 1. */
+  readonly after?: Head | undefined;
+  /** Called when lines were appended, or others begun. */
+  readonly onChange?: () => void;
 }
 
 /** The lines of one log; for a sealed log, with its name. */
@@ -65,14 +77,17 @@ async function* history(files: readonly MemoryFile[], from: LogPosition): AsyncG
 export class MemoryEventLog implements EventLog {
   readonly #state: MemoryLogState;
   readonly #isCopy: boolean;
+  readonly #start: Head;
+  readonly #onChange: (() => void) | undefined;
   #end: LogEnd;
   #closed = false;
 
-  /** `isCopy`: a copy of another store's history, which may end in the middle of a commit. */
-  constructor(state: MemoryLogState = emptyMemoryLog(), isCopy = false) {
+  constructor(state: MemoryLogState = emptyMemoryLog(), how: MemoryLogOptions = {}) {
     this.#state = state;
-    this.#isCopy = isCopy;
-    this.#end = endOf(state);
+    this.#isCopy = how.isCopy === true;
+    this.#start = how.after ?? EMPTY_HEAD;
+    this.#onChange = how.onChange;
+    this.#end = endOf(state, this.#start);
   }
 
   get head(): LogEnd {
@@ -80,12 +95,12 @@ export class MemoryEventLog implements EventLog {
   }
 
   get firstSeq(): number {
-    return this.#state.lines[0]?.head.seq ?? 1;
+    return this.#state.lines[0]?.head.seq ?? this.#start.seq + 1;
   }
 
   async refresh(): Promise<LogEnd> {
     this.#mustBeOpen();
-    this.#end = endOf(this.#state);
+    this.#end = endOf(this.#state, this.#start);
     return this.#end;
   }
 
@@ -124,7 +139,7 @@ export class MemoryEventLog implements EventLog {
     quarantined.set(name, bytes);
     this.#state.lines = kept;
     this.#state.torn = Buffer.alloc(0);
-    this.#end = endOf(this.#state);
+    this.#end = endOf(this.#state, this.#start);
     return name;
   }
 
@@ -160,7 +175,8 @@ export class MemoryEventLog implements EventLog {
       const offset = offsetBehind(this.#state.lines.at(-1));
       this.#state.lines.push({ head: { seq, hash }, offset, bytes: Buffer.from(line) });
     }
-    this.#end = endOf(this.#state);
+    this.#end = endOf(this.#state, this.#start);
+    if (events.length > 0) this.#onChange?.();
   }
 
   #mustBeOpen(): void {
@@ -170,7 +186,7 @@ export class MemoryEventLog implements EventLog {
   #mustBeSound(): void {
     this.#mustBeOpen();
     if (this.#state.torn.length > 0) throw tornTail("the log", this.#state.torn.length);
-    if (this.#end.bytes === endOf(this.#state).bytes) return;
+    if (this.#end.bytes === endOf(this.#state, this.#start).bytes) return;
     throw new ChronicleError("INTEGRITY_VIOLATION", "the log has grown since it was last looked at", {
       hint: "hold the workspace's lock, refresh the log and try again",
     });

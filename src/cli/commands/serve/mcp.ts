@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { EXIT } from "../../../api/problems.ts";
-import type { OpenOptions, StoreApi } from "../../../api/store-api.ts";
+import { MEMORY_STORE, type OpenOptions, type StoreApi } from "../../../api/store-api.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { type Asked, LazyWorkspace } from "../../../mcp/lazy-workspace.ts";
@@ -109,7 +109,8 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
 
 /** Notes about an agent whose hooks are not called: it still starts this server, which is the only place to tell it. */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
-  if (remote !== undefined) return [];
+  // No hook reaches a store in memory.
+  if (remote !== undefined || input.text("store") === MEMORY_STORE) return [];
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   return inactiveAgents(io, places, [io.cwd()]).map((note) => `Tell the person: ${printable(note)}.`);
 }

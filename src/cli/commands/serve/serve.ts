@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { EXIT } from "../../../api/problems.ts";
 import type { ReplicaDoor } from "../../../api/replication-api.ts";
-import type { StoreApi, StoreOptions } from "../../../api/store-api.ts";
+import { MEMORY_STORE, type StoreApi, type StoreOptions } from "../../../api/store-api.ts";
 import type { SyncRunner } from "../../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { NodeDisk } from "../../../disk/node-disk.ts";
@@ -82,7 +82,8 @@ export async function serve(context: CommandContext): Promise<number> {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
     return tellAlreadyThere(context, { home: store.home, socket: run.door, there, ports, unserved });
   }
-  const { configFolder } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const asked = { env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store"), goesOn: true };
+  const { configFolder } = placesOf(asked);
   const operator = ports.length === 0 ? undefined : operatorOf(context, disk, configFolder);
   const server = new StoreServer({
     ...{ store, configFolder, userHome: io.userHome, disk, run, version: io.version, idleMs, ports },
@@ -107,7 +108,8 @@ export async function serve(context: CommandContext): Promise<number> {
   const endUncaught = io.onUncaught((error) => server.noteUncaught(error));
   try {
     const left = await server.serve();
-    if (server.leavesSyncs && left !== "signal") await succeed(context, disk, usual);
+    const isKept = input.text("store") !== MEMORY_STORE;
+    if (isKept && server.leavesSyncs && left !== "signal") await succeed(context, disk, usual);
     if (!quiet && !context.json) context.say(`ended: ${left}`);
     return EXIT.done;
   } catch (error) {

@@ -1,0 +1,92 @@
+import type { Hash } from "../../core/values/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { removeTree } from "../../disk/remove-tree.ts";
+import type { StorageBackends } from "../backends.ts";
+import { MemoryBlobStore } from "./memory-blob-store.ts";
+import { emptyMemoryLog, MemoryEventLog, type MemoryLogState } from "./memory-event-log.ts";
+import { emptyMemoryIndex, type MemoryIndexState, MemoryIndexStore } from "./memory-index-store.ts";
+import { MemoryIntake } from "./memory-intake.ts";
+import { memoryLocks } from "./memory-lock.ts";
+
+/** The parts of a store in memory that are not in memory. */
+export interface MemoryBackendsOptions {
+  /** Where the small files of the store are, in the folders of the layout. */
+  readonly disk: Disk;
+  /** Finds contents in a store on a disk. */
+  readonly findContents: StorageBackends["findContents"];
+}
+
+/**
+ * Returns the storage of one store in the memory of this process, empty. It lives as long as the returned object:
+ * whatever is opened of it by the same address is one thing, also in several stores that are given this object.
+ */
+export function memoryBackends({ disk, findContents }: MemoryBackendsOptions): StorageBackends {
+  const logs = new Map<string, MemoryLogState>();
+  const indexes = new Map<string, MemoryIndexState>();
+  const all: readonly Map<string, unknown>[] = [logs, indexes];
+  const contents = new Map<Hash, Buffer>();
+  const lock = memoryLocks();
+  const within = (map: ReadonlyMap<string, unknown>, folder: string): string[] =>
+    [...map.keys()].filter((address) => address === folder || address.startsWith(`${folder}/`));
+  return {
+    openBlobs: async (layout, { lockWaitMs }) => {
+      const blobs = new MemoryBlobStore({ contents, lock: lock(layout.blobs.gcLock), lockWaitMs });
+      return { blobs, intake: new MemoryIntake(contents), isReadOnly: () => false };
+    },
+    openLog: async ({ log, isCopy }, { after } = {}) =>
+      new MemoryEventLog(orNew(logs, log, emptyMemoryLog), {
+        isCopy: isCopy === true,
+        after,
+        onChange: () => growMark(disk, log),
+      }),
+    openIndex: async (address) => new MemoryIndexStore(orNew(indexes, address, emptyMemoryIndex)),
+    scratchIndex: () => new MemoryIndexStore(),
+    openLock: async (address) => lock(address),
+    hasLog: (address) => {
+      const state = logs.get(address);
+      return state !== undefined && state.lines.length + state.torn.length + state.sealed.length > 0;
+    },
+    lastEvent: () => undefined,
+    discardIndex: (address) => void indexes.delete(address),
+    removeLog: (address) => {
+      logs.delete(address);
+      if (disk.lstat(address) !== undefined) disk.unlink(address);
+    },
+    move: (from, to) => {
+      if (disk.lstat(from) !== undefined) disk.rename(from, to);
+      for (const map of all) rename(map, within(map, from), (old) => to + old.slice(from.length));
+    },
+    removeFolder: (folder) => {
+      removeTree(disk, folder);
+      for (const map of all) for (const address of within(map, folder)) map.delete(address);
+    },
+    findContents,
+  };
+}
+
+/**
+ * Adds a byte to the file in the log's place. Whoever watches a store's folder (the resident process, an origin) sees by
+ * it that a history has begun, grows, and goes.
+ */
+function growMark(disk: Disk, log: string): void {
+  const fd = disk.open(log, "append");
+  try {
+    disk.write(fd, Buffer.from("."), null);
+  } finally {
+    disk.close(fd);
+  }
+}
+
+function orNew<T>(map: Map<string, T>, address: string, make: () => T): T {
+  const known = map.get(address) ?? make();
+  map.set(address, known);
+  return known;
+}
+
+function rename(map: Map<string, unknown>, addresses: readonly string[], to: (old: string) => string): void {
+  for (const address of addresses) {
+    const found = map.get(address);
+    map.delete(address);
+    if (found !== undefined) map.set(to(address), found);
+  }
+}
