@@ -6,7 +6,9 @@
  *
  * Contract
  * - `exclusive` waits for every other holder, `shared` only for an exclusive one. Not re-entrant.
+ * - Requests of one object are served in their order: `shared` does not overtake an `exclusive` that waits.
  * - Waiting never blocks the event loop. After `waitMs` it throws `LOCKED`, with the pid of a holder if it is known.
+ * - A closed lock gives nothing: it throws `IO`.
  * - `release` is idempotent; a held lock is also released by `using`.
  */
 export interface Lock {

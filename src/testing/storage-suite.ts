@@ -157,6 +157,19 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       });
     });
 
+    test("contents are seen by whoever else has the store open", async () => {
+      const { storage, layout } = rig();
+      const [one, other] = [await storage.openBlobs(layout, HOW), await storage.openBlobs(layout, HOW)];
+      const batch = await one.blobs.batch();
+      await batch.put(content);
+      await batch.commit();
+      expect(await other.blobs.has([hash])).toEqual(new Set([hash]));
+      expect(await other.blobs.get(hash)).toEqual(content);
+      await one.blobs.close();
+      expect(await other.blobs.get(hash)).toEqual(content);
+      await other.blobs.close();
+    });
+
     test("a sink that was given up leaves nothing, and another one begins", async () => {
       await withBlobs(async ({ blobs, intake }) => {
         const sink = await intake.openSink(() => false);

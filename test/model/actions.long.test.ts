@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { BACKEND_SETS } from "../helpers/backend-sets.ts";
 import { ModelPlay } from "./model-play.ts";
 import { checkEverything } from "./model-retention.ts";
 import { LAYOUTS, placedIn } from "./model-roots.ts";
@@ -10,15 +11,16 @@ import { histories, withoutHiding } from "./model-steps.ts";
  * Random histories of two agents, people, runs and transactions in one to three roots, with undos, redos and rollbacks of any of
  * it, conflicts, prunings, compactions, restarts and power losses, against a model that knows states only (`model-*.ts`).
  */
-describe("random histories of actions", () => {
+describe.each(BACKEND_SETS)("random histories of actions in %s", (set) => {
   it("agree with the model", async () => {
     const counts = { histories: 0, crashes: 0, owned: 0, ambiguous: 0, undos: 0, exact: 0, impure: 0, conflicts: 0 };
     const refused = new Map<string, number>();
     await fc.assert(
       fc.asyncProperty(histories, async ({ script, keep, layout, hides, ...how }) => {
         const roots = LAYOUTS[layout] ?? [];
-        const play = await ModelPlay.begin(keep, { roots, ...how });
-        for (const step of placedIn(roots, hides ? script : withoutHiding(script))) await play.step(step);
+        const play = await ModelPlay.begin(keep, { roots, set, ...how });
+        for (const step of placedIn(roots, hides ? script : withoutHiding(script)))
+          await play.step(set === "memory" ? { ...step, crash: undefined } : step);
         await play.step({ what: { kind: "restart" }, crash: undefined });
         await checkEverything(play);
         await play.machine.close();
@@ -32,7 +34,7 @@ describe("random histories of actions", () => {
       // The same histories in each run, so that a change is judged by what it changes.
       modelRuns(50, "1"),
     );
-    process.stdout.write(`model of actions: ${JSON.stringify(counts)}\n`);
+    process.stdout.write(`model of actions in ${set}: ${JSON.stringify(counts)}\n`);
     if (process.env["MODEL_VERBOSE"] !== undefined)
       for (const one of refused) process.stdout.write(`${one.join(" ")}\n`);
   }, 3_600_000);

@@ -5,15 +5,15 @@ import { decodePlan } from "../../src/core/tree/plan.ts";
 import type { LogEventShape } from "../../src/api/shapes.ts";
 import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { FileBlobStore } from "../../src/storage/files/file-blob-store.ts";
-import { storeLayout } from "../../src/storage/layout.ts";
+import type { BlobLayout } from "../../src/storage/layout.ts";
+import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";
 import { memoryLocks } from "../../src/storage/memory/memory-lock.ts";
 import { shown } from "./model-roots.ts";
 
-/** Reads contents of the store on a disk, also those that no path was recorded with. */
-async function readContents(disk: SimDisk, hashes: readonly Hash[]): Promise<Map<Hash, Uint8Array>> {
-  const { blobs: layout } = storeLayout("/store");
-  const blobs = await FileBlobStore.open({
+/** Opens the contents of a store on a disk without writing anything. */
+export function openForReading(disk: SimDisk, layout: BlobLayout): Promise<BlobStore> {
+  return FileBlobStore.open({
     disk,
     layout,
     openIndex: () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: true }),
@@ -22,6 +22,10 @@ async function readContents(disk: SimDisk, hashes: readonly Hash[]): Promise<Map
       throw new Error("nothing is written");
     },
   });
+}
+
+async function readContents(open: () => Promise<BlobStore>, hashes: readonly Hash[]): Promise<Map<Hash, Uint8Array>> {
+  const blobs = await open();
   try {
     const contents = new Map<Hash, Uint8Array>();
     for await (const [hash, reader] of blobs.readMany(hashes))
@@ -36,12 +40,15 @@ async function readContents(disk: SimDisk, hashes: readonly Hash[]): Promise<Map
  * What operations have kept aside of paths that the rules leave out, as it was before each of them: path and state. Only what
  * the store can give back counts.
  */
-export async function keptAside(disk: SimDisk, events: readonly LogEventShape[]): Promise<Set<string>> {
+export async function keptAside(
+  open: () => Promise<BlobStore>,
+  events: readonly LogEventShape[],
+): Promise<Set<string>> {
   const plans = events.flatMap(({ record }) => decodeAside(record as RecordBody)?.plan ?? []);
-  const changes = [...(await readContents(disk, plans)).values()].flatMap((plan) => decodePlan(plan));
+  const changes = [...(await readContents(open, plans)).values()].flatMap((plan) => decodePlan(plan));
   const before = changes.flatMap(({ path, before: entry }) => (entry?.hash === undefined ? [] : [{ ...entry, path }]));
   const contents = await readContents(
-    disk,
+    open,
     before.flatMap(({ hash }) => hash ?? []),
   );
   const kept = before.flatMap(({ path, kind, mode, hash }) => {

@@ -8,6 +8,12 @@ import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import type { SimOperation, SimPlan } from "../../src/testing/sim-disk/sim-faults.ts";
 import { openSqliteIndexStore } from "../../src/storage/sqlite/sqlite-index-store.ts";
+import type { StorageBackends } from "../../src/storage/backends.ts";
+import type { BlobStore } from "../../src/storage/blob-store.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
+import { optional } from "../../src/util/optional.ts";
+import { type BackendSet, storageOf } from "../helpers/backend-sets.ts";
+import { openForReading } from "./model-aside.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 import { givenRoot, inRoot, onDisk, type ModelRoot } from "./model-roots.ts";
 import { MOST_BYTES, readTree, textOf, touch, writeText, type Touch } from "./model-tree.ts";
@@ -27,6 +33,8 @@ export interface MachineOptions {
   readonly roots: readonly ModelRoot[];
   /** What an index is made of. */
   readonly index: "memory" | "sqlite";
+  /** The set of backends of its store. That in memory knows no power loss. */
+  readonly set: BackendSet;
 }
 
 /** A machine whose disk and engine share a clock; its processes come and go, and it can lose its power. */
@@ -48,12 +56,13 @@ export class ModelMachine {
   readonly #locked = new Set<string>();
   readonly #retention: NonNullable<StoreOptions["retention"]>;
   #disk: SimDisk;
+  readonly #storage: StorageBackends | undefined;
   #store: StoreApi | undefined;
   #workspace: WorkspaceApi | undefined;
   /** What a command does. */
   command: () => number = () => 0;
 
-  constructor(retention: NonNullable<StoreOptions["retention"]>, { roots, index }: MachineOptions) {
+  constructor(retention: NonNullable<StoreOptions["retention"]>, { roots, index, set }: MachineOptions) {
     this.#retention = retention;
     this.roots = roots;
     this.#index = index;
@@ -73,6 +82,7 @@ export class ModelMachine {
       },
       this.#options,
     );
+    this.#storage = storageOf(set, this.#disk);
   }
 
   get #options(): { readonly clock: () => bigint; readonly onOperation: SimPlan; readonly countsReads: true } {
@@ -114,6 +124,7 @@ export class ModelMachine {
       pid: this.pid,
       retention: this.#retention,
       command: () => this.command(),
+      ...optional({ storage: this.#storage }),
       ...(this.#index === "memory"
         ? {}
         : { index: () => openSqliteIndexStore(this.#folder.newFile(), new NodeDisk()) }),
@@ -130,6 +141,14 @@ export class ModelMachine {
   async close(): Promise<void> {
     await this.#workspace?.close();
     await this.#store?.close();
+  }
+
+  /** Opens the contents of the store for reading, also those that no path was recorded with. */
+  async openBlobs(): Promise<BlobStore> {
+    const { blobs } = storeLayout("/store");
+    if (this.#storage === undefined) return openForReading(this.#disk, blobs);
+    const how = { tell: () => undefined, lockWaitMs: 50 };
+    return (await this.#storage.openBlobs(storeLayout("/store"), how)).blobs;
   }
 
   /** Nothing is opened again. */

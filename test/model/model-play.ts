@@ -82,7 +82,7 @@ export class ModelPlay {
     );
     if (lost.length === 0) return;
     const events = await this.machine.workspace.log({ from: Math.max(seq + 1, this.begins) });
-    const kept = await keptAside(this.machine.disk, events);
+    const kept = await keptAside(() => this.machine.openBlobs(), events);
     for (const [path, state] of lost)
       if (!kept.has(`${path}\0${state}`)) found([path, after.get(path)]).toEqual([path, state]);
   }

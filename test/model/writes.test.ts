@@ -4,6 +4,8 @@ import { ChronicleError } from "../../src/core/values/errors.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
+import { optional } from "../../src/util/optional.ts";
+import { BACKEND_SETS, storageOf } from "../helpers/backend-sets.ts";
 import { text } from "../helpers/content-text.ts";
 import { put } from "../helpers/engine-sweep.ts";
 import { expectedOf, textOf, type Held, type ModelWrite, type Tree } from "./write-model.ts";
@@ -153,9 +155,11 @@ function edit(disk: SimDisk, played: Played, random: Random): void {
 const folder = { folder: 0o755 };
 const seeds = Array.from({ length: RUNS }, (_, seed) => seed);
 
-test.each(seeds)("hosted, seed %i", async (seed) => {
+const cases = BACKEND_SETS.flatMap((set) => seeds.map((seed) => [set, seed] as const));
+
+test.each(cases)("hosted, in %s, seed %i", async (set, seed) => {
   const disk = SimDisk.fromTree({ "/store": folder, "/config": folder, "/root": folder });
-  const store = await openSimStore(disk, { firstId: 0 });
+  const store = await openSimStore(disk, { firstId: 0, ...optional({ storage: storageOf(set, disk) }) });
   const { workspace } = await store.create();
   const random = randomOf(seed);
   const played: Played = { tree: new Map(), before: [], undone: [] };
@@ -170,9 +174,9 @@ test.each(seeds)("hosted, seed %i", async (seed) => {
   await store.close();
 });
 
-test.each(seeds)("with a folder and somebody else, seed %i", async (seed) => {
+test.each(cases)("with a folder and somebody else, in %s, seed %i", async (set, seed) => {
   const disk = SimDisk.fromTree({ "/proj": folder, "/store": folder, "/config": folder, "/root": folder });
-  const store = await openSimStore(disk, { firstId: 0 });
+  const store = await openSimStore(disk, { firstId: 0, ...optional({ storage: storageOf(set, disk) }) });
   const workspace = await store.open({ folder: "/proj", create: true });
   const random = randomOf(seed + 1_000);
   const played: Played = { tree: new Map(), before: [], undone: [] };

@@ -1,8 +1,15 @@
+import { MemoryBlobIndex } from "../memory/memory-blob-index.ts";
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { simBackends } from "../../testing/sim-store.ts";
 import { storageSuite } from "../../testing/storage-suite.ts";
 
+/** Stays open for the others when one closes it. */
+class SharedBlobIndex extends MemoryBlobIndex {
+  override close(): void {}
+}
+
 storageSuite("fileBackends on a simulated disk", () => {
   const disk = SimDisk.fromTree({ "/store": { folder: 0o700 } });
-  return { storage: simBackends(disk, { firstId: 0 }), disk, home: "/store" };
+  const opened = { index: new SharedBlobIndex(), fresh: true, readOnly: false };
+  return { storage: simBackends(disk, { firstId: 0, blobIndex: () => opened }), disk, home: "/store" };
 });
