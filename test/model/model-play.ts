@@ -7,7 +7,17 @@ import { ModelHistory, sorted, UNOWNED_MS, type Asked, type KnownAction } from "
 import { pathOfRecordId } from "../../src/core/values/file-record.ts";
 import { shown } from "./model-roots.ts";
 import { ModelMachine, type Crash, type MachineOptions } from "./model-machine.ts";
-import { actorOf, isWithin, netPaths, pickOf, realPath, requestOf, sessionOf, targetsOf } from "./model-requests.ts";
+import {
+  actorOf,
+  HOW,
+  isWithin,
+  netPaths,
+  pickOf,
+  realPath,
+  requestOf,
+  sessionOf,
+  targetsOf,
+} from "./model-requests.ts";
 import { checkEverything, checkLimit, readText } from "./model-retention.ts";
 import type { Begin, Happening, Scripted } from "./model-steps.ts";
 import { isTorn, type Touch } from "./model-tree.ts";
@@ -445,12 +455,6 @@ export class ModelPlay {
 function withoutLate({ late: _late, ...asked }: Asked): Asked {
   return asked;
 }
-
-const HOW: Readonly<Record<string, Touch["how"]>> = {
-  delete_file: "remove",
-  delete_directory: "remove",
-  create_directory: "folder",
-};
 
 function isQuiet({ kind }: Happening): boolean {
   return [

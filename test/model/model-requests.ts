@@ -1,7 +1,7 @@
 import type { ActionRequest } from "../../src/api/action-api.ts";
 import { onDisk, type ModelRoot } from "./model-roots.ts";
 import type { Begin } from "./model-steps.ts";
-import type { Tree } from "./model-tree.ts";
+import type { Touch, Tree } from "./model-tree.ts";
 import type { Step } from "./model-undo.ts";
 
 /** What is asked of the engine, from what a script says. */
@@ -35,6 +35,13 @@ export function requestOf(roots: readonly ModelRoot[], what: Begin): ActionReque
 function named(roots: readonly ModelRoot[], path: string): string {
   return path.startsWith("@") ? onDisk(roots, path) : path;
 }
+
+/** What a tool does to the paths that its action declares; most edit them. */
+export const HOW: Readonly<Record<string, Touch["how"]>> = {
+  delete_file: "remove",
+  delete_directory: "remove",
+  create_directory: "folder",
+};
 
 /** What such a request declares. */
 export function targetsOf({ type, path, to }: Begin): {

@@ -67,9 +67,27 @@ export function placesOf(text: string): string[] | undefined {
   return rest === "" ? places : undefined;
 }
 
+/** What a touch needs of a disk. */
+export type TouchedDisk = Pick<
+  SimDisk,
+  | "lstat"
+  | "content"
+  | "list"
+  | "open"
+  | "write"
+  | "sync"
+  | "close"
+  | "chmod"
+  | "unlink"
+  | "symlink"
+  | "makeFolder"
+  | "removeFolder"
+  | "syncFolder"
+>;
+
 /** Where something is done. */
 export interface Touched {
-  readonly disk: SimDisk;
+  readonly disk: TouchedDisk;
   readonly roots: readonly ModelRoot[];
 }
 
@@ -92,7 +110,7 @@ export function touch({ disk, roots }: Touched, { how, path, place }: Touch, wor
   for (const folder of foldersAbove({ disk, roots }, path).toReversed()) disk.syncFolder(folder);
 }
 
-function edit(disk: SimDisk, at: string, { place, word }: { readonly place: number; readonly word: string }): void {
+function edit(disk: TouchedDisk, at: string, { place, word }: { readonly place: number; readonly word: string }): void {
   const isFile = disk.lstat(at)?.kind === "file";
   const places = (isFile ? placesOf(disk.content(at)?.toString() ?? "") : undefined) ?? [];
   // Now and then a line is taken out.
@@ -101,7 +119,7 @@ function edit(disk: SimDisk, at: string, { place, word }: { readonly place: numb
 }
 
 /** Writes as most editors do: another file takes the place. The mode stays. */
-export function writeText(disk: SimDisk, at: string, text: string): void {
+export function writeText(disk: TouchedDisk, at: string, text: string): void {
   const stat = disk.lstat(at);
   if (stat !== undefined) disk.unlink(at);
   const fd = disk.open(at, "create", stat?.kind === "file" ? stat.mode & 0o777 : 0o644);
@@ -110,7 +128,7 @@ export function writeText(disk: SimDisk, at: string, text: string): void {
   disk.close(fd);
 }
 
-function remove(disk: SimDisk, at: string): void {
+function remove(disk: TouchedDisk, at: string): void {
   const kind = disk.lstat(at)?.kind;
   if (kind === undefined) return;
   if (kind === "dir") {
@@ -120,7 +138,7 @@ function remove(disk: SimDisk, at: string): void {
   disk.syncFolder(at.slice(0, at.lastIndexOf("/")));
 }
 
-function chmod(disk: SimDisk, at: string, mode: number): void {
+function chmod(disk: TouchedDisk, at: string, mode: number): void {
   const fd = disk.open(at, "read");
   disk.chmod(fd, mode);
   disk.sync(fd);

@@ -1,0 +1,220 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { parseArgs } from "node:util";
+import fc from "fast-check";
+import { LAYOUTS, placedIn } from "../test/model/model-roots.ts";
+import { histories, withoutHiding } from "../test/model/model-steps.ts";
+import { type Accepted, compare, type Difference } from "./replay/alike.ts";
+import type { Way } from "./replay/player.ts";
+import type { Play, Transcript } from "./replay/transcript.ts";
+
+/**
+ * Plays the same random histories with two built programs, and tells every difference in answers, output, exit codes and
+ * bytes on disk:
+ *
+ *     node scripts/replay-histories.ts --old DIR --new DIR [--histories N] [--seed S] [--ways library,http,cli]
+ *
+ * `--accepted FILE`: a JSON array of `{old, new, why}`: patterns in what the old program says, and what the new one says
+ * instead. `--lanes N`: histories at a time (default 2). `--tries N`: most plays to shrink a difference (default 30; it is done once for
+ * each kind). `--from N`: without the first N histories. `--keep DIR`: keeps what both answered. Histories are the model's (`test/model/model-steps.ts`), without its power
+ * losses: after how many operations of the disk those come is what a refactoring may change. Exits 1 if anything differs.
+ */
+
+const { values } = parseArgs({
+  options: {
+    old: { type: "string" },
+    new: { type: "string" },
+    histories: { type: "string", default: "100" },
+    seed: { type: "string", default: "1" },
+    ways: { type: "string", default: "library,http,cli" },
+    lanes: { type: "string", default: "2" },
+    accepted: { type: "string" },
+    from: { type: "string", default: "0" },
+    tries: { type: "string", default: "30" },
+    keep: { type: "string" },
+  },
+});
+
+/** The number of the first process of a lane; no real process has it. */
+const FIRST_PID = 5_000_000;
+
+const base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-replay-")));
+process.on("exit", () => rmSync(base, { recursive: true, force: true }));
+
+const preload = join(base, "preload.mjs");
+process.removeAllListeners("warning");
+const source = readFileSync(join(import.meta.dirname, "replay/preload.ts"), "utf8");
+writeFileSync(preload, stripTypeScriptTypes(source));
+const stat = join(base, "stat");
+// proc_pid_stat(5): a child of process 1, that started at tick 777.
+writeFileSync(stat, `1 (agent) S 1${" 0".repeat(17)} 777 0 0\n`);
+
+/** A process that plays with one program. */
+class Player {
+  readonly #child;
+  readonly #lines;
+
+  constructor(way: Way, program: string, lane: number) {
+    const folder = join(base, `${way}-${lane}`);
+    mkdirSync(folder, { recursive: true });
+    const words = [join(import.meta.dirname, "replay/player.ts"), way, resolve(program), folder];
+    const env = {
+      ...{ PATH: process.env["PATH"], HOME: base, TZ: "UTC", LANG: "C.UTF-8", NO_COLOR: "1" },
+      ...{ NODE_OPTIONS: `--disable-warning=ExperimentalWarning --import=${preload}` },
+      ...{ REPLAY_CLOCK: "0", REPLAY_PID: String(FIRST_PID), REPLAY_STAT: stat, REPLAY_STORE: join(folder, "h") },
+    };
+    this.#child = spawn(process.execPath, words, { env, stdio: ["pipe", "pipe", "inherit"] });
+    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
+  }
+
+  async play(play: Play): Promise<Transcript> {
+    this.#child.stdin.write(`${JSON.stringify(play)}\n`);
+    const { value, done } = await this.#lines.next();
+    if (done === true) throw new Error(`a player ended in history ${play.number}`);
+    return JSON.parse(value) as Transcript;
+  }
+
+  close(): void {
+    this.#child.stdin.end();
+  }
+}
+
+/** Both programs, which take turns at one place. */
+class Lane {
+  readonly #old: Player;
+  readonly #new: Player;
+  readonly #accepted: readonly Accepted[];
+
+  constructor(way: Way, lane: number, accepted: readonly Accepted[]) {
+    this.#old = new Player(way, values.old ?? "", lane);
+    this.#new = new Player(way, values.new ?? "", lane);
+    this.#accepted = accepted;
+  }
+
+  async play(play: Play): Promise<Difference | undefined> {
+    const old = await this.#old.play(play);
+    const fresh = await this.#new.play(play);
+    if (values.keep !== undefined) keep(values.keep, play, { old, new: fresh });
+    return compare(old, fresh, this.#accepted);
+  }
+
+  close(): void {
+    this.#old.close();
+    this.#new.close();
+  }
+}
+
+/** Keeps both transcripts, to be looked at. */
+function keep(folder: string, { number }: Play, both: Readonly<Record<string, Transcript>>): void {
+  mkdirSync(folder, { recursive: true });
+  for (const [name, one] of Object.entries(both))
+    writeFileSync(join(folder, `${number}.${name}.json`), JSON.stringify(one, null, 1));
+}
+
+/** The model's histories, the same ones for the same seed. Every second one has no folder, where commands do not need it. */
+function playsIn(way: Way): Play[] {
+  const all = fc.sample(histories, { numRuns: Number(values.histories), seed: Number(values.seed) });
+  return all.slice(Number(values.from)).map(({ script, keep: kept, hides, ...more }, i): Play => {
+    const number = Number(values.from) + i;
+    const hosted = way !== "cli" && number % 2 === 1;
+    const layout = hosted ? "one" : more.layout;
+    const placed = placedIn(LAYOUTS[layout] ?? [], hides ? script : withoutHiding(script));
+    return { script: placed, keep: kept, hooks: more.hooks, layout, hosted, number };
+  });
+}
+
+interface Shrunk {
+  readonly play: Play;
+  readonly found: Difference;
+  readonly tries: number;
+}
+
+/** The same kind of difference with as few steps as can be found by leaving out parts of the script. */
+async function shrink(lane: Lane, play: Play, found: Difference): Promise<Shrunk> {
+  let least: Shrunk = {
+    play: { ...play, script: play.script.slice(0, found.step < 0 ? undefined : found.step + 1) },
+    found,
+    tries: 0,
+  };
+  let tries = 0;
+  for (let size = Math.ceil(least.play.script.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let from = 0; from < least.play.script.length && tries < Number(values.tries);) {
+      const script = least.play.script.toSpliced(from, size);
+      tries += 1;
+      const again = await lane.play({ ...least.play, script });
+      if (again?.kind === found.kind) least = { play: { ...least.play, script }, found: again, tries };
+      else from += size;
+    }
+  }
+  return { ...least, tries };
+}
+
+interface Kind {
+  count: number;
+  readonly first: number;
+}
+
+/** Plays all histories in one way. Returns how many differ. */
+async function playAll(way: Way, all: readonly Play[], accepted: readonly Accepted[]): Promise<number> {
+  const began = performance.now();
+  const kinds = new Map<string, Kind>();
+  const left = all.values();
+  let differing = 0;
+  const work = async (number: number): Promise<void> => {
+    const lane = new Lane(way, number, accepted);
+    for (const play of left) {
+      const found = await lane.play(play);
+      if (found === undefined) continue;
+      differing += 1;
+      const kind = kinds.get(found.kind);
+      if (kind !== undefined) kind.count += 1;
+      else {
+        kinds.set(found.kind, { count: 1, first: play.number });
+        tell(way, await shrink(lane, play, found));
+      }
+    }
+    lane.close();
+  };
+  await Promise.all(Array.from({ length: Number(values.lanes) }, (_, number) => work(number)));
+  const minutes = (performance.now() - began) / 60_000;
+  const rate = Math.round(all.length / minutes);
+  console.log(
+    `${way}: ${all.length} histories, ${differing} differ, in ${kinds.size} kinds; ${rate} histories a minute`,
+  );
+  for (const [kind, { count, first }] of kinds) console.log(`  ${count} × ${kind} (history ${first})`);
+  return differing;
+}
+
+function tell(way: Way, { play, found, tries }: Shrunk): void {
+  const { number, layout, keep: kept } = play;
+  console.log(
+    `\n${way}, seed ${values.seed}, history ${number}: ${found.call} (step ${found.step}, shrunk by ${tries} plays)`,
+  );
+  console.log(`  - ${found.old}\n  + ${found.new}`);
+  console.log(`  roots: ${layout}; snapshots kept: ${kept}`);
+  for (const { what } of play.script) console.log(`  ${JSON.stringify(what)}`);
+}
+
+const WAYS: readonly Way[] = ["library", "http", "cli"];
+
+/** Returns the exit code. */
+async function main(): Promise<number> {
+  const asked = values.ways.split(",");
+  const ways = WAYS.filter((way) => asked.includes(way));
+  for (const program of [values.old, values.new]) {
+    if (program !== undefined && existsSync(join(program, "dist/cli.js"))) continue;
+    console.error(`${program ?? "--old and --new"}: no built program (npm ci && npm run build)`);
+    return 2;
+  }
+  const accepted =
+    values.accepted === undefined ? [] : (JSON.parse(readFileSync(values.accepted, "utf8")) as readonly Accepted[]);
+  let differing = 0;
+  for (const way of ways) differing += await playAll(way, playsIn(way), accepted);
+  return differing === 0 ? 0 : 1;
+}
+
+process.exitCode = await main();
