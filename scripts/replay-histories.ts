@@ -18,8 +18,8 @@ import type { Play, Transcript } from "./replay/transcript.ts";
  *
  *     node scripts/replay-histories.ts --old DIR --new DIR [--histories N] [--seed S] [--ways library,http,cli]
  *
- * `--accepted FILE`: a JSON array of `{old, new, why}`: patterns in what the old program says, and what the new one says
- * instead. `--lanes N`: histories at a time (default 2). `--tries N`: most plays to shrink a difference (default 30; it is done once for
+ * `--accepted FILE`: a JSON array of `{found, as, why}`: patterns of what may differ, replaced in both; hashes are then compared by
+ * where they come again. `--lanes N`: histories at a time (default 2). `--tries N`: most plays to shrink a difference (default 30; it is done once for
  * each kind). `--from N`: without the first N histories. `--keep DIR`: keeps what both answered. Histories are the model's (`test/model/model-steps.ts`), without its power
  * losses: after how many operations of the disk those come is what a refactoring may change. Exits 1 if anything differs.
  */
@@ -95,7 +95,7 @@ class Lane {
     this.#accepted = accepted;
   }
 
-  async play(play: Play): Promise<Difference | undefined> {
+  async play(play: Play): Promise<readonly Difference[]> {
     const old = await this.#old.play(play);
     const fresh = await this.#new.play(play);
     if (values.keep !== undefined) keep(values.keep, play, { old, new: fresh });
@@ -146,8 +146,9 @@ async function shrink(lane: Lane, play: Play, found: Difference): Promise<Shrunk
       const script = least.play.script.toSpliced(from, size);
       tries += 1;
       const again = await lane.play({ ...least.play, script });
-      if (again?.kind === found.kind) least = { play: { ...least.play, script }, found: again, tries };
-      else from += size;
+      const same = again.find((one) => one.kind === found.kind);
+      if (same === undefined) from += size;
+      else least = { play: { ...least.play, script }, found: same, tries };
     }
   }
   return { ...least, tries };
@@ -167,14 +168,15 @@ async function playAll(way: Way, all: readonly Play[], accepted: readonly Accept
   const work = async (number: number): Promise<void> => {
     const lane = new Lane(way, number, accepted);
     for (const play of left) {
-      const found = await lane.play(play);
-      if (found === undefined) continue;
-      differing += 1;
-      const kind = kinds.get(found.kind);
-      if (kind !== undefined) kind.count += 1;
-      else {
-        kinds.set(found.kind, { count: 1, first: play.number });
-        tell(way, await shrink(lane, play, found));
+      const all = await lane.play(play);
+      if (all.length > 0) differing += 1;
+      for (const found of new Map(all.toReversed().map((one) => [one.kind, one])).values()) {
+        const kind = kinds.get(found.kind);
+        if (kind !== undefined) kind.count += 1;
+        else {
+          kinds.set(found.kind, { count: 1, first: play.number });
+          tell(way, await shrink(lane, play, found));
+        }
       }
     }
     lane.close();

@@ -41,14 +41,14 @@ export function isCompared(where: "header" | "file", name: string): boolean {
   return !NOT_COMPARED.some((one) => one.in === where && one.found.test(name));
 }
 
-/** A text of the old program that the new one has changed on purpose. */
+/** What may differ: texts that match are the same for both programs. Read from a file, which says why. */
 export interface Accepted {
-  readonly old: string;
-  readonly new: string;
+  readonly found: string;
+  readonly as: string;
   readonly why: string;
 }
 
-/** Where two transcripts first differ. */
+/** A place where two transcripts differ. */
 export interface Difference {
   /** Names its kind: the same for each history that meets it. */
   readonly kind: string;
@@ -60,19 +60,56 @@ export interface Difference {
 
 const MOST_SHOWN = 600;
 
-/** Compares what two programs did with one history. `undefined`: the same. */
-export function compare(old: Transcript, fresh: Transcript, accepted: readonly Accepted[]): Difference | undefined {
+/**
+ * Compares what two programs did with one history: of each answer, and of what lay on disk in the end, the first difference.
+ * Ends where the two were asked for different things, because what follows is another history.
+ */
+export function compare(old: Transcript, fresh: Transcript, accepted: readonly Accepted[]): Difference[] {
+  const [before, after] = [new Reader(accepted), new Reader(accepted)];
+  const all: Difference[] = [];
+  const note = (entry: Entry | undefined, found: Leaf | undefined): void => {
+    // A hash differs because of something before it.
+    if (found === undefined || (all.length > 0 && isOfHashes(found))) return;
+    all.push({ ...named(entry, found), step: entry?.step ?? -1, call: entry?.call ?? "what lies on disk" });
+  };
   const length = Math.max(old.entries.length, fresh.entries.length);
   for (let i = 0; i < length; i += 1) {
     const [a, b] = [old.entries[i], fresh.entries[i]];
-    const found = differ(a, b, accepted);
-    if (found !== undefined) {
-      const entry = a ?? b;
-      return { ...named(entry, found), step: entry?.step ?? -1, call: entry?.call ?? "" };
-    }
+    note(a ?? b, differ(before.read(a), after.read(b)));
+    if (a?.call !== b?.call) return all;
   }
-  const files = differ(old.files, fresh.files, accepted);
-  return files === undefined ? undefined : { ...named(undefined, files), step: -1, call: "what lies on disk" };
+  note(undefined, differ(before.read(old.files), after.read(fresh.files)));
+  return all;
+}
+
+/** Reads a transcript from its beginning, without what is not compared. */
+class Reader {
+  readonly #accepted: readonly Accepted[];
+  /** Hashes and signatures in the order in which they first come. */
+  readonly #names = new Map<string, string>();
+
+  constructor(accepted: readonly Accepted[]) {
+    this.#accepted = accepted;
+  }
+
+  read(value: unknown): string {
+    let text = JSON.stringify(value) ?? "";
+    for (const one of NOT_COMPARED) if (one.as !== undefined) text = text.replace(one.found, one.as);
+    if (this.#accepted.length === 0) return text;
+    for (const one of this.#accepted) text = text.replace(new RegExp(one.found, "g"), one.as);
+    // A record that may differ makes all hashes behind it others: those are compared by where they come again.
+    const names = (_: string, held: unknown): unknown =>
+      typeof held === "string"
+        ? held.replace(/[0-9a-f]{64}|[A-Za-z0-9+/]{43,}={0,2}/g, (hash) => this.#nameOf(hash))
+        : held;
+    return text === "" ? "" : JSON.stringify(JSON.parse(text, names));
+  }
+
+  #nameOf(hash: string): string {
+    const name = this.#names.get(hash) ?? `hash-${this.#names.size + 1}`;
+    this.#names.set(hash, name);
+    return name;
+  }
 }
 
 interface Leaf {
@@ -106,26 +143,22 @@ function masked(text: string): string {
     .replace(/\s+/g, " ");
 }
 
-function differ(old: unknown, fresh: unknown, accepted: readonly Accepted[]): Leaf | undefined {
-  const [a, b] = [normal(old, accepted), normal(fresh, [])];
+function differ(a: string, b: string): Leaf | undefined {
   if (a === b) return undefined;
   const all = [...leaves(parsed(a), parsed(b), "")];
   // A hash differs because something else does.
-  return all.find((one) => !HASH.test(one.old) || !HASH.test(one.new)) ?? all[0] ?? { path: "", old: a, new: b };
-}
-
-function normal(value: unknown, accepted: readonly Accepted[]): string {
-  let text = JSON.stringify(value) ?? "";
-  for (const one of NOT_COMPARED) if (one.as !== undefined) text = text.replace(one.found, one.as);
-  for (const one of accepted) text = text.replace(new RegExp(one.old, "g"), one.new);
-  return text;
+  return all.find((one) => !isOfHashes(one)) ?? all[0] ?? { path: "", old: a, new: b };
 }
 
 function parsed(text: string): unknown {
   return text === "" ? undefined : JSON.parse(text);
 }
 
-const HASH = /^[0-9a-f]{64}$/;
+const HASH = /^([0-9a-f]{64}|hash-\d+)$/;
+
+function isOfHashes({ old, new: fresh }: Leaf): boolean {
+  return HASH.test(old) && HASH.test(fresh);
+}
 
 /** The places at which two values differ; what is missing counts as `(nothing)`. */
 function* leaves(old: unknown, fresh: unknown, path: string): Generator<Leaf> {
