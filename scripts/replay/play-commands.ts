@@ -303,6 +303,5 @@ const LOOKS: readonly (readonly string[])[] = [
   ["show"],
   ["config"],
   ["head"],
-  ["du", "--by", "session"],
   ["workspaces"],
 ];
