@@ -5,7 +5,7 @@ import type { Selection } from "../../src/api/action-api.ts";
 import type { ActionShape } from "../../src/api/action-shapes.ts";
 import type { StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { givenRoot } from "../../test/model/model-roots.ts";
+import { givenRoot, inRoot } from "../../test/model/model-roots.ts";
 import { HOW, pickOf, requestOf } from "../../test/model/model-requests.ts";
 import { actorOf, sessionOf } from "../../test/model/model-requests.ts";
 import type { Begin, Happening } from "../../test/model/model-steps.ts";
@@ -172,7 +172,13 @@ export class ApiPlay {
       else this.#world.touch(one);
     }
     if (this.#hosted || !this.#stage.tells) return;
-    await this.#ask("record", () => this.#at.record(touches.map((one) => this.#absolute(one.path))));
+    await this.#record(touches.map((one) => one.path));
+  }
+
+  /** Has paths recorded that were touched, and the folders that were made for them. */
+  async #record(touched: readonly string[]): Promise<void> {
+    const paths = touched.flatMap((path) => path.split("/").map((_, i, names) => names.slice(0, i + 1).join("/")));
+    await this.#ask("record", () => this.#at.record([...new Set(paths)]));
   }
 
   #absolute(path: string): string {
@@ -199,8 +205,8 @@ export class ApiPlay {
     const root = pickOf(this.#world.roots, pick);
     if (root === undefined) return;
     if (root.only === undefined && !inOptions && !this.#hosted) {
-      const at = this.#world.rule(root, name);
-      if (this.#stage.tells) await this.#ask("record", () => this.#at.record([at]));
+      this.#world.rule(root, name);
+      if (this.#stage.tells) await this.#record([inRoot(root, ".gitignore")]);
     } else await this.#ask("configure", () => this.#at.configure({ excludePatterns: [name] }));
   }
 

@@ -83,19 +83,17 @@ export class World {
     return `w${this.#words}`;
   }
 
-  touch(one: Touch): string {
+  touch(one: Touch): void {
     const at = onDisk(this.roots, one.path);
     touch({ disk: this.#disk, roots: this.roots }, one, this.word());
     this.#stamp(at);
-    return at;
   }
 
   /** Names that a root leaves out from now on. */
-  rule(root: ModelRoot, name: string): string {
+  rule(root: ModelRoot, name: string): void {
     const at = onDisk(this.roots, inRoot(root, ".gitignore"));
     writeText(this.#disk, at, `${name}\n`);
     this.#stamp(at);
-    return at;
   }
 
   /** What lies in the world by now: of each path its kind, its mode and what it holds. */
