@@ -20,7 +20,8 @@ import type { Play, Transcript } from "./replay/transcript.ts";
  *
  * `--accepted FILE`: a JSON array of `{found, as, why}`: patterns of what may differ, replaced in both; hashes are then compared by
  * where they come again. `--lanes N`: histories at a time (default 2). `--tries N`: most plays to shrink a difference (default 30; it is done once for
- * each kind). `--from N`: without the first N histories. `--keep DIR`: keeps what both answered. Histories are the model's (`test/model/model-steps.ts`), without its power
+ * each kind). `--from N`: without the first N histories. `--steps N`: their first N steps. `--keep DIR`: keeps
+ * what both answered. Histories are the model's (`test/model/model-steps.ts`), without its power
  * losses: after how many operations of the disk those come is what a refactoring may change. Exits 1 if anything differs.
  */
 
@@ -35,6 +36,7 @@ const { values } = parseArgs({
     accepted: { type: "string" },
     from: { type: "string", default: "0" },
     tries: { type: "string", default: "30" },
+    steps: { type: "string", default: "40" },
     keep: { type: "string" },
   },
 });
@@ -123,7 +125,7 @@ function playsIn(way: Way): Play[] {
     const hosted = way !== "cli" && number % 2 === 1;
     const layout = hosted ? "one" : more.layout;
     const placed = placedIn(LAYOUTS[layout] ?? [], hides ? script : withoutHiding(script));
-    return { script: placed, keep: kept, hooks: more.hooks, layout, hosted, number };
+    return { script: placed.slice(0, Number(values.steps)), keep: kept, hooks: more.hooks, layout, hosted, number };
   });
 }
 
