@@ -65,6 +65,21 @@ export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): vo
       },
     );
 
+    test("finishing an interrupted apply leaves a file alone that was removed since", async () => {
+      edit.write("a", "1");
+      edit.write("b", "1");
+      await recorder.capture();
+      const before = recorder.state();
+      edit.write("a", "2");
+      edit.write("b", "2");
+      await recorder.capture();
+      const changes = recorder.changesTo(before);
+      edit.remove("a");
+      const report = await recorder.apply(changes, { onBlocked: "skip", resume: true });
+      expect(report).toMatchObject({ applied: ["b"], blocked: [{ path: "a", reason: "changed" }] });
+      expect(edit.list()).toEqual(["b"]);
+    });
+
     test("what was applied is remembered, and read again because it is fresh", async () => {
       edit.write("a", "1");
       harness.later();

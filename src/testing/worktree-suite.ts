@@ -633,20 +633,6 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.list()).toEqual([...before.keys()].sort());
       });
 
-      test("finishing an interrupted request leaves a file alone that was removed since", async () => {
-        edit.write("a", "1");
-        edit.write("b", "1");
-        const before = await captured();
-        edit.write("a", "2");
-        edit.write("b", "2");
-        await captured();
-        const changes = recorder.changesTo(before);
-        edit.remove("a");
-        const report = await recorder.apply(changes, { onBlocked: "skip", resume: true });
-        expect(report).toMatchObject({ applied: ["b"], blocked: [{ path: "a", reason: "changed" }] });
-        expect(edit.list()).toEqual(["b"]);
-      });
-
       test("nothing of ours is left behind", async () => {
         smallTree();
         const before = await captured();

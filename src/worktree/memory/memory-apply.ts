@@ -94,7 +94,8 @@ export class MemoryApply {
     const node = this.#files.get(path);
     const mayBeGone = node === undefined && (before?.kind !== "file" || after?.kind !== "file");
     const resumed =
-      this.#request.resume === true && (mayBeGone || this.#is(path, after) || (node !== undefined && isFolderAgain(node, after)));
+      this.#request.resume === true &&
+      (mayBeGone || this.#is(path, after) || (node !== undefined && isFolderAgain(node, after)));
     if (!this.#is(path, before) && !resumed) this.#blocked.block(path, "changed", "it is not what it was");
   }
 
