@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type * as z from "zod";
 import type { Route } from "../api/routes/row.ts";
 import { NO_QUERY, validate } from "../api/routes/validate.ts";
@@ -61,9 +61,12 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     onConstructorPoisoning: "error",
   });
   app.setErrorHandler(onError);
+  const routes = mountedRoutes(options.routes);
   app.setNotFoundHandler((request, reply) => {
     options.tally?.name(request.raw, "none");
-    refuse(request, reply, makeProblem(404, "NOT_FOUND", "there is nothing here"));
+    const allow = methodsAt(routes, request.url).join(", ");
+    if (allow === "") refuse(request, reply, makeProblem(404, "NOT_FOUND", "there is nothing here"));
+    else refuse(request, reply, makeProblem(405, "USAGE", `this is asked by ${allow}`), { allow });
   });
   app.setValidatorCompiler<z.ZodType>(
     ({ schema, httpPart }) =>
@@ -71,7 +74,6 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
         validate(schema, given, httpPart === "body" ? "body" : "query"),
   );
   app.removeContentTypeParser("text/plain");
-  const routes = mountedRoutes(options.routes);
   await app.register(async (scope) => {
     for (const route of routes) if (route.row.bytes === undefined) mount(scope, route, shared);
   });
@@ -81,19 +83,15 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
     for (const route of routes) if (route.row.bytes !== undefined) mount(scope, route, shared);
   });
-  await app.register(async (scope) => refuseOtherMethods(scope, routes));
   app.get("/v1/openapi.json", (request, reply) => {
     options.tally?.name(request.raw, "/v1/openapi.json");
     sendDocument(request, reply, options.openapi());
   });
   await app.ready();
-  const methods = new Set<string | undefined>(app.supportedMethods);
   return {
     answer: (request: RecordedRequest, response, visit) => {
       request[WAY] = { visit };
       if (!isPath(request.url)) request.url = NOWHERE;
-      // Fastify routes no other methods, and would say 404; by TRACE nothing is asked either.
-      if (!methods.has(request.method)) request.method = "TRACE";
       app.routing(request, response);
     },
     ...optional({ upgrade: options.upgrade }),
@@ -167,22 +165,18 @@ function takeBody({ raw }: FastifyRequest, _reply: FastifyReply, done: () => voi
   done();
 }
 
-/** Answers 405 for the methods by which no row is asked; Fastify's own answer would be 404. */
-function refuseOtherMethods(scope: FastifyInstance, routes: readonly MountedRoute[]): void {
-  // The type of a body does not matter here.
-  scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
-  for (const [url, alike] of Map.groupBy(routes, (route) => route.url)) {
-    const allowed = alike.flatMap(({ row: { method } }): HTTPMethods[] =>
-      method === "GET" ? ["GET", "HEAD"] : [method],
-    );
-    const allow = allowed.join(", ");
-    scope.route({
-      method: scope.supportedMethods.filter((method) => !allowed.includes(method)),
-      url,
-      handler: (request, reply) =>
-        refuse(request, reply, makeProblem(405, "USAGE", `this is asked by ${allow}`), { allow }),
-    });
-  }
+/**
+ * Returns the methods by which a path is asked. Fastify says 404 for the wrong one, and its router does not tell why it
+ * has found nothing (delvedor/find-my-way#75). Routes for all wrong methods would be as many again.
+ */
+function methodsAt(routes: readonly MountedRoute[], target: string): readonly string[] {
+  const [path = ""] = target.split("?", 1);
+  // As the router compares paths: what stays escaped is no slash. It has refused what cannot be decoded.
+  const decoded = decodeURI(path);
+  const fitting = routes.filter(({ url }) =>
+    new RegExp(`^${url.replace("*", ".*").replaceAll(/:\w+/g, "[^/]*")}$`, "s").test(decoded),
+  );
+  return fitting.flatMap(({ row: { method } }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
 }
 
 function sendDocument(request: FastifyRequest, reply: FastifyReply, document: Uint8Array | undefined): void {
