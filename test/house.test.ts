@@ -285,6 +285,14 @@ describe("the files of the repository", () => {
     expect(guilty).toEqual([]);
   });
 
+  it("are there where the documents for developers name them", () => {
+    const isThere = (name: string): boolean => tracked.some((file) => file === name || file.endsWith(`/${name}`));
+    for (const document of ["architecture", "internals", "backends"]) {
+      const names = readFileSync(join(repo, `docs/${document}.md`), "utf8").matchAll(/`([\w./-]+\.ts)`/g);
+      expect([...names].map(([, name = ""]) => name).filter((name) => !isThere(name))).toEqual([]);
+    }
+  });
+
   it("give the two commands of the README their scripts", () => {
     const { scripts } = JSON.parse(readFileSync(join(repo, "package.json"), "utf8")) as { scripts: object };
     expect(Object.keys(scripts).toSorted()).toEqual(["bench", "build", "check", "prepare", "test", "test:long"]);
