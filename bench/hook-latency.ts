@@ -155,8 +155,8 @@ class Hooks {
   }
 
   async #pid(): Promise<number | undefined> {
-    const door = join(this.#home, "run", "serve.sock");
-    const health = await askServer({ door, path: "/healthz", method: "GET", version: "0.0.0" });
+    const address = join(this.#home, "run", "serve.sock");
+    const health = await askServer({ address, path: "/healthz", method: "GET", version: "0.0.0" });
     return health === undefined ? undefined : (JSON.parse(health.body) as { pid: number }).pid;
   }
 }

@@ -1,6 +1,6 @@
 import { type Around, ROLE_VARIABLE, WHO_CAN } from "./core/values/agents-role.ts";
 import { ChronicleError, withCode } from "./core/values/errors.ts";
-import type { ReplicaDoor } from "./api/replication-api.ts";
+import type { ReplicaAcceptor } from "./api/replication-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
 import type { DoctorCheck, OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
 import type { RestoreShape, WorkspaceShape } from "./api/shapes.ts";
@@ -11,7 +11,7 @@ import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
 import { type ForgottenShape, forgottenIn, unforgetWorkspace } from "./compose/forgotten.ts";
 import { partsOf } from "./compose/parts-of.ts";
-import { openDoor } from "./compose/replica-door.ts";
+import { openAcceptor } from "./compose/replica-acceptor.ts";
 import { isStore } from "./store/repair-sources.ts";
 import { FileSyncPlaces, type KnownOrigin } from "./compose/sync-places.ts";
 import { isWithinAgent } from "./compose/within-agent.ts";
@@ -66,8 +66,8 @@ export async function openRecordStore(options: RecordStoreOptions): Promise<Stan
 }
 
 /** Serves replicas from the workspaces of a store of this machine. `onError` receives errors of this side. */
-export function openReplicaDoor(store: StoreApi, onError: (error: unknown) => void): ReplicaDoor {
-  return openDoor(partsOf(store), onError);
+export function openReplicaAcceptor(store: StoreApi, onError: (error: unknown) => void): ReplicaAcceptor {
+  return openAcceptor(partsOf(store), onError);
 }
 
 /**

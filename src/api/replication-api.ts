@@ -3,7 +3,7 @@ import type { WorkspaceApi } from "./workspace-api.ts";
 
 /**
  * The interface through which a server serves replicas. The server admits a connection and says who it is from; the
- * implementation of `ReplicaDoor` leads the conversation.
+ * implementation of `ReplicaAcceptor` leads the conversation.
  */
 
 /**
@@ -75,12 +75,12 @@ export interface ReplicaLoad {
 }
 
 /** The origin's side: leads conversations with replicas. */
-export interface ReplicaDoor {
+export interface ReplicaAcceptor {
   /**
    * Must be called in the turn in which the connection opened. Resolves when the conversation is over. Never rejects:
    * errors of the peer are reported to it.
    */
-  accept(connection: ReplicaConnection, visitor: ReplicaAdmission): Promise<void>;
+  accept(connection: ReplicaConnection, admission: ReplicaAdmission): Promise<void>;
   load(): Promise<ReplicaLoad>;
   /** Accepts no more connections and tells every replica. Resolves once every batch that was begun is answered. */
   close(): Promise<void>;

@@ -242,7 +242,7 @@ function folderFiles(
     staging: `${files.folder}/staging`,
     storeFolders: own,
     clock: backends.now,
-    crew: restoreWorkers(parts, pools),
+    workers: restoreWorkers(parts, pools),
     traitsOf: traitsOf(parts, readOnly),
     git: gitUser(parts),
     openHere: parts.openFolders,

@@ -9,7 +9,7 @@ import type {
 import type { WorkspaceContents } from "../replication/contents/content-server.ts";
 import type { SecretContents } from "../replication/contents/session-contents.ts";
 import { ReceivedContents } from "../replication/origin/received-contents.ts";
-import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
+import type { WriteBackTarget } from "../replication/origin/write-back-target.ts";
 import type { WriteBackParts } from "../replication/origin/write-back-intake.ts";
 import type { Context } from "../engine/log/context.ts";
 import { refuseOverQuota } from "../engine/log/quota.ts";
@@ -36,12 +36,12 @@ export function openWriteBack(
   const queue = openQueue(context, async () => undefined);
   const received = new ReceivedContents(context.blobs, contents);
   return {
-    parts: { door: new EngineDoor(context, queue, rules), blobs: context.blobs, received },
+    parts: { target: new EngineWriteBack(context, queue, rules), blobs: context.blobs, received },
     [Symbol.asyncDispose]: () => queue.close(),
   };
 }
 
-class EngineDoor implements WriteBackDoor {
+class EngineWriteBack implements WriteBackTarget {
   readonly #context: Context;
   readonly #queue: OperationQueue;
   readonly #rules: WriteBackRules;

@@ -59,7 +59,10 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     },
     emptyWorktree: async (folder) => {
       refuseOwn("a restore", folder);
-      return emptyWorktree(parts.backends, folder, { crew: restoreWorkers(parts), traitsOf: traitsOf(parts, false) });
+      return emptyWorktree(parts.backends, folder, {
+        workers: restoreWorkers(parts),
+        traitsOf: traitsOf(parts, false),
+      });
     },
     usage: () => storeUsage(parts),
     newFolder: async (folder, stem, files) => {

@@ -3,7 +3,7 @@ import { request } from "node:http";
 /** One request to the long-lived process. */
 export interface Question {
   /** The socket, or a link to it. */
-  readonly door: string;
+  readonly address: string;
   readonly path: string;
   readonly method?: "GET" | "POST";
   readonly body?: string;
@@ -25,14 +25,14 @@ export interface ServerAnswer {
 /** Sends one request to the long-lived process; `undefined` if it does not answer. */
 export function askServer(question: Question): Promise<ServerAnswer | undefined> {
   const { promise, resolve } = Promise.withResolvers<ServerAnswer | undefined>();
-  const { door, path, method = "POST", body = "", version, connectMs = 1_000 } = question;
+  const { address, path, method = "POST", body = "", version, connectMs = 1_000 } = question;
   const headers = {
     host: "chronicle",
     "x-chronicle-version": version,
     "content-length": Buffer.byteLength(body),
     ...(question.parent === undefined ? {} : { "x-chronicle-parent": question.parent }),
   };
-  const asked = request({ socketPath: door, path, method, headers, agent: false }, (response) => {
+  const asked = request({ socketPath: address, path, method, headers, agent: false }, (response) => {
     const pieces: Buffer[] = [];
     response.on("data", (piece: Buffer) => pieces.push(piece));
     response.on("error", () => resolve(undefined));
@@ -69,18 +69,18 @@ export interface LivingServer {
   readonly pid: number;
 }
 
-/** Finds the server that answers at `door`. A server that is told of a later version leaves, so it counts as absent. */
+/** Finds the server that answers at `address`. A server that is told of a later version leaves, so it counts as absent. */
 export async function whoAnswers(
-  door: string,
+  address: string,
   version: string,
   answerMs = HEALTH_MS,
 ): Promise<LivingServer | undefined> {
-  const answer = await askServer({ door, path: "/healthz", method: "GET", version, answerMs });
+  const answer = await askServer({ address, path: "/healthz", method: "GET", version, answerMs });
   if (answer?.status !== 200) return undefined;
   return { stays: /"stays":true/.test(answer.body), pid: Number(/"pid":(\d+)/.exec(answer.body)?.[1] ?? 0) };
 }
 
-/** True if a process answers at `door`. */
-export async function isAnswered(door: string, version: string): Promise<boolean> {
-  return (await whoAnswers(door, version)) !== undefined;
+/** True if a process answers at `address`. */
+export async function isAnswered(address: string, version: string): Promise<boolean> {
+  return (await whoAnswers(address, version)) !== undefined;
 }

@@ -12,7 +12,7 @@ import { answerDirectly } from "./direct-hook.ts";
 import type { HookIo } from "./hook-io.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
-import { isOwnDoor, makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
+import { isOwnAddress, makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
 import { printable } from "../process/printable.ts";
 import { optional } from "../util/optional.ts";
 
@@ -83,13 +83,13 @@ function withoutStore({ words, adapter, input }: Going, places: KeptPlaces, erro
 }
 
 async function byServer({ io, words, input, disk, run }: Going): Promise<HookAnswer | undefined> {
-  if (words.direct || disk.lstat(run.door) === undefined || !isOwnDoor(disk, run, ownUid())) return undefined;
+  if (words.direct || disk.lstat(run.address) === undefined || !isOwnAddress(disk, run, ownUid())) return undefined;
   const { askServer, isAnswered } = await import("./ask-server.ts");
   // A stopped process accepts connections but never answers.
-  if (!(await isAnswered(run.door, io.version))) return undefined;
+  if (!(await isAnswered(run.address, io.version))) return undefined;
   const path = `/hooks/${words.agent}${words.strict ? "?strict=1" : ""}`;
   const answer = await askServer({
-    door: run.door,
+    address: run.address,
     path,
     body: input,
     version: io.version,

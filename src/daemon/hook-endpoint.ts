@@ -13,7 +13,7 @@ const NOTES_MS = 30 * 86_400_000;
 /** The time of an agent's last call is written at most this often, in milliseconds. */
 const REMEMBER_MS = 10_000;
 
-export interface HookDeskOptions {
+export interface HookEndpointOptions {
   readonly disk: Disk;
   /** `<store>/run`. */
   readonly folder: string;
@@ -28,10 +28,10 @@ export interface HookDeskOptions {
 /** The endpoint at which the long-lived process answers hooks. */
 export class HookEndpoint {
   readonly route: Route;
-  readonly #options: HookDeskOptions;
+  readonly #options: HookEndpointOptions;
   readonly #remembered = new Map<string, number>();
 
-  constructor(options: HookDeskOptions) {
+  constructor(options: HookEndpointOptions) {
     this.#options = options;
     const { disk, folder, workspaces, guarded } = options;
     const files = new FileNotes(disk, folder);

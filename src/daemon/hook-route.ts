@@ -1,7 +1,7 @@
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { answerHook, type HookAnswer } from "../hooks/answer-hook.ts";
 import { hookAdapter } from "../hooks/adapters.ts";
-import type { HookDoors } from "../hooks/perform-hook.ts";
+import type { HookParts } from "../hooks/perform-hook.ts";
 import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts";
 import type { Route } from "../server/answers/route.ts";
 
@@ -9,14 +9,14 @@ import type { Route } from "../server/answers/route.ts";
 const MAX_BODY = 256 * 1024 * 1024;
 
 /** The parts that all hooks share; the agent's process comes with each call. */
-export type RouteDoors = Omit<HookDoors, "owner" | "open"> & {
+export type RouteParts = Omit<HookParts, "owner" | "open"> & {
   readonly workspaces: OpenWorkspaces;
   /** Finds the agent's process from the program that started its hook. */
   readonly ownerOf: (parent: number) => number | null;
 };
 
 /** `POST /hooks/<agent>[?strict=1]`: returns the output that the agent's hook should print. */
-export function hookRoute(doors: RouteDoors, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
+export function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
   return {
     method: "POST",
     path: "/hooks/:agent",
@@ -24,8 +24,8 @@ export function hookRoute(doors: RouteDoors, onAnswer: (agent: string, answer: H
     async handle({ params, query, headers, body }) {
       const adapter = hookAdapter(params["agent"] ?? "");
       const strict = query.get("strict") === "1";
-      const owner = doors.ownerOf(Number(headers["x-chronicle-parent"]));
-      const { notes, workspaces, guarded } = doors;
+      const owner = parts.ownerOf(Number(headers["x-chronicle-parent"]));
+      const { notes, workspaces, guarded } = parts;
       const leases: Lease[] = [];
       const open = async (folder: string, create: boolean): Promise<WorkspaceApi> => {
         const lease = await workspaces.openFolder(folder, create);

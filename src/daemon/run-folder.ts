@@ -16,7 +16,7 @@ export interface RunFolder {
   /** `<store>/run`: 0700. */
   readonly folder: string;
   /** The path clients connect to: the socket, or a link to it. */
-  readonly door: string;
+  readonly address: string;
   /** Path of the socket. */
   readonly socket: string;
 }
@@ -47,21 +47,21 @@ export function syncRunFolder(disk: Disk, inputs: RunInputs, id: string): RunFol
   return meetingPlace(disk, inputs, { name: `sync-${id}.sock`, key: `${inputs.home}\0${id}` });
 }
 
-/** `name`: file name of `door`; `key`: unique among the `door`s of this user. */
+/** `name`: file name of `address`; `key`: unique among the `address`s of this user. */
 function meetingPlace(
   disk: Disk,
   { env, home, uid }: RunInputs,
   { name, key }: { readonly name: string; readonly key: string },
 ): RunFolder {
   const folder = join(home, "run");
-  const door = join(folder, name);
+  const address = join(folder, name);
   const short = `${createHash("sha256").update(key).digest("hex").slice(0, 16)}.sock`;
   const runtime = env["XDG_RUNTIME_DIR"];
   if (runtime !== undefined && isAbsolute(runtime) && isOwn(disk, runtime, uid)) {
     const socket = join(runtime, "chronicle", short);
-    if (fits(socket)) return { folder, door, socket };
+    if (fits(socket)) return { folder, address, socket };
   }
-  return { folder, door, socket: fits(door) ? door : join("/tmp", `chronicle-${uid}`, short) };
+  return { folder, address, socket: fits(address) ? address : join("/tmp", `chronicle-${uid}`, short) };
 }
 
 function fits(path: string): boolean {
@@ -118,17 +118,17 @@ export function folderTrouble(
 }
 
 /**
- * True if `door` leads to a folder of this user alone. In any other folder, another user's socket could have the name.
+ * True if `address` leads to a folder of this user alone. In any other folder, another user's socket could have the name.
  */
-export function isOwnDoor(disk: Disk, { door }: RunFolder, uid: number): boolean {
-  if (disk.lstat(door)?.kind !== "symlink") return true;
-  const folder = dirname(disk.readlink(door).toString());
+export function isOwnAddress(disk: Disk, { address }: RunFolder, uid: number): boolean {
+  if (disk.lstat(address)?.kind !== "symlink") return true;
+  const folder = dirname(disk.readlink(address).toString());
   return disk.lstat(folder) !== undefined && folderTrouble(disk, folder, uid) === undefined;
 }
 
-/** True if `door` leads to this socket. */
-export function isOneSocket(disk: Disk, { door, socket }: RunFolder): boolean {
-  const [served, asked] = [door, socket].map((path) =>
+/** True if `address` leads to this socket. */
+export function isOneSocket(disk: Disk, { address, socket }: RunFolder): boolean {
+  const [served, asked] = [address, socket].map((path) =>
     disk.lstat(path) === undefined ? undefined : disk.realpath(path),
   );
   return served !== undefined && served === asked;

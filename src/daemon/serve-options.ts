@@ -1,4 +1,4 @@
-import type { ReplicaDoor } from "../api/replication-api.ts";
+import type { ReplicaAcceptor } from "../api/replication-api.ts";
 import type { StoreApi } from "../api/store-api.ts";
 import type { SyncRunner } from "../api/sync-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
@@ -50,7 +50,7 @@ export interface ServeOptions {
    */
   readonly watchMost?: number;
   /** Loads the code that serves replicas. Absent: none are served. */
-  readonly replicaDoor?: (onError: OnError) => Promise<ReplicaDoor>;
+  readonly replicaAcceptor?: (onError: OnError) => Promise<ReplicaAcceptor>;
   /** Loads the code that runs the store's syncs. Absent: this process runs none. */
   readonly syncs?: (onError: OnError) => Promise<SyncRunner>;
   readonly limits?: Partial<ServerLimits>;

@@ -214,11 +214,11 @@ export class StoreServer {
   }
 
   #servedReplicas(): ServedReplicas | undefined {
-    const { store, replicaDoor: door } = this.#options;
-    if (door === undefined) return undefined;
+    const { store, replicaAcceptor: open } = this.#options;
+    if (open === undefined) return undefined;
     return new ServedReplicas({
       ...{ store, limits: this.#limits, workspaces: this.#workspaces },
-      door: () => door((error) => this.#onReplicaError(error)),
+      acceptor: () => open((error) => this.#onReplicaError(error)),
       defaultWorkspace: () => this.#settledFolder.promise.then(() => this.#hosted?.workspace?.id),
       report: (line) => this.#diagnose(line),
     });
@@ -355,7 +355,7 @@ export class StoreServer {
    */
   async #yieldOrReclaim(): Promise<void> {
     const { disk, run, idleMs, version } = this.#options;
-    if (idleMs === 0 && (await whoAnswers(run.door, version))?.stays !== true) {
+    if (idleMs === 0 && (await whoAnswers(run.address, version))?.stays !== true) {
       if (this.#isReclaiming || this.#socket?.isOurs() !== false) return;
       this.#isReclaiming = true;
       try {

@@ -21,7 +21,7 @@ export async function openSocket(
   server: HttpServer,
   { run, uid }: { readonly run: RunFolder; readonly uid: number },
 ): Promise<ServerSocket> {
-  const { door, socket } = run;
+  const { address, socket } = run;
   ownFolder(disk, run.folder, uid);
   ownFolder(disk, dirname(socket), uid);
   const born = join(dirname(socket), `.${process.pid}`);
@@ -29,13 +29,13 @@ export async function openSocket(
   await server.listen(born);
   const own = disk.lstat(born);
   disk.rename(born, socket);
-  if (door !== socket) {
-    const link = `${door}.${process.pid}`;
+  if (address !== socket) {
+    const link = `${address}.${process.pid}`;
     removeSmall(disk, link);
     disk.symlink(Buffer.from(socket), link);
-    disk.rename(link, door);
+    disk.rename(link, address);
   }
-  const leads = (): boolean => door === socket || linkTarget(disk, door) === socket;
+  const leads = (): boolean => address === socket || linkTarget(disk, address) === socket;
   const isOurs = (): boolean => {
     const now = disk.lstat(socket);
     return now !== undefined && now.ino === own?.ino && now.dev === own.dev;
@@ -45,7 +45,7 @@ export async function openSocket(
     release: () => {
       if (!isOurs()) return;
       removeSmall(disk, socket);
-      if (leads()) removeSmall(disk, door);
+      if (leads()) removeSmall(disk, address);
     },
   };
 }

@@ -2,7 +2,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { HookAdapter, HookCall } from "./hook-call.ts";
 import { notUnderstood } from "./hook-input.ts";
 import { refusePersonsCommand } from "./refuse-persons-commands.ts";
-import { type HookDoors, performHook, SnapshotRefused } from "./perform-hook.ts";
+import { type HookParts, performHook, SnapshotRefused } from "./perform-hook.ts";
 
 /** The answer to one call of an agent's hook. */
 export interface HookAnswer {
@@ -17,7 +17,7 @@ export interface HookAnswer {
 }
 
 /** One call of a hook that is to be answered. */
-export interface HookRequest extends HookDoors {
+export interface HookRequest extends HookParts {
   readonly adapter: HookAdapter;
   /** The text the agent wrote to the hook's stdin. */
   readonly input: string;

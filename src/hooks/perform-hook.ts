@@ -8,7 +8,7 @@ import type { SessionNote, SessionNotes } from "./session-note.ts";
 import { optional } from "../util/optional.ts";
 
 /** The parts that a hook works with. */
-export interface HookDoors {
+export interface HookParts {
   readonly notes: SessionNotes;
   /** The agent's process: when it has ended, the actions it left open are abandoned. `null`: not known. */
   readonly owner: number | null;
@@ -19,7 +19,7 @@ export interface HookDoors {
 }
 
 /** A hook's call on its way. */
-interface Going extends HookDoors {
+interface Going extends HookParts {
   readonly adapter: HookAdapter;
   readonly call: HookCall;
 }
@@ -39,8 +39,8 @@ export class SnapshotRefused extends Error {
  * Does the work of a hook's call. Returns a message for the user, if there is one. Throws `SnapshotRefused` if the tool
  * must not run, `ChronicleError` for trouble.
  */
-export async function performHook(adapter: HookAdapter, call: HookCall, doors: HookDoors): Promise<string | undefined> {
-  const told = await perform({ ...doors, adapter, call });
+export async function performHook(adapter: HookAdapter, call: HookCall, parts: HookParts): Promise<string | undefined> {
+  const told = await perform({ ...parts, adapter, call });
   return told.length === 0 ? undefined : told.join("; ");
 }
 
@@ -67,7 +67,7 @@ async function perform(going: Going): Promise<readonly string[]> {
 }
 
 /** Returns a warning if the recorded history is not signed. Recording goes on. */
-async function unsignedIn(folder: string, { open }: HookDoors): Promise<readonly string[]> {
+async function unsignedIn(folder: string, { open }: HookParts): Promise<readonly string[]> {
   const { state, detail, hint } = await (await open(folder, false)).signing();
   return state === "unsigned" ? [`what is recorded is not signed: ${detail ?? ""} (${hint ?? ""})`] : [];
 }

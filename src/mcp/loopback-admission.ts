@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { type RequestHead, strangerOf, type WebDoor } from "../util/web-guard.ts";
+import { type RequestHead, strangerOf, type ServedAddresses } from "../util/web-guard.ts";
 
 /** The reason why a request is refused. */
 export interface Refusal {
@@ -11,18 +11,18 @@ const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
 
 /** Admits requests to MCP on a loopback port: only those with the token, and none from a foreign host or origin. */
 export class LoopbackAdmission {
-  readonly #door: WebDoor;
+  readonly #served: ServedAddresses;
   readonly #token: Buffer;
 
   constructor(port: number, token: string) {
     const hosts = HOSTS.map((host) => `${host}:${port}`);
-    this.#door = { hosts, origins: hosts.map((host) => `http://${host}`), sharedWith: [] };
+    this.#served = { hosts, origins: hosts.map((host) => `http://${host}`), sharedWith: [] };
     this.#token = digestOf(token);
   }
 
   /** Checks only the head. */
   refusalOf(head: RequestHead): Refusal | undefined {
-    const stranger = strangerOf(head, this.#door);
+    const stranger = strangerOf(head, this.#served);
     if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };
     if (!this.#isBearer(head.headers.authorization)) {
       return { status: 401, message: "give the server's token: Authorization: Bearer TOKEN" };

@@ -410,8 +410,8 @@ export class RequestAnswer {
   async #sendEvents(reply: FastifyReply, { after, events }: Extract<Answer, { kind: "events" }>): Promise<void> {
     const { limits, stopping, streams } = this.#with;
     const { caller, isStillAdmitted } = this.#visit;
-    using seat = streams.take(caller.id);
-    if (seat === undefined) {
+    using slot = streams.take(caller.id);
+    if (slot === undefined) {
       throw new ChronicleError("RATE_LIMITED", `this token follows ${limits.streams} streams already`, {
         hint: "end one of them",
       });

@@ -71,7 +71,7 @@ export class HttpServer {
   readonly #stopping = new AbortController();
   #app: Promise<ServerApp> | undefined;
   readonly #unanswered = new Set<ServerResponse>();
-  readonly #seats: RequestConcurrency;
+  readonly #slots: RequestConcurrency;
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
@@ -80,7 +80,7 @@ export class HttpServer {
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
-    this.#seats = new RequestConcurrency(options.limits);
+    this.#slots = new RequestConcurrency(options.limits);
   }
 
   /** Listens on a Unix socket, which only its owner may use (0600). Throws system errors. */
@@ -111,8 +111,8 @@ export class HttpServer {
     this.#cutSilent.push(sniffProtocol(server, { take, withinMs: limits.headersMs }));
   }
 
-  /** Listens on a port; `doorOf` returns its listener. Resolves to the port. Throws system errors. */
-  async listenOn({ host, port, tls }: PortPlace, doorOf: (port: number) => Listener): Promise<number> {
+  /** Listens on a port; `listenerOf` returns its listener. Resolves to the port. Throws system errors. */
+  async listenOn({ host, port, tls }: PortPlace, listenerOf: (port: number) => Listener): Promise<number> {
     const options = this.#nodeOptions();
     const server =
       tls === undefined
@@ -124,7 +124,7 @@ export class HttpServer {
     server.listen({ host, port, ipv6Only: host.includes(":") }, resolve);
     await promise;
     const actual = (server.address() as AddressInfo).port;
-    this.#add(server, doorOf(actual));
+    this.#add(server, listenerOf(actual));
     return actual;
   }
 
@@ -186,32 +186,32 @@ export class HttpServer {
     };
   }
 
-  #add(server: Server, door: Listener): Server {
+  #add(server: Server, listener: Listener): Server {
     const { limits } = this.#options;
-    const room = door.kind === "tcp" ? new ConnectionLimit(limits.connections) : undefined;
-    if (room === undefined) server.maxConnections = limits.connections;
-    else server.on("connection", (socket) => room.enter(socket));
+    const connections = listener.kind === "tcp" ? new ConnectionLimit(limits.connections) : undefined;
+    if (connections === undefined) server.maxConnections = limits.connections;
+    else server.on("connection", (socket) => connections.enter(socket));
     server.maxRequestsPerSocket = limits.requestsPerSocket;
     server.maxHeadersCount = 100;
     server.on("clientError", endBadConnection);
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     const serve = (request: IncomingMessage, response: ServerResponse): void => {
-      if (room !== undefined) response.once("close", room.busy(request.socket));
-      void this.#serve(request, response, door);
+      if (connections !== undefined) response.once("close", connections.busy(request.socket));
+      void this.#serve(request, response, listener);
     };
     server.on("request", serve);
     // Node answers `Expect: 100-continue`, and the request is then served. To any other value Node would say 417 before
     // the caller is checked.
     server.on("checkExpectation", serve);
     server.on("upgrade", (request, socket, head) => {
-      const leave = room?.busy(request.socket);
-      void this.#upgrade(request, socket, { door, head }).then((isIn) => isIn || leave?.());
+      const leave = connections?.busy(request.socket);
+      void this.#upgrade(request, socket, { listener, head }).then((isIn) => isIn || leave?.());
     });
     this.#servers.push(server);
     return server;
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse, door: Listener): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse, listener: Listener): Promise<void> {
     this.#enter();
     this.#unanswered.add(response);
     cutOffWhoTakesNothing(response, this.#options.limits.slowMs);
@@ -223,13 +223,13 @@ export class HttpServer {
     tally?.enter(request, response);
     try {
       if (this.#stopping.signal.aborted) return sendRefusal(response, leaving());
-      const early = door.kind === "socket" ? guard?.(request) : undefined;
+      const early = listener.kind === "socket" ? guard?.(request) : undefined;
       if (early !== undefined) return sendReply(response, early);
-      if (door.kind === "tcp" && shareWith(request, response, door)) return;
+      if (listener.kind === "tcp" && shareWith(request, response, listener)) return;
       const [path = "/"] = (request.url ?? "/").split("?", 1);
       const found = matchRoute(routes, request.method ?? "GET", path);
       if (found !== undefined) tally?.name(request, found.route.path);
-      const admitted = await this.#admit(request, response, { door, isOpen: found?.route.open === true });
+      const admitted = await this.#admit(request, response, { listener, isOpen: found?.route.open === true });
       if ("status" in admitted) return sendRefusal(response, admitted);
       const { isOwner } = admitted.caller;
       if (found !== undefined && isAnswered(found.route, admitted.caller))
@@ -250,13 +250,13 @@ export class HttpServer {
   async #upgrade(
     request: IncomingMessage,
     socket: Duplex,
-    { door, head }: { readonly door: Listener; readonly head: Buffer },
+    { listener, head }: { readonly listener: Listener; readonly head: Buffer },
   ): Promise<boolean> {
     this.#enter();
     socket.once("close", () => this.#exit());
     socket.on("error", () => socket.destroy());
     try {
-      const admitted = this.#stopping.signal.aborted ? leaving() : await this.#admit(request, socket, { door });
+      const admitted = this.#stopping.signal.aborted ? leaving() : await this.#admit(request, socket, { listener });
       const app = "status" in admitted ? undefined : await this.#loadApp();
       if ("status" in admitted || app?.upgrade === undefined) {
         endUpgrade(socket, "status" in admitted ? admitted.status : 404);
@@ -278,14 +278,14 @@ export class HttpServer {
   async #admit(
     request: IncomingMessage,
     taker: ServerResponse | Duplex,
-    { door, isOpen = false }: { readonly door: Listener; readonly isOpen?: boolean },
+    { listener, isOpen = false }: { readonly listener: Listener; readonly isOpen?: boolean },
   ): Promise<AdmittedRequest | Refusal> {
-    const admitted = await this.#options.admission.admit(request, door, isOpen);
+    const admitted = await this.#options.admission.admit(request, listener, isOpen);
     // Health checks are answered at once, and do not count towards the concurrency limit.
     if ("status" in admitted || isOpen) return admitted;
-    const seat = this.#seats.take(admitted.caller);
-    if (seat === undefined) return TOO_MANY;
-    const giveBack = (): void => seat[Symbol.dispose]();
+    const slot = this.#slots.take(admitted.caller);
+    if (slot === undefined) return TOO_MANY;
+    const giveBack = (): void => slot[Symbol.dispose]();
     taker.once("close", giveBack);
     // The client may have gone during the admission.
     if (taker.destroyed) giveBack();

@@ -28,7 +28,7 @@ export function refuseFilled(disk: Disk, given: string): void {
 export function emptyWorktree(
   { disk, now }: Pick<Backends, "disk" | "now">,
   given: string,
-  { crew, traitsOf }: Pick<DiskWorktreeOptions, "crew" | "traitsOf">,
+  { workers, traitsOf }: Pick<DiskWorktreeOptions, "workers" | "traitsOf">,
 ): Worktree {
   const folder = wholePath("the folder", given);
   if (disk.lstat(folder) === undefined) makeFolders(disk, folder);
@@ -42,7 +42,7 @@ export function emptyWorktree(
     staging: undefined,
     storeFolders: [],
     clock: now,
-    crew,
+    workers,
     traitsOf,
   });
 }

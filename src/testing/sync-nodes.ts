@@ -12,7 +12,7 @@ import { FolderSync, type FolderSyncParts } from "../replication/folder/sync/fol
 import type { SyncEvent } from "../replication/folder/sync/sync-event.ts";
 import type { Timers } from "../util/timers.ts";
 import { OriginSession } from "../replication/origin/origin-session.ts";
-import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
+import type { WriteBackTarget } from "../replication/origin/write-back-target.ts";
 import type { WriteBackParts } from "../replication/origin/write-back-intake.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { IndexStore } from "../storage/index-store.ts";
@@ -53,8 +53,8 @@ class LifeTimers implements Timers {
 export interface OriginNodeOptions extends MachineOptions {
   /** True if it has no folder. */
   readonly isHosted: boolean;
-  /** Replaces the door that decides what replicas write: a planted fault. */
-  readonly door?: (lease: OriginLease) => WriteBackDoor;
+  /** Replaces the target that decides what replicas write: a planted fault. */
+  readonly target?: (lease: OriginLease) => WriteBackTarget;
 }
 
 /** An origin on its own machine, with or without a folder: it serves replicas, and has a workspace to work in. */
@@ -98,8 +98,8 @@ export class OriginNode {
     this.#timers = timers;
     const lease = await new Origins(partsOf(store), { timers }).lease(this.#id);
     const { writeBack } = lease.options;
-    const door = this.#options.door?.(lease) ?? writeBack?.door;
-    this.#writeBack = writeBack === undefined || door === undefined ? undefined : { ...writeBack, door };
+    const target = this.#options.target?.(lease) ?? writeBack?.target;
+    this.#writeBack = writeBack === undefined || target === undefined ? undefined : { ...writeBack, target };
     this.#lease = lease;
   }
 

@@ -3,7 +3,7 @@ import { HistoryContents } from "../replication/contents/history-contents.ts";
 import { LogHistory } from "../replication/contents/log-history.ts";
 import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { MemoryReplicaCursors } from "../replication/origin/replica-cursors.ts";
-import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
+import type { WriteBackTarget } from "../replication/origin/write-back-target.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import { storeLayout } from "../storage/layout.ts";
 import { HEARTBEAT_MS, RigOrigin, talk, type RigReplica, type Talk, type TalkOptions } from "./push-rig.ts";
@@ -19,8 +19,8 @@ export class WritingOrigin implements AsyncDisposable {
   readonly #open: OpenWriteBack;
   readonly #listening: Disposable;
 
-  /** `through`: the door as the sessions see it. */
-  constructor(rig: WriteBackRig, through: (door: WriteBackDoor) => WriteBackDoor = (same) => same) {
+  /** `through`: the target as the sessions see it. */
+  constructor(rig: WriteBackRig, through: (target: WriteBackTarget) => WriteBackTarget = (same) => same) {
     this.rig = rig;
     const files = storeLayout("/store").workspace(rig.workspaceId);
     this.history = new LogHistory(rig.workspaceId, new FileEventLog(rig.seen, files));
@@ -28,7 +28,7 @@ export class WritingOrigin implements AsyncDisposable {
     const contents = new HistoryContents(rig.context);
     this.#open = openWriteBack(rig.context, contents);
     const { parts } = this.#open;
-    const writeBack = { ...parts, door: through(parts.door) };
+    const writeBack = { ...parts, target: through(parts.target) };
     const cursors = new MemoryReplicaCursors();
     this.options = { history: this.history, contents, cursors, writeBack, heartbeatMs: HEARTBEAT_MS };
   }

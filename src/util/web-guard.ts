@@ -13,7 +13,7 @@ export interface RequestHead {
 }
 
 /** The hosts and origins by which a port is known to its callers. */
-export interface WebDoor {
+export interface ServedAddresses {
   /** Lower case, with the port: `127.0.0.1:7420`. */
   readonly hosts: readonly string[];
   /** In the form that browsers send: `http://127.0.0.1:7420`. */
@@ -48,22 +48,22 @@ const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "non
  */
 export function strangerOf(
   head: RequestHead,
-  door: WebDoor | "socket",
+  served: ServedAddresses | "socket",
   alsoOnce: ReadonlySet<string> = NO_OTHERS,
 ): Stranger | undefined {
   const { headers, url } = head;
   const { origin } = headers;
   const doubled = doubledIn(head, alsoOnce);
   if (doubled !== undefined) return { status: 400, detail: `there is more than one ${doubled} header` };
-  if (door === "socket") {
+  if (served === "socket") {
     // No page can reach a Unix socket by itself: a request with an origin was passed on by a proxy that does not check.
     if (origin !== undefined) return forbidden("this origin is not served on a Unix socket");
   } else {
-    if (!door.hosts.includes((headers.host ?? "").toLowerCase()))
+    if (!served.hosts.includes((headers.host ?? "").toLowerCase()))
       return { status: 421, detail: "this host is not served here" };
-    if (origin !== undefined && !door.origins.includes(origin)) return forbidden("this origin is not served");
+    if (origin !== undefined && !served.origins.includes(origin)) return forbidden("this origin is not served");
   }
-  const isShared = door !== "socket" && origin !== undefined && door.sharedWith.includes(origin);
+  const isShared = served !== "socket" && origin !== undefined && served.sharedWith.includes(origin);
   if (!OWN_SITES.has((headers["sec-fetch-site"] ?? "none").toString().toLowerCase()) && !isShared)
     return forbidden("not from another site");
   if (!TOKEN_NAMES.test(url)) return undefined;

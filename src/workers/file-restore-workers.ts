@@ -18,7 +18,7 @@ const BATCH_FILES = 256;
 const BATCH_BYTES = 2 * 1024 * 1024;
 
 /** The sources and threads for writing files. */
-export interface FileStageCrewOptions {
+export interface FileRestoreWorkersOptions {
   /** The store's folder. */
   readonly home: string;
   readonly disk: Disk;
@@ -29,10 +29,10 @@ export interface FileStageCrewOptions {
 
 /** Worker threads that unpack, check and write, each a part of the packs. Large contents are left to the caller. */
 export class FileRestoreWorkers implements RestoreWorkers {
-  readonly #options: FileStageCrewOptions;
+  readonly #options: FileRestoreWorkersOptions;
   readonly #pools: KeptStagePool;
 
-  constructor(options: FileStageCrewOptions) {
+  constructor(options: FileRestoreWorkersOptions) {
     this.#options = options;
     this.#pools = options.pools ?? new KeptStagePool(options.home);
   }

@@ -108,10 +108,10 @@ export class AgentProject implements AsyncDisposable {
   }
 
   async #endProcess(): Promise<void> {
-    const door = join(this.#home, ".local/state/chronicle/run/serve.sock");
-    const health = await askServer({ door, path: "/healthz", method: "GET", version: "0.0.0" });
+    const address = join(this.#home, ".local/state/chronicle/run/serve.sock");
+    const health = await askServer({ address, path: "/healthz", method: "GET", version: "0.0.0" });
     if (health !== undefined) process.kill(Number(asObject(JSON.parse(health.body))["pid"]));
-    while ((await askServer({ door, path: "/healthz", method: "GET", version: "0.0.0" })) !== undefined)
+    while ((await askServer({ address, path: "/healthz", method: "GET", version: "0.0.0" })) !== undefined)
       await sleep(10);
   }
 

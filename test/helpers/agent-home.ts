@@ -104,7 +104,7 @@ export class AgentHome implements AsyncDisposable {
   /** Ends the process that hooks may have started, and removes everything. */
   async [Symbol.asyncDispose](): Promise<void> {
     const ask = {
-      door: join(this.store, "run", "serve.sock"),
+      address: join(this.store, "run", "serve.sock"),
       path: "/healthz",
       method: "GET",
       version: "0.0.0",

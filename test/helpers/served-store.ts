@@ -56,7 +56,7 @@ export class ServedStore implements AsyncDisposable {
     const hosts = ["127.0.0.1", "localhost"];
     const server = new StoreServer({
       ...{ store, configFolder, disk: new NodeDisk(), version: "0.0.0-test", idleMs: 0, operatorToken: token },
-      run: { folder: join(home, "run"), door: socket, socket },
+      run: { folder: join(home, "run"), address: socket, socket },
       ports: [{ place: { host: "127.0.0.1", port: 0 }, hosts, sharedWith: [] }],
       ...(limits === undefined ? {} : { limits }),
       ...(folder === undefined ? {} : { folder }),

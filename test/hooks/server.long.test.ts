@@ -32,7 +32,7 @@ class Home implements AsyncDisposable {
   readonly project = join(this.base, "project");
   readonly store = join(this.base, "home/.local/state/chronicle");
   readonly run = join(this.store, "run");
-  readonly door = join(this.run, "serve.sock");
+  readonly address = join(this.run, "serve.sock");
   readonly hook = join(this.base, "home/.config/chronicle/bin/chronicle-hook");
   readonly #children: ChildProcess[] = [];
   readonly env: Record<string, string>;
@@ -116,7 +116,7 @@ class Home implements AsyncDisposable {
   }
 
   health() {
-    return askServer({ door: this.door, path: "/healthz", method: "GET", version: VERSION, answerMs: 2_000 });
+    return askServer({ address: this.address, path: "/healthz", method: "GET", version: VERSION, answerMs: 2_000 });
   }
 
   pid(): Promise<number | undefined> {
@@ -164,7 +164,7 @@ describe("the installed hook", () => {
     home.write("a.txt", "slow\n");
     await until(async () => (await home.health()) !== undefined);
     expect(lstatSync(home.run).mode & 0o777).toBe(0o700);
-    expect(lstatSync(home.door).mode & 0o777).toBe(0o600);
+    expect(lstatSync(home.address).mode & 0o777).toBe(0o600);
     home.write("a.txt", "fast\n");
     expect(home.actions()).toEqual([
       ["done", 1],
@@ -189,7 +189,7 @@ describe("the installed hook", () => {
     const killed = await home.pid();
     process.kill(killed ?? 0, "SIGKILL");
     await until(async () => (await home.health()) === undefined);
-    expect(existsSync(home.door)).toBe(true);
+    expect(existsSync(home.address)).toBe(true);
     home.write("a.txt", "two\n");
     await until(async () => ((await home.pid()) ?? killed) !== killed);
     home.write("a.txt", "three\n");
@@ -236,7 +236,7 @@ describe("the installed hook", () => {
     await new Promise<void>((done) => trap.listen(join(theirs, "s.sock"), done));
     mkdirSync(home.run, { recursive: true, mode: 0o700 });
     for (const folder of [home.store, home.run]) chmodSync(folder, 0o700);
-    symlinkSync(join(theirs, "s.sock"), home.door);
+    symlinkSync(join(theirs, "s.sock"), home.address);
 
     const fired = spawn(home.hook, ["claude"], {
       cwd: home.project,
@@ -247,7 +247,7 @@ describe("the installed hook", () => {
     const input = { session_id: "s1", cwd: home.project, hook_event_name: "PreToolUse", ...call };
     fired.stdin.end(JSON.stringify(input));
     expect(await ended(fired)).toBe(0);
-    await until(() => realpathSync(home.door) === home.door);
+    await until(() => realpathSync(home.address) === home.address);
     trap.close();
     expect(asked).toBe(0);
     expect(home.actions()).toHaveLength(1);
@@ -321,11 +321,11 @@ describe("the long-lived process", () => {
     const home = newHome();
     const idle = await home.serve("--idle", "0.4");
     expect(await ended(idle)).toBe(0);
-    expect(existsSync(home.door)).toBe(false);
+    expect(existsSync(home.address)).toBe(false);
     const told = await home.serve();
     told.kill("SIGTERM");
     expect(await ended(told)).toBe(0);
-    expect(existsSync(home.door)).toBe(false);
+    expect(existsSync(home.address)).toBe(false);
   });
 
   it("is one, however many start at once", async () => {
@@ -348,7 +348,7 @@ describe("the long-lived process", () => {
   it("leaves for a newer version, and answers an older one", async () => {
     const home = newHome();
     const child = await home.serve();
-    const asked = (version: string) => askServer({ door: home.door, path: "/healthz", method: "GET", version });
+    const asked = (version: string) => askServer({ address: home.address, path: "/healthz", method: "GET", version });
     expect((await asked("0.0.1"))?.status).toBe(200);
     expect((await asked("99.0.0"))?.status).toBe(426);
     expect(await ended(child)).toBe(0);
@@ -359,7 +359,7 @@ describe("the long-lived process", () => {
     for (let n = 0; n < 300; n += 1) writeFileSync(join(home.project, `f${n}`), "x".repeat(n));
     const child = await home.serve();
     const body = JSON.stringify({ session_id: "s", cwd: home.project, hook_event_name: "SessionStart" });
-    const answer = askServer({ door: home.door, path: "/hooks/claude", version: VERSION, body });
+    const answer = askServer({ address: home.address, path: "/hooks/claude", version: VERSION, body });
     await new Promise((done) => setTimeout(done, 60));
     child.kill("SIGTERM");
     expect(await answer).toEqual({ status: 200, body: "", problem: undefined });
@@ -373,10 +373,10 @@ describe("the long-lived process", () => {
     const stale = createServer();
     mkdirSync(home.run, { recursive: true, mode: 0o700 });
     for (const folder of [home.store, home.run]) chmodSync(folder, 0o700);
-    await new Promise<void>((done) => stale.listen(home.door, done));
+    await new Promise<void>((done) => stale.listen(home.address, done));
     await home.serve();
-    expect(lstatSync(home.door).isSymbolicLink()).toBe(true);
-    expect(realpathSync(home.door).startsWith(`${runtime}/chronicle/`)).toBe(true);
+    expect(lstatSync(home.address).isSymbolicLink()).toBe(true);
+    expect(realpathSync(home.address).startsWith(`${runtime}/chronicle/`)).toBe(true);
     expect(lstatSync(join(runtime, "chronicle")).mode & 0o777).toBe(0o700);
     // One question is given up after two seconds: a machine that is busy may need more.
     await until(async () => (await home.pid()) !== undefined);
@@ -392,14 +392,14 @@ describe("the long-lived process", () => {
     const child = await home.serve();
     const other = createHttpServer((_request, response) => response.end(JSON.stringify({ stays: false, pid: 1 })));
     await new Promise<void>((done) => other.listen(join(home.run, "other"), done));
-    renameSync(join(home.run, "other"), home.door);
+    renameSync(join(home.run, "other"), home.address);
     expect(await home.pid()).toBe(1);
     await until(async () => (await home.pid()) === child.pid);
     expect(child.exitCode).toBeNull();
     other.close();
     child.kill("SIGTERM");
     expect(await ended(child)).toBe(0);
-    expect(existsSync(home.door)).toBe(false);
+    expect(existsSync(home.address)).toBe(false);
   });
 
   it("refuses a folder that others can enter, or that is a link: hooks then work without it", async () => {
@@ -422,7 +422,7 @@ describe("the long-lived process", () => {
   it("answers nothing else than its routes, and takes no more than it says", async () => {
     const home = newHome();
     await home.serve();
-    const ask = (path: string, body: string) => askServer({ door: home.door, path, version: VERSION, body });
+    const ask = (path: string, body: string) => askServer({ address: home.address, path, version: VERSION, body });
     expect((await ask("/hooks/claude/../../etc", ""))?.status).toBe(404);
     expect((await ask("/hooks/%2e%2e%2fetc", "{}"))?.status).toBe(400);
     expect((await ask("/hooks/claude", "nonsense"))?.problem).toMatch(/no JSON/);

@@ -4,7 +4,7 @@ import type { OriginLease } from "../../src/compose/origins.ts";
 import { openWriteBack } from "../../src/compose/open-write-back.ts";
 import type { Disk } from "../../src/disk/disk.ts";
 import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
-import type { WriteBackDoor } from "../../src/replication/origin/write-back-door.ts";
+import type { WriteBackTarget } from "../../src/replication/origin/write-back-target.ts";
 import { decodeMessage } from "../../src/replication/protocol/codec.ts";
 import { decodeFrame, decodeHeader } from "../../src/replication/protocol/frame.ts";
 import type { BlobBlock } from "../../src/storage/blob-block.ts";
@@ -97,9 +97,9 @@ export class Gullible {
  * Double apply: an origin that does not look whether it has decided a batch before, and takes what is in it as if the replica
  * had just made it of the present state.
  */
-export function appliesTwice({ context, options }: OriginLease): WriteBackDoor {
-  const real = openWriteBack(context, options.contents).parts.door;
-  const forgetting = openWriteBack(withoutAnswers(context), options.contents).parts.door;
+export function appliesTwice({ context, options }: OriginLease): WriteBackTarget {
+  const real = openWriteBack(context, options.contents).parts.target;
+  const forgetting = openWriteBack(withoutAnswers(context), options.contents).parts.target;
   const asOfNow = async (entry: WriteBackEntry): Promise<WriteBackEntry> => {
     const now = await context.index.iterationAt(entry.path, (await context.index.head()).seq);
     return { ...entry, seen: now?.seq ?? 0 };
@@ -121,8 +121,8 @@ export function appliesTwice({ context, options }: OriginLease): WriteBackDoor {
 }
 
 /** An origin that knows a replica's entries by their numbers alone, as if no history were ever put back, or copied. */
-export function knowsNumbersOnly({ context, options }: OriginLease): WriteBackDoor {
-  const real = openWriteBack(context, options.contents).parts.door;
+export function knowsNumbersOnly({ context, options }: OriginLease): WriteBackTarget {
+  const real = openWriteBack(context, options.contents).parts.target;
   return {
     settled: async (replica) => {
       const { hash: _hash, ...settled } = await real.settled(replica);

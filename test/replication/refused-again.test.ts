@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { OriginLease } from "../../src/compose/origins.ts";
 import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
 import { memoryWires } from "../../src/replication/channels/memory-wire.ts";
-import type { WriteBackDoor } from "../../src/replication/origin/write-back-door.ts";
+import type { WriteBackTarget } from "../../src/replication/origin/write-back-target.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { removeSim, writeSim } from "../../src/testing/folder-rig.ts";
 import { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
@@ -11,13 +11,13 @@ import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 it("an origin that goes on refusing, for what is not held here yet, is not asked again and again at once", async () => {
   const clock = new VirtualClock();
   let asked = 0;
-  const refusing = ({ options: { writeBack } }: OriginLease): WriteBackDoor => {
+  const refusing = ({ options: { writeBack } }: OriginLease): WriteBackTarget => {
     if (writeBack === undefined) throw new Error("nothing is written back");
-    const { door } = writeBack;
+    const { target } = writeBack;
     return {
-      settled: (replica) => door.settled(replica),
-      reserve: (bytes) => door.reserve(bytes),
-      refusal: (entry) => door.refusal(entry),
+      settled: (replica) => target.settled(replica),
+      reserve: (bytes) => target.reserve(bytes),
+      refusal: (entry) => target.refusal(entry),
       decide: async ({ entries }) => {
         asked += 1;
         const stale = { reason: "stale", currentSequence: 0, kept: { contentHash: null } } as const;
@@ -25,7 +25,7 @@ it("an origin that goes on refusing, for what is not held here yet, is not asked
       },
     };
   };
-  const origin = new OriginNode({ clock, isHosted: true, door: refusing });
+  const origin = new OriginNode({ clock, isHosted: true, target: refusing });
   const connect = async () => {
     const wires = memoryWires({ later: clock.later });
     origin.serve(new FramedChannel(wires.a, { timers: clock }));

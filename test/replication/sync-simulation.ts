@@ -51,7 +51,7 @@ export interface Planted {
   /** How replicas see the index of their own history. */
   readonly replicaIndex?: (index: IndexStore) => IndexStore;
   /** Who decides about what replicas write. */
-  readonly door?: OriginNodeOptions["door"];
+  readonly target?: OriginNodeOptions["target"];
   readonly storm?: StormWeather;
   readonly onForged?: (frame: Uint8Array) => void;
   /** Hints of a folder that come so soon after something was brought into it are taken for its echo. */
@@ -100,11 +100,11 @@ export class SyncSimulation {
     const { clock } = this;
     const isStorm = (): boolean => this.#isStorm;
     this.#hard = planted.isHard === true ? new HardWeather(clock, simRandom(seed + 2_000_003), isStorm) : undefined;
-    const { door, storm, onForged } = planted;
+    const { target, storm, onForged } = planted;
     this.origin = new OriginNode({
       clock,
       isHosted: this.isHosted,
-      ...(door === undefined ? {} : { door }),
+      ...(target === undefined ? {} : { target }),
       ...seenBy(planted.originDisk),
     });
     this.network = new SimulatedNetwork({

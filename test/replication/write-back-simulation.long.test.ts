@@ -14,7 +14,7 @@ import { RigReplica } from "../../src/testing/push-rig.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { WriteBackRig } from "../../src/testing/write-back-rig.ts";
 import { WritingOrigin, writingTalk } from "../../src/testing/writing-talk.ts";
-import type { WriteBackDoor } from "../../src/replication/origin/write-back-door.ts";
+import type { WriteBackTarget } from "../../src/replication/origin/write-back-target.ts";
 
 /** So long the weather is bad, and so long it may take afterwards. In ms of the simulation. */
 const STORM_MS = 4_000;
@@ -26,7 +26,7 @@ const MOST_CONNECTIONS = 150;
 
 /** What is special about an origin: a bug. */
 interface Planted {
-  readonly door?: (door: WriteBackDoor) => WriteBackDoor;
+  readonly target?: (target: WriteBackTarget) => WriteBackTarget;
   readonly disk?: (disk: SimDisk) => SimDisk;
 }
 
@@ -60,7 +60,7 @@ class Simulation {
   }
 
   async run(): Promise<void> {
-    this.#origin = new WritingOrigin(await WriteBackRig.create(this.#files, this.#planted.disk), this.#planted.door);
+    this.#origin = new WritingOrigin(await WriteBackRig.create(this.#files, this.#planted.disk), this.#planted.target);
     this.#plan(this.#origin.rig.disk);
     this.#replica = await RigReplica.start(RigReplica.emptyDisk());
     let failure: unknown;
@@ -187,7 +187,7 @@ class Simulation {
     const disk = rig.disk.crash(this.#random.below(2) === 0 ? "forget" : { seed: this.#random.below(10 ** 6) });
     this.#origin = new WritingOrigin(
       await WriteBackRig.open(disk, rig.workspaceId, this.#planted.disk),
-      this.#planted.door,
+      this.#planted.target,
     );
     this.#plan(disk);
   }
@@ -290,11 +290,11 @@ describe("what a replica writes, in any weather", () => {
     [
       "one that does not know its replicas again",
       {
-        door: (door) => ({
+        target: (target) => ({
           settled: async () => ({ upTo: 0, last: { accepted: [], rejected: [] } }),
-          reserve: (bytes) => door.reserve(bytes),
-          refusal: (entry) => door.refusal(entry),
-          decide: (batch) => door.decide({ ...batch, replica: `r${(names += 1)}` }),
+          reserve: (bytes) => target.reserve(bytes),
+          refusal: (entry) => target.refusal(entry),
+          decide: (batch) => target.decide({ ...batch, replica: `r${(names += 1)}` }),
         }),
       },
     ],

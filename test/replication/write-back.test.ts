@@ -7,7 +7,7 @@ import { RigReplica, type Talk, type TalkOptions } from "../../src/testing/push-
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { WriteBackRig } from "../../src/testing/write-back-rig.ts";
 import { WritingOrigin, writingTalk } from "../../src/testing/writing-talk.ts";
-import type { WriteBackDoor } from "../../src/replication/origin/write-back-door.ts";
+import type { WriteBackTarget } from "../../src/replication/origin/write-back-target.ts";
 import { memoryChannels } from "../../src/replication/channels/memory-wire.ts";
 import { OriginSession } from "../../src/replication/origin/origin-session.ts";
 import type { Message, MessageOf } from "../../src/replication/protocol/messages.ts";
@@ -25,7 +25,7 @@ class Desk implements AsyncDisposable {
     this.replica = replica;
   }
 
-  static async open(through?: (door: WriteBackDoor) => WriteBackDoor): Promise<Desk> {
+  static async open(through?: (target: WriteBackTarget) => WriteBackTarget): Promise<Desk> {
     const origin = new WritingOrigin(await WriteBackRig.create(), through);
     return new Desk(origin, await RigReplica.start(RigReplica.emptyDisk()));
   }
@@ -135,8 +135,8 @@ describe("what a replica writes", () => {
   });
 
   it("is refused without being fetched where it may not be written", async () => {
-    await using desk = await Desk.open((door) => ({
-      ...delegate(door),
+    await using desk = await Desk.open((target) => ({
+      ...delegate(target),
       refusal: ({ path }) => (path.endsWith(".log") ? "filtered" : undefined),
     }));
     desk.journal.write("a.log", textOf(100 * KIB, "noise"));
@@ -144,7 +144,7 @@ describe("what a replica writes", () => {
     desk.journal.write("b", "b");
     desk.connect();
     await desk.settle();
-    // The path that no peer takes is not even sent; the door's word is not the engine's.
+    // The path that no peer takes is not even sent; the target's word is not the engine's.
     expect(desk.outcomes).toEqual(["content-missing", "path", "accepted"]);
     expect(desk.journal.opened).toEqual([sha256("b")]);
   });
@@ -162,7 +162,7 @@ describe("what a replica writes", () => {
     ["READ_ONLY", ["read-only"]],
     ["FORBIDDEN", ["read-only"]],
   ] as const)("%s of the workspace is read-only", async (code, outcomes) => {
-    await using desk = await Desk.open((door) => ({ ...delegate(door), decide: failing(code, Infinity, door) }));
+    await using desk = await Desk.open((target) => ({ ...delegate(target), decide: failing(code, Infinity, target) }));
     desk.journal.write("a", "a");
     desk.connect();
     await desk.settle();
@@ -173,7 +173,7 @@ describe("what a replica writes", () => {
     ["somebody is at work there", "LOCKED"],
     ["the folder is away", "NOT_FOUND"],
   ] as const)("is sent again after a while where the origin cannot take it now: %s", async (_, code) => {
-    await using desk = await Desk.open((door) => ({ ...delegate(door), decide: failing(code, 3, door) }));
+    await using desk = await Desk.open((target) => ({ ...delegate(target), decide: failing(code, 3, target) }));
     desk.journal.write("a", "a");
     desk.connect();
     await desk.settle();
@@ -183,12 +183,12 @@ describe("what a replica writes", () => {
   it("may take as long as it takes: the origin is asked again and again, and decides once", async () => {
     let decided = 0;
     const { promise: slow, resolve } = Promise.withResolvers<undefined>();
-    await using desk = await Desk.open((door) => ({
-      ...delegate(door),
+    await using desk = await Desk.open((target) => ({
+      ...delegate(target),
       decide: async (batch) => {
         decided += 1;
         await slow;
-        return door.decide(batch);
+        return target.decide(batch);
       },
     }));
     desk.journal.write("a", "a");
@@ -358,12 +358,12 @@ function batchOf({ sandbox_id = "r1", ...changed }: Changed): MessageOf<"WriteBa
   return { type: "WriteBack", sandbox_id, entries: [entry] };
 }
 
-function delegate(door: WriteBackDoor): WriteBackDoor {
+function delegate(target: WriteBackTarget): WriteBackTarget {
   return {
-    settled: (replica) => door.settled(replica),
-    reserve: (bytes) => door.reserve(bytes),
-    refusal: (entry) => door.refusal(entry),
-    decide: (batch) => door.decide(batch),
+    settled: (replica) => target.settled(replica),
+    reserve: (bytes) => target.reserve(bytes),
+    refusal: (entry) => target.refusal(entry),
+    decide: (batch) => target.decide(batch),
   };
 }
 
@@ -371,13 +371,13 @@ function delegate(door: WriteBackDoor): WriteBackDoor {
 function failing(
   code: "READ_ONLY" | "FORBIDDEN" | "LOCKED" | "NOT_FOUND",
   times: number,
-  door: WriteBackDoor,
-): WriteBackDoor["decide"] {
+  target: WriteBackTarget,
+): WriteBackTarget["decide"] {
   let left = times;
   return async (batch) => {
     left -= 1;
     if (left >= 0) throw new ChronicleError(code, "not now");
-    return door.decide(batch);
+    return target.decide(batch);
   };
 }
 

@@ -11,7 +11,7 @@ import { StoreServer } from "../../src/daemon/serve-store.ts";
 import type { OidcPlan } from "../../src/daemon/serve-options.ts";
 import { FileTokenStore } from "../../src/daemon/file-token-store.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { openReplicaDoor, openStore, openSyncs } from "../../src/open.ts";
+import { openReplicaAcceptor, openStore, openSyncs } from "../../src/open.ts";
 import type { ServerLimits } from "../../src/server/limits/limits.ts";
 import { hashToken, newToken } from "../../src/server/callers/token.ts";
 
@@ -73,7 +73,7 @@ export class Serving implements AsyncDisposable {
   static async start(options: StartOptions = {}): Promise<Serving> {
     const { limits = {}, sharedWith = [], folder = false, metricsPublic = false, oidc, watchMost } = options;
     const replication = {
-      replicaDoor: (onError: (error: unknown) => void) => Promise.resolve(openReplicaDoor(store, onError)),
+      replicaAcceptor: (onError: (error: unknown) => void) => Promise.resolve(openReplicaAcceptor(store, onError)),
       syncs: (onError: (error: unknown) => void) => Promise.resolve(openSyncs(store, onError)),
     };
     const recorded = { commits: 0, events: 0 };
@@ -86,7 +86,11 @@ export class Serving implements AsyncDisposable {
     const home = join(base, "store");
     const disk = new NodeDisk();
     const store = await openStore({ home, configFolder: join(base, "config"), onCommit });
-    const run = { folder: join(home, "run"), door: join(home, "run/serve.sock"), socket: join(home, "run/serve.sock") };
+    const run = {
+      folder: join(home, "run"),
+      address: join(home, "run/serve.sock"),
+      socket: join(home, "run/serve.sock"),
+    };
     await options.before?.(store, base);
     makeRunFolder(disk, run, ownUid());
     const listening = Promise.withResolvers<readonly string[]>();

@@ -29,10 +29,10 @@ function serve(who: string, args: readonly string[]): ChildProcess {
   return child;
 }
 
-const doorOf = (who: string): string => join(base, `${who}-home/.local/state/chronicle/run/serve.sock`);
+const socketOf = (who: string): string => join(base, `${who}-home/.local/state/chronicle/run/serve.sock`);
 
 async function answers(who: string, stays: boolean): Promise<void> {
-  await expect.poll(async () => (await whoAnswers(doorOf(who), "0.1.0"))?.stays, WAIT).toBe(stays);
+  await expect.poll(async () => (await whoAnswers(socketOf(who), "0.1.0"))?.stays, WAIT).toBe(stays);
 }
 
 it(
@@ -48,8 +48,8 @@ it(
     // The first one has the request, and is too slow to answer it: the second one takes its name, and finds no syncs.
     first.kill("SIGSTOP");
     const desk = join(base, "followed");
-    const body = JSON.stringify({ upstream: `unix:${doorOf("origin")}`, folder: desk });
-    const socket = connect(doorOf("desk"));
+    const body = JSON.stringify({ upstream: `unix:${socketOf("origin")}`, folder: desk });
+    const socket = connect(socketOf("desk"));
     socket.on("error", () => undefined);
     await once(socket, "connect");
     const head = `POST /v1/syncs HTTP/1.1\r\nHost: chronicle\r\nContent-Type: application/json\r\nIdempotency-Key: k1\r\n`;

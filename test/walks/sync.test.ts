@@ -13,18 +13,18 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { ReplicaDoor } from "../../src/api/replication-api.ts";
+import type { ReplicaAcceptor } from "../../src/api/replication-api.ts";
 import type { StoreApi } from "../../src/api/store-api.ts";
 import type { SyncEventShape, SyncRunner } from "../../src/api/sync-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { openReplicaDoor, openStore, openSyncs } from "../../src/open.ts";
+import { openReplicaAcceptor, openStore, openSyncs } from "../../src/open.ts";
 
 /** The life of a sync: an origin with a folder, a desk's folder, a real socket between them, and the system's own watcher. */
 
 let base: string;
 let stores: StoreApi[];
 let origin: WorkspaceApi;
-let door: ReplicaDoor;
+let door: ReplicaAcceptor;
 let server: Server;
 let syncs: SyncRunner;
 const errors: unknown[] = [];
@@ -40,7 +40,7 @@ beforeEach(async () => {
   write("origin/d/b", "2");
   ({ workspace: origin } = await here.init({ roots: [join(base, "origin")] }));
   await origin.follow({ record: true });
-  door = openReplicaDoor(here, (error) => errors.push(error));
+  door = openReplicaAcceptor(here, (error) => errors.push(error));
   server = createServer((socket) => {
     void door.accept(
       { kind: "socket", socket },

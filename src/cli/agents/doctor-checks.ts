@@ -5,7 +5,7 @@ import type { Disk } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { isAnswered } from "../../daemon/ask-server.ts";
 import { orNothing, procText } from "../../daemon/proc.ts";
-import { folderTrouble, isOwnDoor, ownUid, type RunFolder, runFolder } from "../../daemon/run-folder.ts";
+import { folderTrouble, isOwnAddress, ownUid, type RunFolder, runFolder } from "../../daemon/run-folder.ts";
 import type { Io } from "../../process/io.ts";
 import { counted } from "../render/counted.ts";
 import { agentStatus, recentTroubles } from "./agent-status.ts";
@@ -134,21 +134,21 @@ function privacyCheck(disk: Disk, name: string, folder: string): DoctorCheck {
 /** Checks the socket. One on which nobody answers is replaced by the next process; until then every hook is slow. */
 async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise<DoctorCheck> {
   const name = "socket";
-  const door = disk.lstat(run.door);
-  if (door === undefined) return { name, ok: true, detail: "no process is running; the next hook starts one" };
+  const address = disk.lstat(run.address);
+  if (address === undefined) return { name, ok: true, detail: "no process is running; the next hook starts one" };
   const socket = socketOf(disk, run);
-  if (disk.lstat(dirname(socket)) !== undefined && !isOwnDoor(disk, run, ownUid())) {
-    const detail = `${run.door} leads to a folder that is not this user's alone: nobody is asked there`;
-    return { name, ok: false, detail, hint: `rm ${quotePath(run.door)}` };
+  if (disk.lstat(dirname(socket)) !== undefined && !isOwnAddress(disk, run, ownUid())) {
+    const detail = `${run.address} leads to a folder that is not this user's alone: nobody is asked there`;
+    return { name, ok: false, detail, hint: `rm ${quotePath(run.address)}` };
   }
   if (disk.lstat(socket) === undefined) {
-    const detail = `${run.door} leads to ${socket}, which is not there: no process is running`;
-    const hint = `nothing is lost; the next hook starts a process and mends it, or: rm ${quotePath(run.door)}`;
+    const detail = `${run.address} leads to ${socket}, which is not there: no process is running`;
+    const hint = `nothing is lost; the next hook starts a process and mends it, or: rm ${quotePath(run.address)}`;
     return { name, ok: false, detail, hint };
   }
-  if (!(await isAnswered(run.door, version))) {
-    const hint = `nothing is lost, hooks are only slower; the next one starts a process, or: rm ${quotePath(run.door)}`;
-    return { name, ok: false, detail: `nobody answers on ${run.door}`, hint };
+  if (!(await isAnswered(run.address, version))) {
+    const hint = `nothing is lost, hooks are only slower; the next one starts a process, or: rm ${quotePath(run.address)}`;
+    return { name, ok: false, detail: `nobody answers on ${run.address}`, hint };
   }
   const mode = disk.lstat(socket)?.mode ?? 0o600;
   if ((mode & 0o077) !== 0) {
@@ -159,10 +159,10 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
 }
 
 /** Returns the path of the socket. A server with `--socket` leads clients there by a link in the store. */
-function socketOf(disk: Disk, { door, socket }: RunFolder): string {
-  const kind = disk.lstat(door)?.kind;
+function socketOf(disk: Disk, { address, socket }: RunFolder): string {
+  const kind = disk.lstat(address)?.kind;
   if (kind === undefined) return socket;
-  return kind === "symlink" ? resolve(dirname(door), disk.readlink(door).toString()) : door;
+  return kind === "symlink" ? resolve(dirname(address), disk.readlink(address).toString()) : address;
 }
 
 function watchChecks(disk: Disk): DoctorCheck[] {

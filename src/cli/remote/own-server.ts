@@ -1,6 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { isOwnDoor, ownUid, runFolder } from "../../daemon/run-folder.ts";
+import { isOwnAddress, ownUid, runFolder } from "../../daemon/run-folder.ts";
 import { placesOf } from "../../process/places.ts";
 import type { Io } from "../../process/io.ts";
 
@@ -11,9 +11,9 @@ export function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | 
   const disk = new NodeDisk();
   const { home } = placesOf({ env, userHome, cwd, store: undefined });
   const run = runFolder(disk, { env, home, uid: ownUid() });
-  if (isOwnDoor(disk, run, ownUid())) return `unix:${run.door}`;
-  throw new ChronicleError("UNSAFE", `${run.door} leads to a folder that is not yours alone`, {
+  if (isOwnAddress(disk, run, ownUid())) return `unix:${run.address}`;
+  throw new ChronicleError("UNSAFE", `${run.address} leads to a folder that is not yours alone`, {
     hint: "look at it, remove it, and start the server anew: chronicle serve",
-    data: { path: run.door },
+    data: { path: run.address },
   });
 }

@@ -16,7 +16,7 @@ import { usageError } from "../../process/usage-error.ts";
 import { followOptions, upstreamToken } from "./follow-options.ts";
 import { showSyncs } from "./live-syncs.ts";
 import { reached } from "./reached.ts";
-import { backgroundDesk, runningDesk } from "./sync-client.ts";
+import { backgroundClient, runningClient } from "./sync-client.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -29,9 +29,9 @@ export async function startSync(context: CommandContext, args: readonly string[]
     throw usageError("sync start takes an origin and a folder", USAGE);
   const options = await startOptions(context, parseUpstream(url, context.io.cwd()), folder);
   if (context.input.flag("foreground")) return runSync(context, options);
-  await using desk = await backgroundDesk(context);
-  const begun = await desk.syncs.start(options);
-  const sync = await firstSync(context, desk.syncs, begun);
+  await using client = await backgroundClient(context);
+  const begun = await client.syncs.start(options);
+  const sync = await firstSync(context, client.syncs, begun);
   const note = sync.state === "halted" ? undefined : beginningNote(context, sync, begun);
   if (note !== undefined) context.say(note);
   const { joined, protected: secrets } = begun;
@@ -167,12 +167,12 @@ async function isHandedOver(context: CommandContext, { folder }: SyncStart): Pro
 }
 
 async function hasLetGo(context: CommandContext, folder: string): Promise<boolean> {
-  await using desk = await runningDesk(context);
-  if (desk === undefined) return false;
+  await using client = await runningClient(context);
+  if (client === undefined) return false;
   const real = new NodeDisk().realpath(folder);
-  const sync = (await desk.syncs.list()).find((one) => one.folder === real);
+  const sync = (await client.syncs.list()).find((one) => one.folder === real);
   if (sync === undefined || (await isRunAlone(context, sync.id))) return false;
-  await desk.syncs.stop(sync.id);
+  await client.syncs.stop(sync.id);
   return true;
 }
 
@@ -214,9 +214,9 @@ async function doorFor(
   const uid = ownUid();
   const onError = (error: unknown): void => context.note(String(error));
   try {
-    const { openSyncDoor } = await import("./sync-door.ts");
+    const { openSyncSocket } = await import("./sync-socket.ts");
     const run = syncRunFolder(disk, { env: io.env, home: store.home, uid }, id);
-    return await openSyncDoor({ disk, store, syncs: runner, run, uid, version: io.version, onError });
+    return await openSyncSocket({ disk, store, syncs: runner, run, uid, version: io.version, onError });
   } catch (error) {
     onError(error);
     return undefined;

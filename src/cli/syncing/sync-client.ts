@@ -6,7 +6,7 @@ import type { CommandContext } from "../support/context.ts";
 import { diagnosticsFile } from "../../daemon/diagnostics.ts";
 import { whoAnswers } from "../../daemon/ask-server.ts";
 import { launcherPath } from "../../daemon/program-paths.ts";
-import { isOwnDoor, makeRunFolder, ownUid, runFolder, type RunFolder } from "../../daemon/run-folder.ts";
+import { isOwnAddress, makeRunFolder, ownUid, runFolder, type RunFolder } from "../../daemon/run-folder.ts";
 import { startServer } from "../../daemon/start-server.ts";
 import { placesOf } from "../../process/places.ts";
 import { hasReplicas } from "../../daemon/has-replicas.ts";
@@ -23,40 +23,40 @@ const LOOK_MS = 50;
 const AGAIN_MS = 3_000;
 
 /** Connects to the syncs of the store's process, and starts it if there is none. Throws `UNAVAILABLE`, `UNSAFE`. */
-export async function backgroundDesk(context: CommandContext): Promise<SyncClient> {
+export async function backgroundClient(context: CommandContext): Promise<SyncClient> {
   const { io } = context;
   const { home, run } = placeOf(context);
   const disk = new NodeDisk();
   makeRunFolder(disk, run, ownUid());
-  if (!isOwnDoor(disk, run, ownUid())) {
-    throw new ChronicleError("UNSAFE", `${run.door} leads to a folder that is not yours alone`, {
+  if (!isOwnAddress(disk, run, ownUid())) {
+    throw new ChronicleError("UNSAFE", `${run.address} leads to a folder that is not yours alone`, {
       hint: "look at it, remove it, and try again",
-      data: { path: run.door },
+      data: { path: run.address },
     });
   }
   const from = io.now();
-  while ((await whoAnswers(run.door, io.version)) === undefined) {
+  while ((await whoAnswers(run.address, io.version)) === undefined) {
     startServer(disk, { run, home, launcher: launcherPath(), env: io.env, againMs: AGAIN_MS });
     if (io.now() - from > START_MS) throw notStarted(run);
     await sleep(LOOK_MS);
   }
-  return clientDesk(run);
+  return clientAt(run);
 }
 
 /** Connects to the syncs of the store's process, if it runs. */
-export async function runningDesk(context: CommandContext): Promise<SyncClient | undefined> {
+export async function runningClient(context: CommandContext): Promise<SyncClient | undefined> {
   const { run } = placeOf(context);
-  return (await whoAnswers(run.door, context.io.version)) === undefined ? undefined : clientDesk(run);
+  return (await whoAnswers(run.address, context.io.version)) === undefined ? undefined : clientAt(run);
 }
 
 /**
- * Like `backgroundDesk`, for commands that only read: if the store has no syncs, starts no process and returns
+ * Like `backgroundClient`, for commands that only read: if the store has no syncs, starts no process and returns
  * `undefined`.
  */
-export async function lookingDesk(context: CommandContext): Promise<SyncClient | undefined> {
-  const running = await runningDesk(context);
+export async function readingClient(context: CommandContext): Promise<SyncClient | undefined> {
+  const running = await runningClient(context);
   if (running !== undefined) return running;
-  return hasReplicas(new NodeDisk(), placeOf(context).home) ? backgroundDesk(context) : undefined;
+  return hasReplicas(new NodeDisk(), placeOf(context).home) ? backgroundClient(context) : undefined;
 }
 
 function placeOf({ io, input }: CommandContext): { readonly home: string; readonly run: RunFolder } {
@@ -64,9 +64,9 @@ function placeOf({ io, input }: CommandContext): { readonly home: string; readon
   return { home, run: runFolder(new NodeDisk(), { env: io.env, home, uid: ownUid() }) };
 }
 
-async function clientDesk({ door }: RunFolder): Promise<SyncClient> {
+async function clientAt({ address }: RunFolder): Promise<SyncClient> {
   const { createClient } = await import("../../client/create-node-client.ts");
-  const client = createClient({ url: `unix:${door}`, commandHints: true });
+  const client = createClient({ url: `unix:${address}`, commandHints: true });
   return { syncs: client.syncs, [Symbol.asyncDispose]: () => client.close() };
 }
 

@@ -11,10 +11,10 @@ export async function syncNotes(context: CommandContext, workspace: string): Pro
   if (remote !== undefined) return [];
   const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   if (new NodeDisk().lstat(join(home, "workspaces", workspace, "upstream")) === undefined) return [];
-  const { runningDesk } = await import("./sync-client.ts");
+  const { runningClient } = await import("./sync-client.ts");
   try {
-    await using desk = await runningDesk(context);
-    const sync = (await desk?.syncs.list())?.find(({ id }) => id === workspace);
+    await using client = await runningClient(context);
+    const sync = (await client?.syncs.list())?.find(({ id }) => id === workspace);
     const lines = sync === undefined ? [] : troubleLines(sync, (text) => text);
     return lines.length === 0 ? [] : [`sync: ${lines.join("; ")}`];
   } catch (error) {

@@ -2,16 +2,16 @@ import type { ReplicaAdmission } from "../../api/replication-api.ts";
 import type { OriginOptions } from "./origin-session.ts";
 import { admittedWrites } from "./admitted-writes.ts";
 
-type Visitor = Pick<ReplicaAdmission, "readOnly" | "actor" | "presenter">;
+type Admitted = Pick<ReplicaAdmission, "readOnly" | "actor" | "presenter">;
 
 /**
- * Returns the options for a session with this visitor: what it may write, and whether it is told that it may only
+ * Returns the options for a session with this admission: what it may write, and whether it is told that it may only
  * follow.
  */
-export function optionsFor(options: OriginOptions, visitor: Visitor): OriginOptions {
+export function optionsFor(options: OriginOptions, admission: Admitted): OriginOptions {
   const { writeBack, ...rest } = options;
-  const { readOnly } = visitor;
-  const may = { readOnly, mayHaveSecrets: visitor.presenter.isOperator };
+  const { readOnly } = admission;
+  const may = { readOnly, mayHaveSecrets: admission.presenter.isOperator };
   if (writeBack === undefined) return { ...rest, ...may };
-  return { ...rest, ...may, writeBack: { ...writeBack, door: admittedWrites(writeBack.door, visitor) } };
+  return { ...rest, ...may, writeBack: { ...writeBack, target: admittedWrites(writeBack.target, admission) } };
 }

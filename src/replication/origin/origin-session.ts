@@ -93,7 +93,7 @@ export class OriginSession {
   readonly #reached = new Waiters();
   /** Barriers that are about to be answered. */
   readonly #confirming = new Set<number>();
-  #pulse: HeartbeatTimer | undefined;
+  #heartbeatTimer: HeartbeatTimer | undefined;
   #replica: string | undefined;
   /** The last head that was sent to the replica. */
   #told = 0;
@@ -179,7 +179,7 @@ export class OriginSession {
     } catch (error) {
       this.#channel.close(asFatal(error));
     } finally {
-      this.#pulse?.[Symbol.dispose]();
+      this.#heartbeatTimer?.[Symbol.dispose]();
       this.#push.stop();
       this.#intake?.end();
       this.#fetch.end();
@@ -203,7 +203,7 @@ export class OriginSession {
 
   #beginPulse(): void {
     const { timers = NODE_TIMERS } = this.#options;
-    this.#pulse = new HeartbeatTimer(timers, this.#heartbeatMs, {
+    this.#heartbeatTimer = new HeartbeatTimer(timers, this.#heartbeatMs, {
       arrived: () => this.#channel.arrived,
       beat: () => void this.#beat().catch((error: unknown) => this.#channel.close(asFatal(error))),
       gone: (ms) => this.#channel.close(silent("the replica", ms)),
@@ -316,7 +316,7 @@ export class OriginSession {
     this.#claimed = head.sequence;
     this.#agreed = agreedOn(capabilities, this.#offered);
     const own = await history.head();
-    const settled = await this.#options.writeBack?.door.settled(sandbox_id);
+    const settled = await this.#options.writeBack?.target.settled(sandbox_id);
     await this.#channel.send({
       type: "HelloAck",
       version: PROTOCOL_VERSION,

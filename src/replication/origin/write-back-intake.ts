@@ -9,13 +9,13 @@ import { answerToWire, entryFromWire } from "../protocol/write-back-entries.ts";
 import type { ContentFetch } from "../contents/content-fetch.ts";
 import { ContentIntake } from "../replica/content-intake.ts";
 import type { ReceivedContents } from "./received-contents.ts";
-import type { WriteBackDoor } from "./write-back-door.ts";
+import type { WriteBackTarget } from "./write-back-target.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
 
 /** The parts that take what replicas write back. Shared by all sessions of a workspace. */
 export interface WriteBackParts {
-  readonly door: WriteBackDoor;
+  readonly target: WriteBackTarget;
   readonly blobs: BlobStore;
   readonly received: ReceivedContents;
 }
@@ -111,14 +111,14 @@ export class WriteBackIntake {
   }
 
   async #decide({ sandbox_id: replica, entries: wired }: WriteBack): Promise<WriteBackAnswer> {
-    const { door, blobs } = this.#parts;
+    const { target, blobs } = this.#parts;
     const entries = wired.map(entryFromWire);
     try {
       using _lease = await blobs.lease();
       const missing = await this.#ensure(replica, wired, entries);
       const after = this.#settled;
       const asked = { replica, acknowledged: this.#sent(), entries, missing };
-      const answer = await door.decide(after === undefined ? asked : { ...asked, after });
+      const answer = await target.decide(after === undefined ? asked : { ...asked, after });
       this.#settled = Math.max(after ?? 0, entries.at(-1)?.localSeq ?? 0);
       return answer;
     } catch (error) {
@@ -130,18 +130,18 @@ export class WriteBackIntake {
 
   /** Makes durable the contents of entries that may be taken. Returns those that the replica does not have. */
   async #ensure(replica: string, wired: WriteBack["entries"], entries: readonly WriteBackEntry[]): Promise<Set<Hash>> {
-    const { door } = this.#parts;
-    const { upTo } = await door.settled(replica);
+    const { target } = this.#parts;
+    const { upTo } = await target.settled(replica);
     const inline = new Map<Hash, Uint8Array>();
     const sizes = new Map<Hash, number>();
     for (const [i, one] of entries.entries()) {
       const hash = one.entry?.hash;
-      if (hash === undefined || one.localSeq <= upTo || door.refusal(one) !== undefined) continue;
+      if (hash === undefined || one.localSeq <= upTo || target.refusal(one) !== undefined) continue;
       sizes.set(hash, one.entry?.size ?? 0);
       const bytes = wired[i]?.inline_content;
       if (bytes !== undefined) inline.set(hash, bytes);
     }
-    door.reserve([...sizes.values()].reduce((sum, size) => sum + size, 0));
+    target.reserve([...sizes.values()].reduce((sum, size) => sum + size, 0));
     this.#isFetching = true;
     try {
       return new Set(await this.#contents.ensure({ hashes: [...sizes.keys()], inline, sizes }));

@@ -116,7 +116,7 @@ export class ReplicaSession {
   readonly #held = new Waiters();
   readonly #missing = new Set<Hash>();
   readonly #barriers: Barriers;
-  #pulse: HeartbeatTimer;
+  #heartbeatTimer: HeartbeatTimer;
   #isWelcome = false;
   /** The capabilities that both sides have named. */
   #agreed: ReadonlySet<Capability> = new Set();
@@ -152,7 +152,7 @@ export class ReplicaSession {
     const served = { open: async (hash: Hash) => this.#writeBack?.open(hash) };
     this.#served = new ContentServer(channel, served, (done, total) => options.onBytes?.("sending", done, total));
     this.#held.reach(options.upstream.head.seq);
-    this.#pulse = this.#pulseOf(HANDSHAKE_BEAT_MS);
+    this.#heartbeatTimer = this.#heartbeatOf(HANDSHAKE_BEAT_MS);
   }
 
   /** Contents that events of this session name and the origin does not have: pruned, or withheld. */
@@ -193,7 +193,7 @@ export class ReplicaSession {
       this.#channel.close(own);
     }
     this.#isEnded = true;
-    this.#pulse[Symbol.dispose]();
+    this.#heartbeatTimer[Symbol.dispose]();
     this.#fetch.end();
     this.#blocks.end();
     this.#trees?.end();
@@ -276,8 +276,8 @@ export class ReplicaSession {
     this.#blocks.isKnown = this.#agreed.has("blocks");
     this.#workspace = workspace;
     this.#options.onOrigin?.({ sequence: head.sequence, isReadOnly: this.#agreed.has("read-only") });
-    this.#pulse[Symbol.dispose]();
-    this.#pulse = this.#pulseOf(heartbeat_ms);
+    this.#heartbeatTimer[Symbol.dispose]();
+    this.#heartbeatTimer = this.#heartbeatOf(heartbeat_ms);
     this.#writeBack?.begin(settled_local_seq, head.sequence);
     this.#barriers.begin();
     this.regain();
@@ -471,7 +471,7 @@ export class ReplicaSession {
     await this.#channel.send({ type: "Ack", up_to_sequence: since_sequence });
   }
 
-  #pulseOf(everyMs: number): HeartbeatTimer {
+  #heartbeatOf(everyMs: number): HeartbeatTimer {
     return new HeartbeatTimer(this.#options.timers ?? NODE_TIMERS, everyMs, {
       arrived: () => this.#channel.arrived,
       beat: () => {

@@ -9,7 +9,7 @@ import { RateLimiter } from "../limits/rate-limiter.ts";
 /** A request that was let in. */
 export interface AdmittedRequest {
   readonly caller: Caller;
-  readonly door: Listener;
+  readonly listener: Listener;
   /**
    * Tells whether the token is still valid, with the same role, workspaces and replicas. Long-lived connections and
    * changes ask again.
@@ -40,16 +40,16 @@ export class Admission {
   }
 
   /** `isOpen`: this may be asked without a token. */
-  async admit(request: IncomingMessage, door: Listener, isOpen = false): Promise<AdmittedRequest | Refusal> {
+  async admit(request: IncomingMessage, listener: Listener, isOpen = false): Promise<AdmittedRequest | Refusal> {
     const { headers, rawHeaders, url = "/" } = request;
-    const refused = refusalOf({ headers, rawHeaders, url }, door);
+    const refused = refusalOf({ headers, rawHeaders, url }, listener);
     if (refused !== undefined) return refused;
-    if (door.kind === "socket") return { caller: OWNER, door, isStillAdmitted };
-    if (isOpen) return { caller: ANYBODY, door, isStillAdmitted };
+    if (listener.kind === "socket") return { caller: OWNER, listener, isStillAdmitted };
+    if (isOpen) return { caller: ANYBODY, listener, isStillAdmitted };
     const caller = await this.#callerOf(request);
     if ("status" in caller) return caller;
     const wait = this.#limiters[caller.role].take(caller.id, this.#now());
-    if (wait === 0) return { caller, door, isStillAdmitted: () => this.#isStill(caller, request) };
+    if (wait === 0) return { caller, listener, isStillAdmitted: () => this.#isStill(caller, request) };
     const detail = "too many requests with this token";
     return { status: 429, code: "RATE_LIMITED", detail, headers: { "retry-after": String(wait) } };
   }

@@ -27,10 +27,10 @@ const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
  * Lets pages of an allowed origin read answers; no other origin, and never `*`. Returns true if the request was a
  * preflight, which bears no token, and was answered.
  */
-export function shareWith(request: IncomingMessage, response: ServerResponse, door: TcpListener): boolean {
+export function shareWith(request: IncomingMessage, response: ServerResponse, listener: TcpListener): boolean {
   const { origin } = request.headers;
-  if (origin === undefined || !door.sharedWith.includes(origin)) return false;
-  if (!door.hosts.includes((request.headers.host ?? "").toLowerCase())) return false;
+  if (origin === undefined || !listener.sharedWith.includes(origin)) return false;
+  if (!listener.hosts.includes((request.headers.host ?? "").toLowerCase())) return false;
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("vary", "origin");
   response.setHeader("access-control-expose-headers", EXPOSED_HEADERS);

@@ -18,8 +18,8 @@ export interface Refusal {
 const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
 
 /** Refuses requests of other web pages, by the one rule of all surfaces (`strangerOf`), as a problem. */
-export function refusalOf(head: RequestHead, door: Listener): Refusal | undefined {
-  const stranger = strangerOf(head, door.kind === "socket" ? "socket" : door, ONCE);
+export function refusalOf(head: RequestHead, listener: Listener): Refusal | undefined {
+  const stranger = strangerOf(head, listener.kind === "socket" ? "socket" : listener, ONCE);
   if (stranger === undefined) return undefined;
   const { status, detail } = stranger;
   const told = status === 421 ? `${detail}: the server is told its names by --allow-host NAME` : detail;

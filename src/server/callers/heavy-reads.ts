@@ -11,7 +11,7 @@ const PATIENCE_MS = 24 * 3_600_000;
  * would only read the same again. Two run in all, because all other requests need the same disk and thread.
  */
 export class HeavyReads {
-  readonly #seats: ConcurrencyLimit;
+  readonly #slots: ConcurrencyLimit;
   readonly #most: number;
   readonly #queues = new Map<string, Queue>();
   readonly #lanes: readonly [Queue, Queue] = [newQueue(), newQueue()];
@@ -19,19 +19,19 @@ export class HeavyReads {
   /** `most`: how many of them one caller may have running or waiting. */
   constructor(most: number) {
     this.#most = most;
-    this.#seats = new ConcurrencyLimit(most);
+    this.#slots = new ConcurrencyLimit(most);
   }
 
   /** Resolves when it is this caller's turn; the turn must be given back. Throws `RATE_LIMITED`. */
   async turn(workspace: string, { id, isOwner }: Caller): Promise<Disposable> {
-    const seat = isOwner ? undefined : this.#seats.take(id);
-    if (seat === undefined && !isOwner) {
+    const slot = isOwner ? undefined : this.#slots.take(id);
+    if (slot === undefined && !isOwner) {
       throw new ChronicleError("RATE_LIMITED", `this token waits for ${this.#most} checks of histories already`, {
         hint: "wait for their answers: each goes through a whole history",
       });
     }
     using taken = new DisposableStack();
-    taken.use(seat);
+    taken.use(slot);
     taken.defer(await this.#enter(workspace));
     const [one, other] = this.#lanes;
     taken.defer(await entered(one.users <= other.users ? one : other));

@@ -1,4 +1,4 @@
-import type { WebDoor } from "../../util/web-guard.ts";
+import type { ServedAddresses } from "../../util/web-guard.ts";
 
 /** A socket or port of the server, and its rules for admitting callers. */
 export type Listener = SocketListener | TcpListener;
@@ -9,7 +9,7 @@ export interface SocketListener {
 }
 
 /** A port: each request must name one of our hosts, come from one of our origins if it names one, and bear a token. */
-export interface TcpListener extends WebDoor {
+export interface TcpListener extends ServedAddresses {
   readonly kind: "tcp";
 }
 

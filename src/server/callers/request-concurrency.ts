@@ -14,12 +14,12 @@ export class RequestConcurrency {
   readonly #ofAll: ConcurrencyLimit;
 
   constructor({ connections, atOnce }: Pick<ServerLimits, "connections" | "atOnce">) {
-    const seats = (share: number): ConcurrencyLimit =>
+    const slots = (share: number): ConcurrencyLimit =>
       new ConcurrencyLimit(Math.max(1, Math.floor(connections * share)));
     const { reader, agent, operator, all } = atOnce;
-    this.#ofToken = { reader: seats(reader.token), agent: seats(agent.token), operator: seats(operator.token) };
-    this.#ofRole = { reader: seats(reader.role), agent: seats(agent.role), operator: seats(operator.role) };
-    this.#ofAll = seats(all);
+    this.#ofToken = { reader: slots(reader.token), agent: slots(agent.token), operator: slots(operator.token) };
+    this.#ofRole = { reader: slots(reader.role), agent: slots(agent.role), operator: slots(operator.role) };
+    this.#ofAll = slots(all);
   }
 
   /**

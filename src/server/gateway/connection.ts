@@ -26,7 +26,7 @@ export interface ConnectionSetting extends ProblemSetting {
   /** Returns 0 if the caller may ask, else the number of seconds to wait. */
   readonly charge: () => number;
   /** Takes a place for one more subscription; returns `undefined` if the caller is at its limit. Default: no limit. */
-  readonly seat?: () => Disposable | undefined;
+  readonly slot?: () => Disposable | undefined;
 }
 
 type Message<Type extends GatewayMessage["type"]> = Extract<GatewayMessage, { readonly type: Type }>;
@@ -118,15 +118,15 @@ export class GatewayConnection {
 
   /** Takes a place until the signal. Throws `RATE_LIMITED`. */
   #takeSeat(until: AbortSignal): void {
-    const { seat: take } = this.#setting;
+    const { slot: take } = this.#setting;
     if (take === undefined) return;
-    const seat = take();
-    if (seat === undefined) {
+    const slot = take();
+    if (slot === undefined) {
       throw new ChronicleError("RATE_LIMITED", "too many subscriptions at once with this token", {
         hint: "end some of them: one subscription takes all events of a workspace",
       });
     }
-    until.addEventListener("abort", () => seat[Symbol.dispose]());
+    until.addEventListener("abort", () => slot[Symbol.dispose]());
   }
 
   /** Answers once the position of the first event is known; from then on events are sent. */

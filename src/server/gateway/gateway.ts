@@ -78,9 +78,9 @@ export class Gateway {
     const { caller } = visit;
     const { workspaces, limits, hidden, report } = this.#options;
     const charge = (): number => (caller.isOwner ? 0 : this.#rates[caller.role].take(caller.id, Date.now()));
-    const seat = (): Disposable | undefined => this.#subscriptions.take(caller.id);
+    const slot = (): Disposable | undefined => this.#subscriptions.take(caller.id);
     // Subscriptions of an operator's program are not limited: it may stand for thousands of sessions.
-    const limited = mayDo(caller.role, "operator") ? {} : { seat };
+    const limited = mayDo(caller.role, "operator") ? {} : { slot };
     const setting = { workspaces, limits, hidden, report, caller, charge, ...limited };
     const connection = new GatewayConnection(client, setting);
     this.#open.set(client, connection);

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { ReplicaConnection, ReplicaDoor, ReplicaLoad } from "../../api/replication-api.ts";
+import type { ReplicaConnection, ReplicaAcceptor, ReplicaLoad } from "../../api/replication-api.ts";
 import { type Caller, OWNER } from "../callers/caller.ts";
 import { endUpgrade } from "../answers/end-upgrade.ts";
 import type { AdmittedUpgrade } from "../http-server.ts";
@@ -18,8 +18,8 @@ const RATE_LIMITED = 429;
 /** A replica may go on with a revoked token for at most this long, in milliseconds. */
 const REVOKED_MS = 1_000;
 
-export interface ReplicaHallOptions extends ReplicaSetting {
-  readonly door: ReplicaDoor;
+export interface ReplicaListenerOptions extends ReplicaSetting {
+  readonly acceptor: ReplicaAcceptor;
   readonly limits: ServerLimits;
   /** The server is told to leave. */
   readonly stopping: AbortSignal;
@@ -29,11 +29,11 @@ export interface ReplicaHallOptions extends ReplicaSetting {
 
 /**
  * Accepts replicas, over WebSocket at `/v1/replicate` and from the owner's Unix socket, and passes them on to the
- * `ReplicaDoor`.
+ * `ReplicaAcceptor`.
  */
 export class ReplicaListener {
-  readonly #options: ReplicaHallOptions;
-  readonly #seats: ConcurrencyLimit;
+  readonly #options: ReplicaListenerOptions;
+  readonly #slots: ConcurrencyLimit;
   readonly #protocol = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -42,23 +42,23 @@ export class ReplicaListener {
   });
   #closing: Promise<void> | undefined;
 
-  constructor(options: ReplicaHallOptions) {
+  constructor(options: ReplicaListenerOptions) {
     this.#options = options;
-    this.#seats = new ConcurrencyLimit(options.limits.replicas);
+    this.#slots = new ConcurrencyLimit(options.limits.replicas);
     options.stopping.addEventListener("abort", () => void this.close());
   }
 
   load(): Promise<ReplicaLoad> {
-    return this.#options.door.load();
+    return this.#options.acceptor.load();
   }
 
   /** Takes an admitted connection, if it asks to replicate. */
   upgrade(request: IncomingMessage, socket: Duplex, { caller, head, isStillAdmitted }: AdmittedUpgrade): void {
     const named = workspaceIn(request.url ?? "/");
     if (named === null) return endUpgrade(socket, 400);
-    const seat = this.#seats.take(caller.id);
-    if (seat === undefined) return endUpgrade(socket, RATE_LIMITED);
-    socket.once("close", () => seat[Symbol.dispose]());
+    const slot = this.#slots.take(caller.id);
+    if (slot === undefined) return endUpgrade(socket, RATE_LIMITED);
+    socket.once("close", () => slot[Symbol.dispose]());
     this.#protocol.handleUpgrade(request, socket, head, (client) => {
       const endPulse = this.#keepPulse(client, isStillAdmitted);
       client.once("close", endPulse);
@@ -73,13 +73,13 @@ export class ReplicaListener {
 
   /** Tells all replicas to leave; resolves once they have been answered. */
   close(): Promise<void> {
-    this.#closing ??= this.#options.door.close();
+    this.#closing ??= this.#options.acceptor.close();
     return this.#closing;
   }
 
   #accept(connection: ReplicaConnection, caller: Caller, named: string | undefined): void {
-    const visitor = replicaAdmission(this.#options, caller, named);
-    this.#options.door.accept(connection, visitor).catch((error: unknown) => {
+    const admission = replicaAdmission(this.#options, caller, named);
+    this.#options.acceptor.accept(connection, admission).catch((error: unknown) => {
       this.#report(error);
       if (connection.kind === "socket") connection.socket.destroy();
       else connection.socket.terminate();

@@ -209,8 +209,8 @@ describe("FileEventLog on a disk that fails", () => {
   test("logs that are made durable beside each other: one that fails is poisoned, the others go on", async () => {
     const other = storeLayout("/store").workspace("v");
     const sim = SimDisk.fromTree({ [paths.folder]: { folder: 0o700 }, [other.folder]: { folder: 0o700 } });
-    const desk = new FsyncScheduler(sim);
-    const logs = [paths, other].map((one) => new FileEventLog(sim, one, EMPTY_HEAD, desk));
+    const scheduler = new FsyncScheduler(sim);
+    const logs = [paths, other].map((one) => new FileEventLog(sim, one, EMPTY_HEAD, scheduler));
     const append = () => Promise.allSettled(logs.map((log) => log.append(nextEvents(log.head, 2))));
     for (const { status } of await append()) expect(status).toBe("fulfilled");
     let syncs = 0;

@@ -52,7 +52,7 @@ interface Poison {
 export class FileEventLog implements EventLog {
   readonly #disk: Disk;
   readonly #paths: LogPaths;
-  readonly #desk: FsyncScheduler;
+  readonly #scheduler: FsyncScheduler;
   /** The end of the log while it has no line. */
   readonly #start: LogEnd;
   #end: LogEnd;
@@ -77,10 +77,10 @@ export class FileEventLog implements EventLog {
    * Finds the end of the log; a missing file is an empty log. Writes nothing. Throws `IO`. `start`: the event that its
    * first line follows, for a log that does not begin at event 1.
    */
-  constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD, desk = new FsyncScheduler(disk)) {
+  constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD, scheduler = new FsyncScheduler(disk)) {
     this.#disk = disk;
     this.#paths = paths;
-    this.#desk = desk;
+    this.#scheduler = scheduler;
     this.#start = { ...EMPTY_END, ...start };
     this.#end = this.#start;
     this.#tail = this.#start;
@@ -276,7 +276,7 @@ export class FileEventLog implements EventLog {
   /** The same, together with other logs and beside this thread's other work. */
   async #makeDurableBeside(fd: number): Promise<void> {
     try {
-      await this.#desk.sync(fd);
+      await this.#scheduler.sync(fd);
     } catch (error) {
       this.#poison = { cause: error, isGivenUp: true };
       throw error;

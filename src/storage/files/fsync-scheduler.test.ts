@@ -34,29 +34,29 @@ class Noted {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
 
-describe("a desk for syncs", () => {
+describe("a scheduler for syncs", () => {
   test("serves who is alone at once, and several beside each other", async () => {
     const noted = new Noted();
-    const desk = new FsyncScheduler(noted.disk);
-    await desk.sync(1);
-    const [two, three] = [desk.sync(2), desk.sync(3)];
+    const scheduler = new FsyncScheduler(noted.disk);
+    await scheduler.sync(1);
+    const [two, three] = [scheduler.sync(2), scheduler.sync(3)];
     await turn();
     // A request does not wait for syncs that are already running.
-    const four = desk.sync(4);
+    const four = scheduler.sync(4);
     await turn();
     expect(noted.how).toEqual(["1 alone", "2 beside", "3 beside", "4 beside"]);
     noted.end();
     await Promise.all([two, three, four]);
     await turn();
-    await desk.sync(5);
+    await scheduler.sync(5);
     expect(noted.how.at(-1)).toBe("5 alone");
   });
 
   test("a failure is told to whom it concerns", async () => {
     const noted = new Noted(2);
-    const desk = new FsyncScheduler(noted.disk);
-    await expect(desk.sync(2)).rejects.toThrow("no sync of 2");
-    const both = Promise.allSettled([desk.sync(2), desk.sync(3)]);
+    const scheduler = new FsyncScheduler(noted.disk);
+    await expect(scheduler.sync(2)).rejects.toThrow("no sync of 2");
+    const both = Promise.allSettled([scheduler.sync(2), scheduler.sync(3)]);
     await turn();
     noted.end();
     expect((await both).map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);

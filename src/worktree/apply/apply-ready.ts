@@ -25,7 +25,7 @@ export interface ApplyContext {
   readonly staging: string | undefined;
   readonly nowNs: () => bigint;
   /** Writes files when there are many. */
-  readonly crew?: RestoreWorkers | undefined;
+  readonly workers?: RestoreWorkers | undefined;
   readonly bin: TrashBin;
   /** Files that are already staged. They belong to this apply, whether it succeeds or not. */
   readonly early?: EarlyTree | undefined;
@@ -136,8 +136,8 @@ function blockAll(steps: readonly Step[], reason: BlockReason, detail: string): 
 async function stage(context: ApplyContext, steps: readonly Step[], asked: Asked): Promise<boolean> {
   const { request, progress, syncs } = asked;
   const onStaged = (files: number): void => progress.staged(files);
-  const { disk, crew, early } = context;
-  return staged(steps, () => stageSteps({ disk, steps, request, crew, syncs, early, onStaged }));
+  const { disk, workers, early } = context;
+  return staged(steps, () => stageSteps({ disk, steps, request, workers, syncs, early, onStaged }));
 }
 
 /** Runs `work`. Returns false if the disk has refused it: then nothing is to be changed. */

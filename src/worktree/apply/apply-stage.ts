@@ -37,7 +37,7 @@ export interface StageContext {
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
   /** Writes files when there are many. */
-  readonly crew: RestoreWorkers | undefined;
+  readonly workers: RestoreWorkers | undefined;
   /** Makes the files durable, if they are few. The caller that passes it waits for its end. */
   readonly syncs?: SyncsBeside | undefined;
   /** Files that are already staged. */
@@ -58,8 +58,8 @@ export async function stageSteps(context: StageContext): Promise<void> {
   if (context.syncs !== undefined) return stageBeside(context, wanted);
   // Early-staged files have not been synced.
   const each = early === undefined && countOf(wanted) <= FEW;
-  if (each || context.crew === undefined) await stageContents(context, wanted, each);
-  else await stageWithCrew(context, context.crew, wanted);
+  if (each || context.workers === undefined) await stageContents(context, wanted, each);
+  else await stageWithWorkers(context, context.workers, wanted);
   await makeDurable(context, each);
 }
 
@@ -76,12 +76,12 @@ function syncFolder({ staged, stagedIn, blocked }: Step): void {
 /**
  * Lets the workers write what they can. This thread writes the rest beside them, and afterwards what they have left.
  */
-async function stageWithCrew(context: StageContext, crew: RestoreWorkers, wanted: Wanted): Promise<void> {
+async function stageWithWorkers(context: StageContext, workers: RestoreWorkers, wanted: Wanted): Promise<void> {
   const { forWorkers, others } = splitForWorkers(wanted);
   releaseAll(context.steps);
   // Both must end before anybody may empty the folder in which they write.
   const [left, here] = await Promise.allSettled([
-    stageByWorkers(crew, forWorkers, context),
+    stageByWorkers(workers, forWorkers, context),
     stageContents(context, others, false),
   ]);
   if (here.status === "rejected") throw here.reason;

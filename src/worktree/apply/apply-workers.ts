@@ -33,7 +33,7 @@ function isPlainFile({ after, staged }: Step): boolean {
 
 /** Lets the workers write these files; returns those that they have left. */
 export async function stageByWorkers(
-  crew: RestoreWorkers,
+  workers: RestoreWorkers,
   wanted: Wanted,
   {
     request,
@@ -41,7 +41,7 @@ export async function stageByWorkers(
   }: { readonly request: Pick<ApplyRequest, "keepMtime">; readonly onStaged: (files: number) => void },
 ): Promise<Wanted> {
   for (const [base, steps] of Map.groupBy([...wanted.values()].flat(), (step) => step.stagedIn.root)) {
-    const stats = await crew.write(
+    const stats = await workers.write(
       base,
       steps.map((step) => fileOf(step, request)),
       onStaged,

@@ -64,7 +64,7 @@ export interface DiskWorktreeOptions {
    */
   readonly git?: GitUser | undefined;
   /** Writes files when there are many. */
-  readonly crew?: RestoreWorkers | undefined;
+  readonly workers?: RestoreWorkers | undefined;
   /** Returns what a folder can hold. Default: everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
   /**
@@ -365,11 +365,11 @@ export class DiskWorktree implements Worktree {
   }
 
   #applyContext(): ApplyContext {
-    const { disk, staging, crew } = this.#options;
+    const { disk, staging, workers } = this.#options;
     const bin = this.#bin;
     const { cache } = this.#load();
     const nowNs = (): bigint => this.#nowNs();
-    return { disk, roots: this.#open, cache, others: this.#othersCaches(), staging, nowNs, crew, bin };
+    return { disk, roots: this.#open, cache, others: this.#othersCaches(), staging, nowNs, workers, bin };
   }
 
   /** The stat caches of the other worktrees of these folders, as far as they know the folders. */

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { EXIT } from "../../../api/problems.ts";
-import type { ReplicaDoor } from "../../../api/replication-api.ts";
+import type { ReplicaAcceptor } from "../../../api/replication-api.ts";
 import { MEMORY_STORE, type StoreApi, type StoreOptions } from "../../../api/store-api.ts";
 import type { SyncRunner } from "../../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
@@ -13,7 +13,7 @@ import { makeHookImage } from "../../../daemon/make-hook-image.ts";
 import { launcherPath } from "../../../daemon/program-paths.ts";
 import {
   isOneSocket,
-  isOwnDoor,
+  isOwnAddress,
   makeRunFolder,
   ownFolder,
   ownUid,
@@ -77,10 +77,10 @@ export async function serve(context: CommandContext): Promise<number> {
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
   // Asking also tells a process of an older version to leave. A process that a hook started makes way.
-  const there = isOwnDoor(disk, run, uid) ? await whoAnswers(run.door, io.version, PATIENCE_MS) : undefined;
+  const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, PATIENCE_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
-    return tellAlreadyThere(context, { home: store.home, socket: run.door, there, ports, unserved });
+    return tellAlreadyThere(context, { home: store.home, socket: run.address, there, ports, unserved });
   }
   const asked = { env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store"), goesOn: true };
   const { configFolder } = placesOf(asked);
@@ -100,7 +100,7 @@ export async function serve(context: CommandContext): Promise<number> {
     onWatching: (watched, left) => tellWatching(context, watched, left),
     onUnwritten: (line) => io.err.write(`chronicle: ${printable(line.split("\n", 1)[0] ?? "")}\n`),
     ...optional({ watchMost }),
-    ...(input.flag("replication") ? { replicaDoor: (onError: OnError) => doorOf(store, onError) } : {}),
+    ...(input.flag("replication") ? { replicaAcceptor: (onError: OnError) => acceptorOf(store, onError) } : {}),
     syncs: (onError: OnError) =>
       syncsOf(store, onError, findSyncProcess(disk, { env: io.env, home: store.home, uid }, io.version)),
   });
@@ -120,10 +120,10 @@ export async function serve(context: CommandContext): Promise<number> {
   }
 }
 
-/** Clients look for the socket at `door` in any case, so of all the store's files only that may be named. */
-function namedSocket(context: CommandContext, { door }: RunFolder, wanted: string): string {
+/** Clients look for the socket at `address` in any case, so of all the store's files only that may be named. */
+function namedSocket(context: CommandContext, { address }: RunFolder, wanted: string): string {
   const path = typedPath(context.io.cwd(), "--socket", wanted);
-  return path === door ? path : writtenPath(context, "--socket", wanted);
+  return path === address ? path : writtenPath(context, "--socket", wanted);
 }
 
 /**
@@ -153,8 +153,8 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
  * it is asked for them, and lists them again.
  */
 async function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
-  if (isOwnDoor(disk, run, ownUid())) {
-    const question = { door: run.door, path: "/v1/syncs", method: "GET", version: io.version } as const;
+  if (isOwnAddress(disk, run, ownUid())) {
+    const question = { address: run.address, path: "/v1/syncs", method: "GET", version: io.version } as const;
     const answer = await askServer({ ...question, answerMs: TAKE_UP_MS });
     if (answer?.status === 200) return;
   }
@@ -164,8 +164,8 @@ async function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFo
 
 type OnError = (error: unknown) => void;
 
-async function doorOf(store: StoreApi, onError: OnError): Promise<ReplicaDoor> {
-  return (await import("../../../open.ts")).openReplicaDoor(store, onError);
+async function acceptorOf(store: StoreApi, onError: OnError): Promise<ReplicaAcceptor> {
+  return (await import("../../../open.ts")).openReplicaAcceptor(store, onError);
 }
 
 /** The syncs of this process, and those that others run in the foreground. */

@@ -7,7 +7,7 @@ import { showSyncs } from "../../syncing/live-syncs.ts";
 import { reached } from "../../syncing/reached.ts";
 import { listConflicts, settleConflict } from "../../syncing/settle-sync.ts";
 import { startSync } from "../../syncing/start-sync.ts";
-import { backgroundDesk, lookingDesk } from "../../syncing/sync-client.ts";
+import { backgroundClient, readingClient } from "../../syncing/sync-client.ts";
 import { targetOf } from "../../syncing/sync-target.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { decidesHaltedSync } from "../../support/agents-command.ts";
@@ -41,14 +41,14 @@ export async function sync(context: CommandContext): Promise<number> {
   if (more.length > 0) throw usageError(`sync ${what} takes one thing`, `see: chronicle sync -h`);
   if (verb === undefined) return status(context, typed);
   if (decidesHaltedSync(context.input)) await context.refuseAgent(`sync ${what}, which answers why it was halted`);
-  await using desk = await backgroundDesk(context);
-  return verb(context, desk.syncs, typed);
+  await using client = await backgroundClient(context);
+  return verb(context, client.syncs, typed);
 }
 
 /** Starts no process if there is no sync. */
 async function status(context: CommandContext, typed: string | undefined): Promise<number> {
-  await using desk = await lookingDesk(context);
-  const all = desk === undefined ? [] : await listed(context, desk.syncs, typed);
+  await using client = await readingClient(context);
+  const all = client === undefined ? [] : await listed(context, client.syncs, typed);
   if (context.json) {
     context.printJson(all);
     return EXIT.done;

@@ -1,21 +1,21 @@
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { Timers } from "../../../util/timers.ts";
 
-interface Visitor {
+interface Waiter {
   readonly isThere: () => boolean;
   readonly resolve: () => void;
 }
 
 /** Callers that wait for a condition. */
 export class ConditionWaiters {
-  readonly #visitors = new Set<Visitor>();
+  readonly #waiters = new Set<Waiter>();
 
   /** Rechecks all conditions, after a change. */
   look(): void {
-    for (const visitor of this.#visitors) {
-      if (!visitor.isThere()) continue;
-      this.#visitors.delete(visitor);
-      visitor.resolve();
+    for (const waiter of this.#waiters) {
+      if (!waiter.isThere()) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
     }
   }
 
@@ -24,12 +24,12 @@ export class ConditionWaiters {
     signal.throwIfAborted();
     if (isThere()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const visitor = { isThere, resolve };
-    this.#visitors.add(visitor);
+    const waiter = { isThere, resolve };
+    this.#waiters.add(waiter);
     try {
       await unlessAborted(promise, signal);
     } finally {
-      this.#visitors.delete(visitor);
+      this.#waiters.delete(waiter);
     }
   }
 }

@@ -1,6 +1,6 @@
 import type {
   ReplicaConnection,
-  ReplicaDoor,
+  ReplicaAcceptor,
   ReplicaLoad,
   ReplicaPlace,
   ReplicaAdmission,
@@ -33,16 +33,16 @@ export interface ServedOrigin extends Disposable {
   readonly options: OriginOptions;
 }
 
-export interface OriginDoorOptions {
-  /** Returns what a workspace is served from, shared by its sessions. `visitor`: the client that is served. */
-  readonly originOf: (workspace: WorkspaceApi, visitor: ReplicaAdmission) => Promise<ServedOrigin>;
+export interface OriginAcceptorOptions {
+  /** Returns what a workspace is served from, shared by its sessions. `admission`: the client that is served. */
+  readonly originOf: (workspace: WorkspaceApi, admission: ReplicaAdmission) => Promise<ServedOrigin>;
   /** Called with errors of this side. */
   readonly onError: (error: unknown) => void;
 }
 
 /** Runs a session with each connecting replica. */
-export class OriginDoor implements ReplicaDoor {
-  readonly #options: OriginDoorOptions;
+export class OriginAcceptor implements ReplicaAcceptor {
+  readonly #options: OriginAcceptorOptions;
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
   /** The last report about each forked replica. */
@@ -51,17 +51,17 @@ export class OriginDoor implements ReplicaDoor {
   readonly #contradicted = new Set<string>();
   #isClosed = false;
 
-  constructor(options: OriginDoorOptions) {
+  constructor(options: OriginAcceptorOptions) {
     this.#options = options;
   }
 
-  accept(connection: ReplicaConnection, visitor: ReplicaAdmission): Promise<void> {
+  accept(connection: ReplicaConnection, admission: ReplicaAdmission): Promise<void> {
     const channel = new FramedChannel(wireOf(connection));
     if (this.#isClosed) {
       channel.close(leaving());
       return channel.ended.then(() => undefined);
     }
-    const done = this.#lead(channel, visitor).finally(() => this.#open.delete(channel));
+    const done = this.#lead(channel, admission).finally(() => this.#open.delete(channel));
     this.#open.set(channel, done);
     return done;
   }
@@ -114,12 +114,12 @@ export class OriginDoor implements ReplicaDoor {
     this.#options.onError(putBack(session, place, contradicted));
   }
 
-  async #lead(channel: Channel, visitor: ReplicaAdmission): Promise<void> {
+  async #lead(channel: Channel, admission: ReplicaAdmission): Promise<void> {
     let place: ReplicaPlace | undefined;
     using opening = new DisposableStack();
     const meant = async (asked: string | undefined): Promise<string> => {
       opening.use(keepSayingBusy(channel, NODE_TIMERS, BUSY_MS));
-      place = await visitor.place(asked);
+      place = await admission.place(asked);
       return place.workspace.id;
     };
     try {
@@ -128,7 +128,7 @@ export class OriginDoor implements ReplicaDoor {
         timers: NODE_TIMERS,
         withinMs: HELLO_MS,
       });
-      if (place !== undefined) await this.#serve(begun, place, { visitor, opening });
+      if (place !== undefined) await this.#serve(begun, place, { admission, opening });
     } catch (error) {
       if (!(error instanceof ChronicleError)) this.#options.onError(error);
       channel.close(asFatal(error));
@@ -141,13 +141,13 @@ export class OriginDoor implements ReplicaDoor {
   async #serve(
     channel: Channel,
     place: ReplicaPlace,
-    { visitor, opening }: { readonly visitor: ReplicaAdmission; readonly opening: Disposable },
+    { admission, opening }: { readonly admission: ReplicaAdmission; readonly opening: Disposable },
   ): Promise<void> {
     const leave = (): void => channel.close(new ChronicleError("UNAVAILABLE", "this workspace is being closed"));
     if (place.gone.aborted) return leave();
     place.gone.addEventListener("abort", leave);
     try {
-      using origin = await this.#options.originOf(place.workspace, visitor);
+      using origin = await this.#options.originOf(place.workspace, admission);
       opening[Symbol.dispose]();
       const session: OriginSession = new OriginSession(channel, {
         ...origin.options,

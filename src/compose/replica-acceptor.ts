@@ -1,18 +1,18 @@
-import type { ReplicaDoor } from "../api/replication-api.ts";
+import type { ReplicaAcceptor } from "../api/replication-api.ts";
 import { admitReplica } from "../replication/origin/admit-replica.ts";
-import { OriginDoor } from "../replication/origin/origin-door.ts";
+import { OriginAcceptor } from "../replication/origin/origin-acceptor.ts";
 import { optionsFor } from "../replication/origin/options-for.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Origins } from "./origins.ts";
 
 /** Serves replicas from the workspaces of a store. `onError` receives errors of this side. */
-export function openDoor(parts: StoreParts, onError: (error: unknown) => void): ReplicaDoor {
+export function openAcceptor(parts: StoreParts, onError: (error: unknown) => void): ReplicaAcceptor {
   const origins = new Origins(parts, { onError });
-  const door = new OriginDoor({
-    originOf: async ({ id }, visitor) => {
+  const acceptor = new OriginAcceptor({
+    originOf: async ({ id }, admission) => {
       const lease = await origins.lease(id);
-      const options = optionsFor(lease.options, visitor);
-      const admit = (replica: string): void => admitReplica(options.cursors, replica, visitor.presenter);
+      const options = optionsFor(lease.options, admission);
+      const admit = (replica: string): void => admitReplica(options.cursors, replica, admission.presenter);
       return {
         options: { ...options, admit },
         [Symbol.dispose]: () => lease[Symbol.dispose](),
@@ -21,10 +21,10 @@ export function openDoor(parts: StoreParts, onError: (error: unknown) => void): 
     onError,
   });
   return {
-    accept: (connection, visitor) => door.accept(connection, visitor),
-    load: () => door.load(),
+    accept: (connection, admission) => acceptor.accept(connection, admission),
+    load: () => acceptor.load(),
     close: async () => {
-      await door.close();
+      await acceptor.close();
       await origins[Symbol.asyncDispose]();
     },
   };

@@ -14,7 +14,7 @@ import type { Route } from "../../server/answers/route.ts";
 import { makeRunFolder, type RunFolder } from "../../daemon/run-folder.ts";
 import { openSocket } from "../../daemon/server-socket.ts";
 
-export interface SyncDoorOptions {
+export interface SyncSocketOptions {
   readonly disk: Disk;
   readonly store: StoreApi;
   /** The syncs that this process runs. */
@@ -30,7 +30,7 @@ export interface SyncDoorOptions {
  * Lets other processes steer a sync of this one: `/v1/syncs` on a Unix socket for its owner alone, until disposed. The
  * store's process passes on calls about this sync. Throws `UNSAFE`, system errors.
  */
-export async function openSyncDoor(options: SyncDoorOptions): Promise<AsyncDisposable> {
+export async function openSyncSocket(options: SyncSocketOptions): Promise<AsyncDisposable> {
   const { disk, run, uid, version, onError } = options;
   makeRunFolder(disk, run, uid);
   const now = (): number => Date.now();
@@ -51,7 +51,7 @@ export async function openSyncDoor(options: SyncDoorOptions): Promise<AsyncDispo
   };
 }
 
-function appOf({ store, syncs, version, onError }: SyncDoorOptions, stopping: AbortSignal): Promise<ServerApp> {
+function appOf({ store, syncs, version, onError }: SyncSocketOptions, stopping: AbortSignal): Promise<ServerApp> {
   return makeApp({
     ...{ store, version, stopping, routes: SYNC_ROWS, limits: DEFAULT_LIMITS, hidden: [] },
     workspaces: new OpenWorkspaces(store, { isThere: () => false, now: () => Date.now() }),

@@ -7,7 +7,7 @@ import type {
 } from "../../core/records/write-back.ts";
 
 /** The workspace side of write-back: a session passes its replica's changes to it. */
-export interface WriteBackDoor {
+export interface WriteBackTarget {
   /** Returns up to which entry a replica's changes are decided. */
   settled(replica: string): Promise<SettledWriteBack>;
   /** Throws `LIMIT_EXCEEDED` if the store may not take this many more bytes. */
