@@ -156,6 +156,15 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect([...gone.gone].sort()).toEqual(["a.env", "out", "out/beside", "out/deep", "out/deep/x", "out/deep/y"]);
       });
 
+      test("exactly what is asked for is taken, as far as the rules take it in", async () => {
+        for (const folder of ["out", "fresh"]) edit.makeFolder(folder);
+        const asked = [".gitignore", "a.env", "out/x", "fresh/asked", "fresh/b.env"];
+        for (const name of [...asked, "fresh/beside", "beside"]) edit.write(name, "*.env\nout/\n");
+        const { changed, omitted } = await recorder.capture({ only: asked.map(asPath), exact: true });
+        expect(changed.toSorted()).toEqual([".gitignore", "fresh", "fresh/asked"]);
+        expect(omitted.map(({ path }) => path).toSorted()).toEqual(["a.env", "fresh/b.env", "out"]);
+      });
+
       test("git's own state is not taken because it was named, nor because its folder was", async () => {
         for (const folder of ["lib", ".git", "lib/.git"]) edit.makeFolder(folder);
         for (const file of [".git/HEAD", "lib/.git/HEAD", "lib/.env"]) edit.write(file, "x");

@@ -148,6 +148,11 @@ export interface ScanRequest {
    * git's own state.
    */
   readonly named?: boolean;
+  /**
+   * Scans exactly the paths of `only`, as far as the rules take them in: an ignore file does not stand for its folder, and
+   * of a new folder on the way nothing else is taken. `named` is exact, too.
+   */
+  readonly exact?: boolean;
   /** With `named`: also takes the folders above `only` if nothing is at the path itself. */
   readonly holders?: boolean;
   /**

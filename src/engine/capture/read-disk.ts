@@ -29,6 +29,8 @@ export interface LookOptions extends OffRecordOptions {
   readonly only?: readonly WorkspacePath[];
   /** Take what is at and beneath `only` although a filter keeps it out. */
   readonly named?: boolean;
+  /** Take exactly what is at and beneath `only`, and what the rules keep out of it not. */
+  readonly exact?: boolean;
   /** With `named`: take the folders on the way to `only`, too, where nothing is at the path itself. */
   readonly holders?: boolean;
   /** Record what is gone, though a tracked folder is another one than it was and nothing of what was recorded is in it. */
@@ -116,7 +118,8 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   try {
     const report = await context.worktree.scan(
       {
-        ...optional({ paranoid: options.paranoid, only: options.only, named: options.named, holders: options.holders }),
+        ...optional({ paranoid: options.paranoid, only: options.only, named: options.named }),
+        ...optional({ exact: options.exact, holders: options.holders }),
         ...absent,
         elsewhere: options.acceptsDeletions === true ? "accepted" : elsewhere,
         onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),

@@ -91,7 +91,8 @@ export class MemoryScan {
     this.tally = new ScanTally(root.limits, { entries: 0, bytes: 0 });
     this.#walk();
     this.#findGone();
-    if (request.only !== undefined) this.#keepOnly(request.only, request.named === true);
+    const { named = false, exact = named } = request;
+    if (request.only !== undefined) this.#keepOnly(request.only, exact);
   }
 
   #walk(): void {
@@ -192,14 +193,14 @@ export class MemoryScan {
    * Keeps only what a scan of these paths would have found. New or gone folders on the way are reported with all their
    * contents.
    */
-  #keepOnly(only: readonly WorkspacePath[], named: boolean): void {
+  #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);
     for (const { path } of this.changed) if (!this.#known.has(path)) turned.add(path);
     const wanted = (path: WorkspacePath): boolean =>
       only.some((asked) => {
-        const target = nameOf(asked) === ".gitignore" && !named ? parentOf(asked) : asked;
+        const target = nameOf(asked) === ".gitignore" && !exact ? parentOf(asked) : asked;
         if (isWithin(path, target) || isWithin(target, path)) return true;
-        if (named) return false;
+        if (exact) return false;
         for (const at of foldersAbove(target)) if (turned.has(at) && isWithin(path, at)) return true;
         return false;
       });

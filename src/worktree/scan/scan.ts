@@ -86,7 +86,8 @@ async function scanEach(context: ScanContext, request: ScanRequest, onChanged: O
   const gone: WorkspacePath[] = [];
   let looked = 0;
   for (const open of context.roots) {
-    const only = request.only === undefined ? undefined : onlyIn(open.root, request.only, request.named === true);
+    const { named = false, exact = named, holders = false } = request;
+    const only = request.only === undefined ? undefined : onlyIn(open.root, request.only, exact);
     using _open = open.fs;
     const lost = goneWithRoot(context, open, { request, only });
     if (lost !== undefined) {
@@ -96,7 +97,7 @@ async function scanEach(context: ScanContext, request: ScanRequest, onChanged: O
     const run = start(context, open, request);
     runs.push(run);
     if (only === undefined) run.scan.look.folders.push(run.start);
-    else lookForAll(run, open, { only, named: request.named === true, holders: request.holders === true });
+    else lookForAll(run, open, { only, named, exact, holders });
     await drive(run.scan, open.fs, { onChanged, onTurn: (done) => request.onProgress?.(looked + done) });
     refuseMoved(context, run, open);
     looked += run.scan.look.looked;
@@ -278,14 +279,14 @@ async function drive(
 
 /**
  * Returns the requested paths in a root, without those beneath another one. A changed ignore file stands for its
- * folder, and so does a repository that came or went, unless it was itself named.
+ * folder, and so does a repository that came or went, unless exactly these paths are meant.
  */
-function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], named: boolean): WorkspacePath[] {
+function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolean): WorkspacePath[] {
   const inner: WorkspacePath[] = [];
   for (const path of only) {
     const split = splitRoot(path);
     if (split.root !== root.id) continue;
-    if (named) inner.push(split.path);
+    if (exact) inner.push(split.path);
     else if (split.path === EXCLUDE_FILE) inner.push(ROOT);
     else inner.push(RULING.has(nameOf(split.path)) ? parentOf(split.path) : split.path);
   }
@@ -300,10 +301,11 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], named: boolea
 /** Names that affect what else of their folder is taken. */
 export const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
-/** Paths to scan. `named`: whatever the rules say. */
+/** Paths to scan. `named`: whatever the rules say. `exact`: nothing else of a new folder on the way. */
 interface Asked {
   readonly only: readonly WorkspacePath[];
   readonly named: boolean;
+  readonly exact: boolean;
   /** True to take the folders on the way even if nothing is at the path itself. */
   readonly holders: boolean;
 }
@@ -311,7 +313,7 @@ interface Asked {
 /** Walks down to each path; queues those that are folders. */
 function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   const { scan } = run;
-  const { only, named, holders } = asked;
+  const { only, named, exact, holders } = asked;
   const onTheWay = new Map<string, FolderWork | undefined>([["", run.start]]);
   for (const path of only) {
     if (path === "" || root.only !== undefined) {
@@ -321,7 +323,7 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
     if (isInStaging(path)) continue;
     const parts = path.split("/");
     const last = parts.pop() ?? "";
-    const above = wayTo(scan, onTheWay, { parts, named, holders });
+    const above = wayTo(scan, onTheWay, { parts, named, exact, holders });
     if (above !== undefined) scan.lookFor(above, last, named);
   }
   for (const work of onTheWay.values()) if (work !== undefined) scan.tellOverLimit(work);
@@ -331,7 +333,7 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
 function wayTo(
   scan: RootScan,
   met: Map<string, FolderWork | undefined>,
-  { parts, named, holders }: Omit<Asked, "only"> & { readonly parts: readonly string[] },
+  { parts, named, exact, holders }: Omit<Asked, "only"> & { readonly parts: readonly string[] },
 ): FolderWork | undefined {
   let path = ROOT;
   let work = met.get(path);
@@ -343,8 +345,8 @@ function wayTo(
       if (holders && passed !== undefined) scan.look.track(passed);
     } else if (!met.has(path)) {
       const next = work === undefined ? undefined : scan.lookFor(work, name);
-      // A new folder is walked whole. In a known one, or on the way to a named path, only the requested path is.
-      const passed = next !== undefined && (named || scan.isKnownFolder(next));
+      // A new folder is walked whole. In a known one, or where exactly this path is meant, only the requested path is.
+      const passed = next !== undefined && (exact || scan.isKnownFolder(next));
       if (passed) scan.look.folders.pop();
       met.set(path, passed ? next : undefined);
     }
