@@ -285,7 +285,7 @@ describe("Truth 6: what a hook's command destroys outside of the rules", () => {
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("nothing is said where nothing happened, and what a sweep was kept for is told among the changes", async () => {
+  test("nothing is said where nothing happened, and what was kept for a sweep is told as kept", async () => {
     await using project = projectWithData();
     project.write(".env", "KEY=1");
     const workspace = await project.init();
@@ -294,7 +294,8 @@ describe("Truth 6: what a hook's command destroys outside of the rules", () => {
     const swept = await workspace.snapshotAction({ type: "run_command", payload: { command: "rm -f .env" } });
     project.remove(".env");
     const end = await workspace.finishAction(swept?.id ?? "");
-    expect([end.changes.map(({ path }) => path), end.action.omitted_changes]).toEqual([[".env"], undefined]);
+    const gone = { path: ".env", change_type: "deleted", kept: true, lost: false };
+    expect([end.changes, end.action.omitted_changes]).toMatchObject([[], [gone]]);
   });
 
   test("the list of what is left out is kept while the action is open, and goes to no replica", async () => {

@@ -95,7 +95,7 @@ export interface BegunAt {
 /** One path as it was before an action. */
 export interface BackedUpFile {
   readonly path: WorkspacePath;
-  /** The iteration that holds it. 0: it did not exist and was never recorded. */
+  /** The iteration that holds it. 0: it did not exist and was never recorded, or, if not `absent`, it is kept aside. */
   readonly iteration: number;
   /** True if it did not exist. A rollback then removes whatever is there. */
   readonly absent: boolean;

@@ -162,7 +162,7 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
 export async function lookOf(
   context: Context,
   actions: readonly LoggedAction[],
-): Promise<{ readonly only?: NonNullable<ReturnType<typeof reachOf>>; readonly named?: true }> {
+): Promise<{ readonly only?: NonNullable<ReturnType<typeof reachOf>>; readonly exact?: true }> {
   const reach = reachOf(await goingOn(context, actions));
-  return reach === undefined ? {} : { only: reach, named: true };
+  return reach === undefined ? {} : { only: reach, exact: true };
 }

@@ -1,4 +1,3 @@
-import type { Aside } from "../../core/records/aside.ts";
 import type { ActionRequest } from "../../api/action-api.ts";
 import {
   actionRecordId,
@@ -10,6 +9,7 @@ import type { ActionTargets } from "../../core/records/action-targets.ts";
 import { coverageOf, isMeant, type Omission } from "../../core/records/coverage.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft, Head } from "../../core/values/event.ts";
+import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { abandoning, withoutOwner } from "./abandon-actions.ts";
 import { filesBefore, missingAbove, offRecordOf, receiptOf, unprotected, withoutLeftOut } from "./action-files.ts";
@@ -17,7 +17,8 @@ import { lastBegunHash, openActions, type LoggedAction } from "../facts/actions.
 import { beginningOf } from "./agent-session.ts";
 import { type Brackets, goingOn, openBrackets } from "../facts/brackets.ts";
 import type { Found } from "../capture/capture.ts";
-import { NO_GIT, type SweptGit } from "../capture/swept-paths.ts";
+import { isGitState, outermost } from "../capture/git-state.ts";
+import type { LeftOut } from "../capture/left-out.ts";
 import { summaryOf } from "./check-action.ts";
 import type { Context } from "../log/context.ts";
 import { Nesting, placeOf, type Place } from "../facts/nesting.ts";
@@ -37,12 +38,8 @@ export interface AskedAction {
   readonly actor: string;
   readonly targets: TouchedTargets;
   readonly outside: OutsideDrafts;
-  /** The omissions of a capture of the declared paths alone. */
-  readonly omitted: readonly Omission[];
-  /** The contents that were kept aside for it. */
-  readonly aside?: Aside;
-  /** Git's own state that it is about to change. */
-  readonly git?: SweptGit;
+  /** What it touches and no capture takes. */
+  readonly leftOut: LeftOut;
   /** The actions in whose function it was asked for. */
   readonly around: readonly string[];
   /** True if nothing could be kept, and the caller goes on all the same. */
@@ -68,17 +65,20 @@ export function ofEarlierTurns(
  * begun already.
  */
 export async function beginning(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
-  const { request, actor, targets, outside } = asked;
-  const git = asked.git ?? NO_GIT;
-  const isKept = ({ path }: Omission): boolean => git.kept.includes(path);
+  const { request, actor, targets, outside, leftOut } = asked;
   const drafts = await endings(context, asked, found);
   const files = await keptFiles(context, asked, found);
-  const kept = files.length + keptOutside(request, outside) + outside.omitted.length + git.kept.length;
-  const inside = [...asked.omitted, ...found.omitted, ...git.exposed].filter((one) => !isKept(one));
+  const kept = files.length + keptOutside(request, outside) + outside.omitted.length + leftOut.kept.length;
+  const inside = withoutKept([...leftOut.named, ...found.omitted, ...leftOut.exposed], asked);
   const omitted = [...inside, ...outside.omitted];
-  const exposed = unprotected(targets.paths, inside).concat(outside.omitted.filter((one) => !isMeant(one)));
+  const exposed = [
+    ...unprotected(targets.paths, inside),
+    ...leftOut.exposed,
+    ...outside.omitted.filter((one) => !isMeant(one)),
+  ];
   // A file that is there and could not be kept does not count as nothing to keep.
-  const isNothing = kept + exposed.length + offRecordOf(targets.paths, found.omitted).length === 0;
+  const there = [...leftOut.named.filter(isExcluded), ...offRecordOf(targets.paths, found.omitted)];
+  const isNothing = kept + exposed.length + there.length === 0;
   if (targets.kind === "paths" && isNothing && asked.isExposed !== true) return drafts;
   const same = await openCall(context, asked, found.head);
   if (same !== undefined) {
@@ -141,14 +141,32 @@ async function endings(context: Context, asked: AskedAction, found: Found): Prom
   ];
 }
 
-/** Returns the earlier states of the paths; absent paths only if the tool will create them. */
+function isExcluded({ reason }: Omission): boolean {
+  return reason === "excluded";
+}
+
+/** Leaves out the omissions of what is kept aside, and of the folders above a path that is named. */
+function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAction): Omission[] {
+  const kept = new Set(leftOut.kept.map(({ path }) => path));
+  const isAbove = (path: WorkspacePath): boolean => targets.paths.some((one) => one !== path && isWithin(one, path));
+  return omitted.filter((one) => !isExcluded(one) || !(kept.has(one.path) || isAbove(one.path)));
+}
+
+/**
+ * Returns the earlier states of the paths; absent paths only if the tool will create them. What is kept aside counts as a
+ * whole, and has no iteration.
+ */
 async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
-  const { request, targets } = asked;
+  const { request, targets, leftOut } = asked;
   if (asked.isExposed === true) return [];
-  const { paths: gits } = asked.git ?? NO_GIT;
-  const paths = targets.paths.filter((path) => !gits.includes(path));
-  const files = withoutLeftOut(await filesBefore(context, paths, found), [...asked.omitted, ...found.omitted]);
-  return request.type.startsWith("delete_") ? files.filter((file) => !file.absent) : files;
+  const omitted = [...leftOut.named, ...found.omitted];
+  const left = new Set(omitted.filter(isExcluded).map(({ path }) => path));
+  const paths = targets.paths.filter((path) => !left.has(path));
+  const files = withoutLeftOut(await filesBefore(context, paths, found), omitted);
+  const wanted = request.type.startsWith("delete_") ? files.filter((file) => !file.absent) : files;
+  const ignored = leftOut.kept.filter((one) => !isGitState(one));
+  const aside = outermost(ignored.map(({ path }) => path)).map((path) => ({ path, iteration: 0, absent: false }));
+  return [...wanted, ...aside].sort((a, b) => comparePaths(a.path, b.path));
 }
 
 /** Counts the earlier states outside; absent paths count only if the tool will create them. */
@@ -183,9 +201,11 @@ async function placeIn(context: Context, { request, around }: AskedAction, brack
 }
 
 async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promise<ActionRecord> {
-  const { request, actor, targets } = asked;
+  const { request, actor, targets, leftOut } = asked;
   const { session, turn, toolCall, pid } = request;
-  const omittedBefore = targets.kind === "workspace" ? await keepOmittedList(context, kept.seen) : undefined;
+  const seen = targets.kind === "workspace" ? kept.seen : [];
+  const listed = asked.isExposed === true ? [] : [...seen, ...leftOut.named];
+  const omittedBefore = await keepOmittedList(context, listed);
   return {
     state: "open",
     type: request.type,
@@ -207,7 +227,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     started: new Date(context.now()).toISOString(),
     ended: null,
     changed: null,
-    ...optional({ omittedBefore, aside: asked.aside }),
+    ...optional({ omittedBefore, aside: leftOut.aside }),
     omittedChanges: [],
   };
 }

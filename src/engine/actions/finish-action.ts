@@ -2,7 +2,6 @@ import type { ActionEnd } from "../../api/action-api.ts";
 import type { ActionEndShape } from "../../api/action-shapes.ts";
 import { coverageOf, type Omission } from "../../core/records/coverage.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { addAll } from "../../util/long-lists.ts";
 import { abandoning, closingDraft, withoutOwner, type Closing } from "./abandon-actions.ts";
 import {
   actionById,
@@ -13,7 +12,7 @@ import {
   type LoggedAction,
 } from "../facts/actions.ts";
 import { goingOn } from "../facts/brackets.ts";
-import { capture, type CaptureOptions, type Found } from "../capture/capture.ts";
+import type { CaptureOptions, Found } from "../capture/capture.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { allOmitted, isNoRoomOrTrouble } from "../facts/failure-coverage.ts";
@@ -91,15 +90,10 @@ async function captureAndClose(
   // An action that nobody was expected to finish counts as open again, whether that was recorded or not.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
-  const omitted: Omission[] = [...outside.omitted];
-  const names = action.paths.length > 0;
-  // A rule may omit the paths that the action named: a full scan would not see them.
-  if (action.scope === "workspace" && names)
-    addAll(omitted, (await capture(context, { ...how, only: action.paths, named: true })).coverage.omitted);
   let before: Found | undefined;
   const captured = await captureWithRules(context, [action], {
     ...how,
-    ...(action.scope === "paths" ? { only: action.paths, named: true } : {}),
+    ...(action.scope === "paths" ? { only: action.paths, exact: true } : {}),
     also: async (found) => {
       before = found;
       const open = await openActions(context, found.head);
@@ -130,7 +124,7 @@ async function captureAndClose(
     action: actionShape(closed),
     changes: changes.map(changeShape),
     ambiguous: ambiguous.map(shownPath),
-    coverage: coverageShape(coverageOf([...omitted, ...captured.coverage.omitted])),
+    coverage: coverageShape(coverageOf([...outside.omitted, ...captured.coverage.omitted])),
   };
 }
 

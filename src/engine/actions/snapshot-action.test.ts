@@ -22,7 +22,7 @@ describe("what an action keeps", () => {
     ]);
   });
 
-  test("what a rule keeps out is kept all the same where it is named", async () => {
+  test("what git ignores is kept aside where it is named", async () => {
     await using project = new Project();
     project.write(".gitignore", "*.env\nbuild/\n");
     project.write("a.env", "KEY=1");
@@ -32,7 +32,7 @@ describe("what an action keeps", () => {
     const file = await workspace.snapshotAction({ type: "write_file", payload: { path: "a.env" } });
     expect(file).toMatchObject({ files_backed_up: ["a.env"], coverage: { complete: true, omitted: [] } });
     const folder = await workspace.snapshotAction({ type: "delete_directory", payload: { path: "build" } });
-    expect(folder?.files_backed_up).toEqual(["build", "build/out", "build/out/x", "build/y"]);
+    expect(folder?.files_backed_up).toEqual(["build"]);
     project.remove("a.env");
     project.remove("build");
     await workspace.finishAction(file?.id ?? "");
@@ -50,12 +50,13 @@ describe("what an action keeps", () => {
     const workspace = await project.init();
     const action = await workspace.snapshotAction({ type: "run_command", payload: { command: "rm -rf data src" } });
     expect(action).toMatchObject({ scope: "workspace", action_summary: "run_command: rm -rf data src" });
-    expect(action?.files_backed_up).toEqual(["data", "data/precious", "src", "src/a"]);
+    expect(action?.files_backed_up).toEqual(["data", "src", "src/a"]);
     project.remove("data");
     project.remove("src");
     project.write("made", "by the command");
     const end = await workspace.finishAction(action?.id ?? "");
-    expect(end.changes.map((one) => one.path)).toEqual(["data", "data/precious", "made", "src", "src/a"]);
+    expect(end.changes.map((one) => one.path)).toEqual(["made", "src", "src/a"]);
+    expect(end.action.omitted_changes).toMatchObject([{ path: "data", change_type: "deleted", kept: true }]);
     await workspace.undo();
     expect(project.read("data/precious")).toBe("p");
     expect(project.read("src/a")).toBe("a");

@@ -1,7 +1,6 @@
 import type { ActionRequest } from "../../api/action-api.ts";
 import type { ActionShape } from "../../api/action-shapes.ts";
 import { actionRecordId } from "../../core/records/action-record.ts";
-import type { Omission } from "../../core/records/coverage.ts";
 import type { SealedEvent } from "../../core/values/event.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { lookOf } from "./abandon-actions.ts";
@@ -23,8 +22,7 @@ import { backUpOutside } from "./outside.ts";
 import { refuseOverQuota, type QuotaOptions } from "../log/quota.ts";
 import { allOmitted, isNoRoomOrTrouble } from "../facts/failure-coverage.ts";
 import { resolveTargets } from "../log/resolve-targets.ts";
-import { keepSwept } from "../capture/swept-paths.ts";
-import { optional } from "../../util/optional.ts";
+import { keepLeftOut, NOTHING_LEFT_OUT } from "../capture/left-out.ts";
 
 const DEFAULT_ACTOR = "agent";
 
@@ -34,7 +32,7 @@ interface SnapshotOptions extends QuotaOptions {
 }
 
 /** The facts about an action before anything of it is kept. */
-interface Bare extends Omit<AskedAction, "outside" | "omitted"> {
+interface Bare extends Omit<AskedAction, "outside" | "leftOut"> {
   readonly quota: QuotaOptions;
 }
 
@@ -69,16 +67,14 @@ export async function snapshotAction(
   return actionShape(action);
 }
 
-async function keepAndBegin(context: Context, asked: Bare): Promise<readonly SealedEvent[]> {
-  const { quota } = asked;
+async function keepAndBegin(context: Context, bare: Bare): Promise<readonly SealedEvent[]> {
+  const { id, actor, targets, quota } = bare;
   refuseOverQuota(context, 0, quota);
   using _lease = await context.blobs.lease();
-  const bare = await withSwept(context, asked);
-  const { id, actor, targets } = bare;
+  const leftOut = await keepLeftOut(context, targets, quota);
   const whole = bare.request.onFailure !== "warn";
   const outside = await backUpOutside(context, { ...targets, whole, quota }, { id, actor });
-  const omitted = targets.kind === "workspace" ? await captureNamed(context, bare) : [];
-  const begun: AskedAction = { ...bare, outside, omitted };
+  const begun: AskedAction = { ...bare, outside, leftOut };
   const captured = await capture(context, {
     cause: "capture",
     ...quota,
@@ -88,38 +84,22 @@ async function keepAndBegin(context: Context, asked: Bare): Promise<readonly Sea
   return captured.also;
 }
 
-/** Paths that it would sweep away although a rule keeps them out count as named, but for those that are kept aside. */
-async function withSwept(context: Context, bare: Bare): Promise<Bare> {
-  const { named, aside, git } = await keepSwept(context, bare.targets, bare.quota);
-  const kept = { ...bare, git, ...optional({ aside }) };
-  if (named.length === 0) return kept;
-  return { ...kept, targets: { ...bare.targets, paths: [...new Set([...bare.targets.paths, ...named])] } };
-}
-
-/**
- * Captures the paths that a command or an unknown tool names: a rule may omit them, so that a full scan would not see
- * them.
- */
-async function captureNamed(context: Context, { targets: { paths }, quota }: Bare): Promise<readonly Omission[]> {
-  if (paths.length === 0) return [];
-  return (await capture(context, { cause: "capture", ...quota, only: paths, named: true })).coverage.omitted;
-}
-
 /** Everywhere, or at the action's paths and those of the actions that end because a new turn has begun. */
 async function whereToLook(
   context: Context,
   { request, targets }: AskedAction,
-): Promise<{ readonly only?: readonly WorkspacePath[]; readonly named?: true }> {
+): Promise<{ readonly only?: readonly WorkspacePath[]; readonly exact?: true }> {
   if (targets.kind === "workspace") return {};
   const ending = await lookOf(context, ofEarlierTurns(await openActions(context), request));
-  return ending.only === undefined ? {} : { only: [...targets.paths, ...ending.only], named: true };
+  return ending.only === undefined ? {} : { only: [...targets.paths, ...ending.only], exact: true };
 }
 
 /** Begins an action of which nothing could be kept, for who goes on all the same: its receipt says so. */
 async function beginExposed(context: Context, bare: Bare, error: unknown): Promise<readonly SealedEvent[]> {
   const { paths, outside, kind } = bare.targets;
-  const omitted = allOmitted(context, { paths, outside, scope: kind }, error);
-  const asked: AskedAction = { ...bare, outside: { drafts: [], omitted: [] }, omitted, isExposed: true };
+  const named = allOmitted(context, { paths, outside, scope: kind }, error);
+  const leftOut = { ...NOTHING_LEFT_OUT, named };
+  const asked: AskedAction = { ...bare, outside: { drafts: [], omitted: [] }, leftOut, isExposed: true };
   return withCommit(context, async (commit) => {
     const head = await commit.head();
     return commit.append(

@@ -40,7 +40,7 @@ import { optional } from "../../util/optional.ts";
 /** Options for carrying out an operation. */
 export interface ChangingHow extends ForcedHow {
   /** Where to scan first. Default: everywhere. */
-  readonly look?: Pick<CaptureOptions, "only" | "named" | "absentRoot">;
+  readonly look?: Pick<CaptureOptions, "only" | "exact" | "absentRoot">;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 

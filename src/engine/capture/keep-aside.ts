@@ -6,79 +6,99 @@ import { sha256 } from "../../core/values/hash.ts";
 import type { OmittedChange } from "../../core/records/omitted-change.ts";
 import type { ListedOmission, OmittedStat } from "../../core/records/omitted-list.ts";
 import { encodePlan } from "../../core/tree/plan.ts";
-import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import type { Context } from "../log/context.ts";
-import { changesOfGitState, type GitAsked, keepGitState, outermost } from "./git-state.ts";
-import { changesOfOmitted, type OmittedPaths } from "../facts/omitted-changes.ts";
+import { changesOfTree, keepTree } from "./kept-trees.ts";
+import { changesOfOmitted, isExcludedByPerson, type OmittedPaths } from "../facts/omitted-changes.ts";
+import type { QuotaOptions } from "../log/quota.ts";
 
 /**
  * Small files that git ignores are kept aside before a run, so that undo brings them back: no capture takes them, and
- * nobody else has them. What lies in ignored folders can be made again, and what a person excluded is never stored. Git's
- * own state is kept aside whole where an action names it.
+ * nobody else has them. What lies in ignored folders can be made again. What git ignores and an action names or sweeps away
+ * is kept aside whole, and so is git's own state. What a person excluded is never stored.
  */
 
 const MOST_FILE_BYTES = 1024 * 1024;
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** The omitted paths with the entries of those that are kept aside, and where these are. */
-export interface KeptAside {
-  readonly omitted: OmittedPaths;
+/** The entries that are kept aside, and where they are. */
+interface Kept {
   readonly entries: ReadonlyMap<WorkspacePath, Entry>;
   readonly aside: Aside | undefined;
-  /** Git's own state that could not be kept. */
-  readonly exposed: readonly Omission[];
+}
+
+/** The omitted paths with the entries of those that are kept aside, and where these are. */
+export interface KeptAside extends Kept {
+  readonly omitted: OmittedPaths;
 }
 
 /**
  * Keeps what is small and ignored by git. Contents are durable when it resolves: the caller holds a lease of the blob store
  * until the record that names them is durable.
  */
-export async function keepAside(
-  context: Context,
-  omitted: OmittedPaths,
-  { tops, quota = {} }: GitAsked = { tops: [] },
-): Promise<KeptAside> {
-  const isOn = await mayKeep(context);
-  const wanted = isOn ? wantedOf(omitted) : [];
-  const git = isOn ? outermost(tops) : [];
-  if (wanted.length + git.length === 0) return { omitted, entries: new Map(), aside: undefined, exposed: [] };
+export async function keepAside(context: Context, omitted: OmittedPaths): Promise<KeptAside> {
+  const wanted = (await mayKeep(context)) ? wantedOf(omitted) : [];
+  if (wanted.length === 0) return { omitted, entries: new Map(), aside: undefined };
   return withBatch(context.blobs, async (batch) => {
     const entries = new Map<WorkspacePath, Entry>();
     for (const { path, stat } of wanted) {
       const entry = await keep(context, batch, { path, stat });
       if (entry !== undefined) entries.set(path, entry);
     }
-    const exposed: Omission[] = [];
-    for (const top of git) {
-      const kept = await keepGitState(context, batch, { top, quota });
-      if (!(kept instanceof Map)) exposed.push(kept);
-      else for (const [path, entry] of kept) entries.set(path, entry);
+    return { omitted, entries, aside: await asideBefore(context, batch, entries) };
+  });
+}
+
+/** The trees that are kept aside, those that cannot be, and what in them a person excluded. */
+export interface KeptTrees extends Kept {
+  readonly exposed: readonly Omission[];
+  readonly excluded: readonly Omission[];
+}
+
+/** Keeps the trees at these paths, of which none holds another. Contents are durable when it resolves, as with `keepAside`. */
+export async function keepTrees(
+  context: Context,
+  tops: readonly WorkspacePath[],
+  quota: QuotaOptions,
+): Promise<KeptTrees> {
+  const entries = new Map<WorkspacePath, Entry>();
+  const exposed: Omission[] = [];
+  const excluded: Omission[] = [];
+  if (tops.length === 0 || !(await mayKeep(context))) return { entries, aside: undefined, exposed, excluded };
+  return withBatch(context.blobs, async (batch) => {
+    for (const top of tops) {
+      const kept = await keepTree(context, batch, { top, quota });
+      if (!("entries" in kept)) {
+        exposed.push(kept);
+        continue;
+      }
+      for (const [path, entry] of kept.entries) entries.set(path, entry);
+      addAll(excluded, kept.excluded);
     }
-    const changes = [...entries].map(([path, before]): Change => ({ path, before, after: undefined }));
-    return { omitted, entries, aside: await asideOf(context, batch, changes), exposed };
+    return { entries, aside: await asideBefore(context, batch, entries), exposed, excluded };
   });
 }
 
 /**
  * Returns the changes of the omitted paths, and of the paths that appeared in the session and that only its own rules
  * leave out (`hidden`). If a path that was kept aside has changed, its present state is kept as well, and so are small
- * hidden files: undo removes these again. `git`: paths of git's own state that were read when the session began.
- * `also`: changes that the plan holds for paths at which no change is found.
+ * hidden files: undo removes these again. `trees`: those that were kept when the session began, and those that have come
+ * to be. `also`: changes that the plan holds for paths at which no change is found.
  */
 export async function changesAside(
   context: Context,
   { omitted, entries, also = [] }: Pick<KeptAside, "omitted" | "entries"> & { readonly also?: readonly Change[] },
   hidden: readonly OmittedChange[],
-  git: readonly WorkspacePath[] = [],
+  trees: readonly Omission[] = [],
 ): Promise<{ readonly changes: readonly OmittedChange[]; readonly aside: Aside | undefined }> {
   const changes = [...(await changesOfOmitted(context, omitted)), ...hidden];
-  const isKept = hidden.length > 0 && (await workspaceRecord(context)).keepsAside !== false;
-  if (!isKept && git.length + also.length === 0 && !changes.some(({ path }) => entries.has(path)))
+  const isKept = hidden.length + trees.length > 0 && (await workspaceRecord(context)).keepsAside !== false;
+  if (!isKept && trees.length + also.length === 0 && !changes.some(({ path }) => entries.has(path)))
     return { changes, aside: undefined };
   return withBatch(context.blobs, async (batch) => {
     const plan: Change[] = [];
@@ -87,7 +107,7 @@ export async function changesAside(
     for (const change of changes) {
       const { path, type } = change;
       const before = entries.get(path);
-      const isMeant = before !== undefined || (type === "created" && isKept);
+      const isMeant = before !== undefined || (type === "created" && isKept && !isExcludedByPerson(change));
       // A path whose earlier state was kept is kept again, however large it has grown: an undo writes over it.
       const most = before === undefined ? Math.min(room, MOST_FILE_BYTES) : room;
       const found = isMeant ? await entryNow(context, batch, { path, most }) : "other";
@@ -101,8 +121,12 @@ export async function changesAside(
         told.push({ ...change, kept: true, lost: false });
       }
     }
-    for (const top of git) {
-      const found = await changesOfGitState(context, batch, { top, before: entries });
+    for (const omission of trees) {
+      if (!isKept && ![...entries.keys()].some((path) => isWithin(path, omission.path))) {
+        told.push({ ...omission, type: "created", kept: false, lost: false });
+        continue;
+      }
+      const found = await changesOfTree(context, batch, { omission, before: entries });
       addAll(plan, found.plan);
       addAll(told, found.told);
     }
@@ -111,6 +135,7 @@ export async function changesAside(
       plan,
       also.filter(({ path }) => !found.has(path)),
     );
+    told.sort((a, b) => comparePaths(a.path, b.path));
     return { changes: told, aside: await asideOf(context, batch, plan) };
   });
 }
@@ -141,8 +166,8 @@ interface Wanted {
   readonly stat: OmittedStat;
 }
 
-/** Returns the omitted paths that may be kept aside: small files and links that git ignores. */
-export function privateOf(omitted: OmittedPaths): OmittedPaths {
+/** Returns the omitted paths that may be kept aside before a run: small files and links that git ignores. */
+function privateOf(omitted: OmittedPaths): OmittedPaths {
   const isPrivate = ({ omission, stat }: ListedOmission): boolean =>
     (stat.kind === "file" || stat.kind === "symlink") && stat.size <= MOST_FILE_BYTES && isIgnoredByGit(omission);
   return new Map([...omitted].filter(([, one]) => isPrivate(one)));
@@ -163,7 +188,8 @@ function wantedOf(omitted: OmittedPaths): Wanted[] {
     .filter(({ stat }) => (bytes += stat.size) <= MOST_BYTES);
 }
 
-function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {
+/** True if a rule of git's leaves the path out. */
+export function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {
   return reason === "excluded" && detail.startsWith("gitignore");
 }
 
@@ -199,6 +225,16 @@ async function entryNow(
   if (stat !== "unknown" && stat.kind === "dir") return (await context.worktree.inspect(path)) ?? "other";
   if (stat === "unknown" || stat.kind === "special" || stat.size > most) return "other";
   return (await keep(context, batch, { path, stat })) ?? "other";
+}
+
+/** As it reads while the session goes on: as if all of the paths had been removed. */
+function asideBefore(
+  context: Context,
+  batch: BlobBatch,
+  entries: ReadonlyMap<WorkspacePath, Entry>,
+): Promise<Aside | undefined> {
+  const changes = [...entries].map(([path, before]): Change => ({ path, before, after: undefined }));
+  return asideOf(context, batch, changes);
 }
 
 async function asideOf(context: Context, batch: BlobBatch, changes: readonly Change[]): Promise<Aside | undefined> {

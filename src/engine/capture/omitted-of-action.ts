@@ -5,16 +5,17 @@ import type { Entry } from "../../core/values/entry.ts";
 import { decodePlan } from "../../core/tree/plan.ts";
 import { decodeOmittedList } from "../../core/records/omitted-list.ts";
 import type { OmittedChange } from "../../core/records/omitted-change.ts";
-import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import { foldersAbove, isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { decodeSession } from "../../core/records/records.ts";
 import type { LoggedAction } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
 import { erasedSince } from "../facts/erased-look.ts";
 import { coverageAt } from "../facts/recorded-coverage.ts";
 import { readFilters } from "../log/filters.ts";
-import { gitAmongKept, gitPathsAmong, isGitState, outermost } from "./git-state.ts";
+import { gitByName, gitPathsAmong, isGitState, outermost } from "./git-state.ts";
 import { hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
-import { changesAside, stillKept } from "./keep-aside.ts";
+import { changesAside, isIgnoredByGit, stillKept } from "./keep-aside.ts";
+import { personalRules } from "./kept-trees.ts";
 import type { OmittedPaths } from "../facts/omitted-changes.ts";
 import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
@@ -53,30 +54,75 @@ export async function endOfOmitted(
 ): Promise<EndOfOmitted> {
   const recorded = await recordedAside(context, action);
   const entries = new Map(recorded.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before]])));
-  const git = await gitOf(context, action, entries);
   const list = await omittedBefore(context, action);
   const before = list ?? new Map();
+  const made = await madeBy(context, action, omitted);
+  const trees = [...(await treesOf(context, action, { entries, before })), ...made.filter((one) => !isByPerson(one))];
   const isIts = ({ path }: Omission): boolean =>
     action.scope === "workspace" || action.paths.some((one) => isWithin(path, one));
   const erased = await erasedSince(context, before, omitted.filter(isIts));
-  if (action.scope !== "workspace" && git.length + erased.length === 0) return {};
-  // A path that it named was kept with it, and is told among its changes; git's own state is told by itself.
-  const isNamed = (omitted: Pick<Omission, "path" | "reason" | "detail">): boolean =>
-    git.some((one) => isWithin(omitted.path, one)) ||
-    (!isGitState(omitted) && action.paths.some((one) => isWithin(omitted.path, one)));
-  const known = new Map([...before].filter(([, { omission }]) => !isNamed(omission)));
+  if (action.scope !== "workspace" && before.size + made.length + trees.length + erased.length === 0) return {};
+  const isInTree = ({ path }: Pick<Omission, "path">): boolean => trees.some((one) => isWithin(path, one.path));
+  // What a person excluded in a tree was not kept with it.
+  const known = new Map([...before].filter(([, { omission }]) => !isInTree(omission) || isByPerson(omission)));
   const looked = action.scope === "workspace" ? await hiddenBy(context, action, { before, omitted }) : [];
-  const hidden = [...looked.filter((one) => !isNamed(one)), ...erased];
-  const isCompared = ({ path }: Change): boolean => known.has(path) || git.some((one) => isWithin(path, one));
-  const also = recorded.flatMap((one) => {
+  const named = made.filter(isByPerson).map((one) => ({ ...one, type: "created", kept: false, lost: false }) as const);
+  const hidden = [...looked.filter((one) => !isInTree(one)), ...named, ...erased];
+  const isCompared = ({ path }: Change): boolean => known.has(path) || isInTree({ path });
+  const unchanged = recorded.flatMap((one) => {
     if (!isCompared(one)) return [one];
     return isFinal ? [] : [{ ...one, after: one.before }];
   });
-  const { changes, aside } = await changesAside(context, { omitted: known, entries, also }, hidden, git);
+  const also = [...unchanged, ...(await foldersAround(context, action, made))];
+  const { changes, aside } = await changesAside(context, { omitted: known, entries, also }, hidden, trees);
   const told = list === undefined ? stillTold(action, changes) : [];
   // A plan that was freed is still named: it says until when what is told was kept.
   const kept = aside ?? (told.length > 0 ? action.aside : undefined);
   return { changes: [...told, ...changes], ...optional({ aside: kept }) };
+}
+
+/** True if a person, and no rule of git's, leaves the path out. */
+function isByPerson(one: Omission): boolean {
+  return !isIgnoredByGit(one) && !isGitState(one);
+}
+
+/**
+ * The paths that the action named, that were not there as it began, and that are there now and left out. What is beneath a
+ * tree that it has kept is found with that.
+ */
+async function madeBy(context: Context, { files }: LoggedAction, omitted: readonly Omission[]): Promise<Omission[]> {
+  const absent = files.filter((one) => one.absent).map(({ path }) => path);
+  const stats = await context.worktree.stats(absent);
+  const there = absent.filter((_, i) => stats[i] !== undefined);
+  const git = new Set(await gitPathsAmong(context, there));
+  const excluded = new Map(omitted.filter(({ reason }) => reason === "excluded").map((one) => [one.path, one]));
+  const byPerson = personalRules(context);
+  const made: Omission[] = [];
+  for (const path of there) {
+    const rule = [path, ...foldersAbove(path)].map((one) => excluded.get(one)).find((one) => one !== undefined);
+    if (git.has(path)) made.push({ path, ...GIT_STATE });
+    else if (rule !== undefined && !(await context.worktree.explain(path)).tracked) {
+      const detail = byPerson(path, false) ?? rule.detail;
+      made.push({ path, reason: rule.reason, ...optional({ detail }) });
+    }
+  }
+  return made;
+}
+
+/** The folders that the action has made for paths that are left out, and that nothing records. */
+async function foldersAround(
+  context: Context,
+  { missing }: LoggedAction,
+  made: readonly Omission[],
+): Promise<Change[]> {
+  const changes: Change[] = [];
+  for (const path of missing) {
+    if (!made.some((one) => isIgnoredByGit(one) && isWithin(one.path, path))) continue;
+    if ((await context.worktree.explain(path)).tracked) continue;
+    const after = await context.worktree.inspect(path);
+    if (after?.kind === "dir") changes.push({ path, before: undefined, after });
+  }
+  return changes;
 }
 
 /** Returns what an earlier end reported of paths that can no longer be compared. Created paths are found by a scan. */
@@ -131,15 +177,26 @@ async function omittedBefore(
   return new Map(decodeOmittedList(bytes).map((row) => [row.omission.path, row]));
 }
 
-/** The paths of git's own state that were kept aside as it began, and those that it named and that were not there. */
-async function gitOf(
+const IGNORED = { reason: "excluded", detail: "gitignore" } as const;
+const GIT_STATE = { reason: "excluded", detail: "git: .git" } as const;
+
+/**
+ * The trees that were kept aside as it began. What else was kept are small files, which the list of omitted paths names: an
+ * older record holds such.
+ */
+async function treesOf(
   context: Context,
-  { files }: LoggedAction,
-  entries: ReadonlyMap<WorkspacePath, Entry>,
-): Promise<WorkspacePath[]> {
-  const kept = gitAmongKept(context, entries.values());
-  const absent = files.filter((one) => one.absent).map(({ path }) => path);
-  return outermost([...kept, ...(await gitPathsAmong(context, absent))]);
+  { paths }: LoggedAction,
+  { entries, before }: { readonly entries: ReadonlyMap<WorkspacePath, Entry>; readonly before: OmittedPaths },
+): Promise<Omission[]> {
+  const git = new Set(gitByName(context, [...entries.keys()]));
+  const isTree = ({ path, kind }: Entry): boolean =>
+    kind === "dir" || git.has(path) || paths.some((one) => isWithin(path, one));
+  const tops = outermost([...entries.values()].filter(isTree).map(({ path }) => path));
+  return tops.map((path) => {
+    const { reason, detail } = before.get(path)?.omission ?? (git.has(path) ? GIT_STATE : IGNORED);
+    return { path, reason, ...optional({ detail }) };
+  });
 }
 
 /**

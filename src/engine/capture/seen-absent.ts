@@ -244,12 +244,13 @@ function reasonAbove(
 
 /** The state of a path by the scan before an action; `undefined`: unknown. */
 function lookOfAction(
-  { paths, missing, coverage }: LoggedAction,
+  { paths, files, missing, coverage }: LoggedAction,
   path: WorkspacePath,
 ): "absent" | "omitted" | undefined {
   if (missing.includes(path)) return "absent";
   if (!paths.some((one) => isWithin(path, one))) return undefined;
-  return coverage.omitted.some((one) => isWithin(path, one.path)) ? "omitted" : "absent";
+  const isAside = files.some((one) => !one.absent && one.iteration === 0 && isWithin(path, one.path));
+  return isAside || coverage.omitted.some((one) => isWithin(path, one.path)) ? "omitted" : "absent";
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ActionDiffShape, ActionFileChangeShape } from "../../api/action-shapes.ts";
 import { changeType, type Change } from "../../core/values/change.ts";
+import type { Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
@@ -16,10 +17,17 @@ export async function diffAction(context: Context, id: string): Promise<ActionDi
   const changes: ActionFileChangeShape[] = [];
   for (const path of await pathsOf(context, action)) {
     const before = (await context.index.iterationAt(path, action.fromSeq))?.entry;
-    const change = changeBetween(path, before, await context.worktree.inspect(path));
+    const change = changeBetween(path, before, await presentAt(context, path));
     if (change !== undefined) changes.push(fileChangeShape(change));
   }
   return { from: action.id, to: "", timestamp: new Date(context.now()).toISOString(), changes };
+}
+
+/** What is at a path now; of what the rules keep out not even the hash is told. */
+async function presentAt(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
+  const recorded = await context.index.iterationAt(path, (await context.index.head()).seq);
+  const isTold = recorded?.entry !== undefined || (await context.worktree.explain(path)).tracked;
+  return isTold ? context.worktree.inspect(path) : undefined;
 }
 
 /** The paths that an action backed up; and, where it could change anything, those that it did. */

@@ -106,7 +106,7 @@ export async function rollback(
   const finished = finishedNotes(before, dryRun);
   const own = await ownPaths(context, action);
   // Only the action's own paths are captured, also those that a filter keeps out since.
-  const look = { only: [...action.paths, ...own], named: true };
+  const look = { only: [...action.paths, ...own], exact: true };
   return changeFiles<RestoreShape>(context, { dryRun, force, look }, async (present) => ({
     kind: "restore",
     summary: `rollback of ${action.summary}`,

@@ -1,0 +1,116 @@
+import type { Change } from "../../core/values/change.ts";
+import type { Omission } from "../../core/records/coverage.ts";
+import { sameEntry, type Entry } from "../../core/values/entry.ts";
+import { explainPath } from "../../core/filter/ignore.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import type { OmittedChange } from "../../core/records/omitted-change.ts";
+import { outsidePath } from "../../core/records/outside-record.ts";
+import { comparePaths, isWithin, pathInRoot, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import type { BlobBatch } from "../../storage/blob-store.ts";
+import { erasedContents } from "../facts/contents-of-history.ts";
+import type { Context } from "../log/context.ts";
+import { type QuotaOptions, refuseFileOverQuota } from "../log/quota.ts";
+import { absoluteOf } from "../log/resolve-targets.ts";
+
+/**
+ * A tree is what lies at a path that no capture takes, with everything beneath it: what git ignores, or git's own state. It
+ * is kept aside whole for the action that names it, so that the undo of that action, and nothing else, brings it back.
+ */
+
+/** The largest content of which the hash is computed before it is stored, if contents were erased. */
+const MOST_HASHED_FIRST = 64 * 1024 * 1024;
+
+/** The entries of a tree, and what in it a person excluded: that is never stored. */
+interface KeptTree {
+  readonly entries: ReadonlyMap<WorkspacePath, Entry>;
+  readonly excluded: readonly Omission[];
+}
+
+/**
+ * Returns the entries of a tree, and puts their contents into the batch; or returns why not all of it can be kept. Sockets
+ * and the like hold nothing that could be kept, and what was erased is not kept anew.
+ */
+export async function keepTree(
+  context: Context,
+  batch: BlobBatch,
+  { top, quota = {} }: { readonly top: WorkspacePath; readonly quota?: QuotaOptions },
+): Promise<KeptTree | Omission> {
+  const base = outsidePath(absoluteOf(context, top));
+  if (context.outside.isOwn(base, true)) return { path: top, reason: "store", detail: "Chronicle's own store" };
+  const { root, path: inner } = splitRoot(top);
+  const ownOf = (path: WorkspacePath): WorkspacePath =>
+    pathInRoot(root, `${inner}${path.slice(base.length)}` as WorkspacePath);
+  const byPerson = personalRules(context);
+  const erased = await erasedContents(context);
+  const look = await context.outside.look(base, {
+    deep: true,
+    whole: true,
+    isInside: true,
+    keep: async (pieces, { path, size }) => {
+      if (byPerson(ownOf(path), false) !== undefined) return { hash: NOTHING, size };
+      await refuseFileOverQuota(context, { size, recorded: () => Promise.resolve(undefined) }, quota);
+      if (erased.size === 0 || size > MOST_HASHED_FIRST) return batch.putStream(pieces);
+      const content = Buffer.concat([...pieces]);
+      const hash = sha256(content);
+      if (!erased.has(hash)) await batch.put(content);
+      return { hash, size: content.length };
+    },
+  });
+  const isLeft = ({ path, reason }: Omission): boolean =>
+    reason !== "special" && byPerson(ownOf(path), true) === undefined;
+  const left = look.omitted.find(isLeft);
+  if (left !== undefined) return { ...left, path: top };
+  const entries = new Map<WorkspacePath, Entry>();
+  const excluded: Omission[] = [];
+  for (const { path, entry } of look.found) {
+    if (entry === undefined) continue;
+    const own = ownOf(path);
+    const rule = byPerson(own, entry.kind === "dir");
+    const isErased = entry.hash !== undefined && erased.has(entry.hash);
+    if (rule === undefined && !isErased) entries.set(own, { ...entry, path: own });
+    const last = excluded.at(-1);
+    if (rule !== undefined && (last === undefined || !isWithin(own, last.path)))
+      excluded.push({ path: own, reason: "excluded", detail: rule });
+  }
+  return { entries, excluded };
+}
+
+/** Stands for a content that is not read. */
+const NOTHING = sha256(Buffer.of());
+
+/** Returns a function that says which rule of a person's, and none of git's, leaves a path out. */
+export function personalRules({ worktree }: Context): (path: WorkspacePath, isFolder: boolean) => string | undefined {
+  const specs = new Map(
+    worktree.roots.map(({ id, filter }) => [id, { options: { ...filter, useGitignore: false }, rules: [] }]),
+  );
+  return (path, isFolder) => {
+    const { root, path: inner } = splitRoot(path);
+    const spec = specs.get(root);
+    const { rule, pattern } = spec === undefined ? { rule: "default" } : explainPath(spec, inner, isFolder);
+    return rule === "exclude" || rule === "exclude-glob" ? `${rule}: ${pattern}` : undefined;
+  };
+}
+
+/** Returns the changes of a tree, and what is reported of them. `omission`: its path, and the rule that leaves it out. */
+export async function changesOfTree(
+  context: Context,
+  batch: BlobBatch,
+  { omission, before }: { readonly omission: Omission; readonly before: ReadonlyMap<WorkspacePath, Entry> },
+): Promise<{ readonly plan: readonly Change[]; readonly told: readonly OmittedChange[] }> {
+  const { path: top } = omission;
+  const then = new Map([...before].filter(([path]) => isWithin(path, top)));
+  const now = await keepTree(context, batch, { top, quota: { reserve: true } });
+  if (!("entries" in now)) {
+    // As it was kept it stays kept: an undo puts it back where nothing is there.
+    const plan = [...then.values()].map((before): Change => ({ path: before.path, before, after: undefined }));
+    const type = plan.length === 0 ? "created" : "modified";
+    return { plan, told: [{ ...omission, type, kept: plan.length > 0, lost: false }] };
+  }
+  const paths = [...new Set([...then.keys(), ...now.entries.keys()])].sort(comparePaths);
+  const plan = paths
+    .map((path): Change => ({ path, before: then.get(path), after: now.entries.get(path) }))
+    .filter((change) => !sameEntry(change.before, change.after));
+  if (plan.length === 0) return { plan, told: [] };
+  const type = then.size === 0 ? "created" : now.entries.size === 0 ? "deleted" : "modified";
+  return { plan, told: [{ ...omission, type, kept: true, lost: false }] };
+}

@@ -1,0 +1,113 @@
+import type { Sweep } from "../../core/records/action-targets.ts";
+import type { Aside } from "../../core/records/aside.ts";
+import { isMeant, type Omission } from "../../core/records/coverage.ts";
+import { sweepsName } from "../../core/filter/name-sweep.ts";
+import { isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { capture } from "./capture.ts";
+import { OffRecordLook } from "../facts/off-record-look.ts";
+import type { Context } from "../log/context.ts";
+import { isGitState, outermost } from "./git-state.ts";
+import { personalRules } from "./kept-trees.ts";
+import { isHosted } from "../log/hosted.ts";
+import { isIgnoredByGit, keepTrees } from "./keep-aside.ts";
+import type { QuotaOptions } from "../log/quota.ts";
+
+/** Paths that a tool names, and the names that it sweeps. */
+interface Touching {
+  readonly paths: readonly WorkspacePath[];
+  readonly swept?: readonly Sweep[];
+}
+
+/** What a tool is about to touch and no capture takes, and how it is kept. */
+export interface LeftOut {
+  /** The paths that are there and left out, at those that the tool names and beneath them. */
+  readonly named: readonly Omission[];
+  /** The paths that are kept aside whole: what git ignores, and git's own state. */
+  readonly kept: readonly Omission[];
+  /** The paths that cannot be kept, and why. */
+  readonly exposed: readonly Omission[];
+  readonly aside: Aside | undefined;
+}
+
+/** The result if the tool touches nothing that is left out. */
+export const NOTHING_LEFT_OUT: LeftOut = { named: [], kept: [], exposed: [], aside: undefined };
+
+/**
+ * Keeps aside what a tool is about to touch and no capture takes. To name a path records nothing of it: else whoever may
+ * act could have any file recorded and served, without touching it. So what git ignores is kept privately, and what a person
+ * excluded is named and never stored. Contents are durable when it resolves: the caller holds a lease of the blob store.
+ */
+export async function keepLeftOut(
+  context: Context,
+  { paths, swept: sweeps = [] }: Touching,
+  quota: QuotaOptions,
+): Promise<LeftOut> {
+  if (isHosted(context.worktree.roots) || paths.length + sweeps.length === 0) return NOTHING_LEFT_OUT;
+  const named = await leftOutAt(context, paths);
+  const isNamed = ({ path }: Omission): boolean => paths.some((one) => isWithin(path, one));
+  const swept = sweeps.length === 0 ? [] : (await omittedIn(context, sweeps)).filter((one) => !isNamed(one));
+  const trees = new Map([...named, ...swept].filter(isTree).map((one) => [one.path, one]));
+  const { entries, aside, exposed, excluded } = await keepTrees(context, outermost(trees.keys()), quota);
+  const kept = [...trees.values()].filter(({ path }) => entries.has(path));
+  return { named: [...named, ...excluded], kept, exposed: [...exposed, ...swept.filter(isExposed)], aside };
+}
+
+function isTree(one: Omission): boolean {
+  return isIgnoredByGit(one) || isGitState(one);
+}
+
+/** An unstable path is tracked: it is read again. */
+function isExposed(one: Omission): boolean {
+  return one.reason === "store" || (!isMeant(one) && one.reason !== "unstable");
+}
+
+/** Returns the paths that are there and that no capture takes, at these paths and beneath them. Reads no content. */
+async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Promise<Omission[]> {
+  if (paths.length === 0) return [];
+  const { omitted } = await context.worktree.scan({ only: paths, exact: true }, () => undefined);
+  if (omitted.length === 0) return [];
+  const found = new Map<WorkspacePath, Omission>();
+  const stats = await context.worktree.stats(paths);
+  for (const one of omitted) {
+    for (const [i, path] of paths.entries()) {
+      if (isWithin(one.path, path)) found.set(one.path, one);
+      // A rule leaves out a folder above it.
+      else if (isWithin(path, one.path) && one.reason === "excluded" && stats[i] !== undefined)
+        found.set(path, { ...one, path });
+    }
+  }
+  // A rule of git's about a folder hides a person's about what lies in it.
+  const byPerson = personalRules(context);
+  const all = [...found.values()].map((one) => {
+    const rule = isIgnoredByGit(one) ? byPerson(one.path, false) : undefined;
+    return rule === undefined ? one : { ...one, detail: rule };
+  });
+  return (await (await OffRecordLook.of(context, { only: paths }))?.renamed(all)) ?? all;
+}
+
+/** A FIFO or another device's folder holds nothing that could be kept; of what is off the record or erased nothing is. */
+const NEVER_KEPT: ReadonlySet<Omission["reason"]> = new Set(["special", "other-device", "off-record", "erased"]);
+
+async function omittedIn(context: Context, sweeps: readonly Sweep[]): Promise<Omission[]> {
+  const { coverage } = await capture(context, { cause: "capture" });
+  const found: Omission[] = [];
+  for (const one of coverage.omitted) {
+    const { path, reason } = one;
+    if (NEVER_KEPT.has(reason)) continue;
+    for (const sweep of sweeps) {
+      if (!isSwept(path, sweep)) continue;
+      if (!sweep.deep && (await context.worktree.inspect(path))?.kind === "dir") continue;
+      found.push(one);
+      break;
+    }
+  }
+  return found;
+}
+
+/** True if the path is one of the names, or beneath one. */
+function isSwept(path: WorkspacePath, sweep: Sweep): boolean {
+  const { root, deep } = sweep;
+  const split = splitRoot(path);
+  const [top = "", ...inner] = split.path.split("/");
+  return split.root === root && (deep || inner.length === 0) && sweepsName(sweep, top);
+}
