@@ -238,6 +238,11 @@ export interface ApplyRequest {
    */
   readonly onBlocked: OnBlocked;
   /**
+   * Paths that change together or not at all: the files of one SQLite database. If one of them is blocked, so are the others of
+   * its set. What a change leaves as it is (`after` is `before`) is checked like any path, just before the others are put into place.
+   */
+  readonly together?: readonly (readonly WorkspacePath[])[];
+  /**
    * Makes durable what must precede the first visible change, such as the intent. Called once, after all checks, if
    * something is to be changed. New files may be staged meanwhile, but nothing is put into place before it resolves. If
    * it throws, nothing was changed and the error is rethrown. If it is never called, everything is as it was.
@@ -279,10 +284,12 @@ export interface BlockedPath {
   readonly path: WorkspacePath;
   readonly reason: BlockReason;
   readonly detail: string;
+  /** The path of the same database that is blocked; this one would change together with it. */
+  readonly with?: WorkspacePath;
 }
 
 /** Changes to be checked by `Worktree.check`. */
-export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked" | "maskMode"> {
+export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked" | "maskMode" | "together"> {
   readonly permissions?: boolean;
 }
 

@@ -1,4 +1,4 @@
-import type { WorkspacePath } from "../values/path.ts";
+import { displayPath, nameOf, type WorkspacePath } from "../values/path.ts";
 
 /**
  * An SQLite database and its companion files. `-wal` holds what was committed but is not yet in the database,
@@ -26,6 +26,16 @@ export function databaseOf(path: WorkspacePath): WorkspacePath | undefined {
   if (suffix === undefined) return undefined;
   const base = path.slice(0, -suffix.length);
   return base === "" || base.endsWith("/") ? undefined : (base as WorkspacePath);
+}
+
+/** Returns a database and the files beside it that form one unit with it. */
+export function unitOf(database: WorkspacePath): WorkspacePath[] {
+  return [database, ...UNIT_SUFFIXES.map((suffix) => besideDatabase(database, suffix))];
+}
+
+/** Why a file of a unit is left alone: another one is (`cause`), for this reason. */
+export function oneUnitWith(cause: WorkspacePath, why: string): string {
+  return `its database is one unit with ${displayPath(nameOf(cause) as WorkspacePath)}: ${why}`;
 }
 
 /** Returns the file with this suffix beside a database. */

@@ -7,7 +7,7 @@ import type { ApplyReport, BlockedPath, OnBlocked } from "../../worktree/worktre
 import { capture, type CaptureOptions } from "./capture.ts";
 import { meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "../log/context.ts";
-import { wholeUnits } from "../log/database-units.ts";
+import { databaseUnits, leaveUnits, unitsAmong, wholeUnits } from "../log/database-units.ts";
 import { amongFolders, type FittedChanges, withFolders } from "./fit-folders.ts";
 import { foresee } from "../facts/foresee.ts";
 import { asideStepOf, isNone, makeable, neverSet, operate, type Operation, type OperationReport } from "./operate.ts";
@@ -28,7 +28,7 @@ import { optional } from "../../util/optional.ts";
  *
  * 1. Prepare: what is on disk is captured, so that nothing is lost. A dry run only looks.
  * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
- * 3. Complete: a database and what lies beside it go together, a path of which nothing shows that it was absent is not deleted,
+ * 3. Complete: a database and what lies beside it go together or stay together, a path of which nothing shows that it was absent is not deleted,
  *    one whose content was erased is left as it is, folders come along or stay.
  * 4. Prove: the index is right about every path that changes, and about all that the plan took to be so.
  * 5. Preview: a dry run ends here. It also tells which contents are gone, and what on disk is in the way, and refuses what the
@@ -178,16 +178,18 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present:
   const guarded = typeof back === "function" ? await leaveUnseen(context, there, back) : { changes: there, unseen: [] };
   const stays = new Set(skipped.map(({ path }) => path));
   const isFree = ({ path }: { readonly path: WorkspacePath }): boolean => !stays.has(path);
-  const fitted = await fit(context, { ...plan, wanted: guarded.changes.filter(isFree) }, present);
   const left = [
     ...guarded.unseen.filter(isFree),
     ...skipped,
     ...erased.filter(isFree),
     ...neverSet(whole).filter(isFree),
   ];
-  const all = [...left, ...fitted.skipped];
-  if (!present.force) refuseAllErased(fitted.changes, all);
-  return { ...plan, wanted: fitted.changes, skipped: all };
+  const units = await databaseUnits(context, whole, present.unrecorded);
+  const apart = leaveUnits(units, guarded.changes.filter(isFree), left);
+  const fitted = await fit(context, { ...plan, wanted: apart.changes }, present);
+  const done = leaveUnits(units, fitted.changes, [...apart.left, ...fitted.skipped]);
+  if (!present.force) refuseAllErased(done.changes, done.left);
+  return { ...plan, wanted: done.changes, skipped: done.left, units: unitsAmong(units, done.changes) };
 }
 
 /** Returns the changes with the folders that they need. Throws `REFUSED` where the plan is not done without one that cannot be made. */
@@ -205,10 +207,14 @@ async function fit<Shape>(
 }
 
 /** A plan is made of what the index says of its paths: that must be what the log says. Throws `IndexDisagrees`. */
-async function provePlan<Shape>(context: Context, { claims = [], isProved, wanted }: FilePlan<Shape>): Promise<void> {
+async function provePlan<Shape>(
+  context: Context,
+  { claims = [], isProved, wanted, units }: FilePlan<Shape>,
+): Promise<void> {
   if (isProved === true) return;
   const { seq } = await context.index.head();
-  await proveHistories(context, [...claims, ...wanted.map(({ path }) => ({ path }))], seq);
+  const paths = [...wanted, ...(units?.still ?? [])].map(({ path }) => ({ path }));
+  await proveHistories(context, [...claims, ...paths], seq);
 }
 
 /** The result of an operation, or of its dry run. */
@@ -234,14 +240,14 @@ function onBlockedOf<Shape>({ isWhole }: FilePlan<Shape>, { force }: Present): O
 /** Returns what `apply` would do. */
 async function preview<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<Outcome> {
   if (plan.isNothing === true) return NOTHING;
-  const { kind, selective, contents: made = [], wanted } = plan;
+  const { kind, selective, contents: made = [], wanted, units } = plan;
   const onBlocked = onBlockedOf(plan, present);
   if (onBlocked !== "skip") await refusePrunedContents(context, wanted, new Set(made));
   const beside = await asideOfStep(context, asideStepOf(plan));
   const own = new Set(wanted.map(({ path }) => path));
   const aside = beside.changes.filter(({ path }) => !own.has(path));
   const all = [...(await withHolders(context, wanted)), ...aside];
-  const { applied, blocked } = await foresee(context, { changes: all, onBlocked, made });
+  const { applied, blocked } = await foresee(context, { changes: all, onBlocked, made, ...optional({ units }) });
   const done = new Set(applied);
   const isOwn = ({ path }: BlockedPath): boolean => own.has(path);
   return {

@@ -1,3 +1,4 @@
+import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { BlockedPath, PathStat } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
@@ -13,12 +14,13 @@ import type { SkippedPath } from "./seen-absent.ts";
  * that was not as the plan expected was changed meanwhile.
  */
 export function meanwhile(blocked: readonly BlockedPath[]): SkippedPath[] {
-  return blocked.map((one) => (one.reason === "changed" ? changedMeanwhile(one.path) : one));
+  return blocked.map((one) => (one.reason === "changed" ? changedMeanwhile(one.path, one.with) : one));
 }
 
-/** A path that is left alone because somebody changed it meanwhile. */
-export function changedMeanwhile(path: WorkspacePath): SkippedPath {
-  return { path, reason: "changed-meanwhile", detail: "what is there is not what was recorded when this began" };
+/** A path that is left alone because somebody changed it meanwhile, or a file (`cause`) of the same database. */
+export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
+  const detail = "what is there is not what was recorded when this began";
+  return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
 }
 
 /** A path counts as being written if it changed within this time before a check, and again within this time, in ms. */

@@ -4,6 +4,7 @@ import type { OmittedChange } from "../../core/records/omitted-change.ts";
 import { nameOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { Capture } from "./capture.ts";
 import type { Context } from "../log/context.ts";
+import { isDerived } from "../log/database-units.ts";
 import type { OmittedPaths } from "../facts/omitted-changes.ts";
 
 /** The known state before a session. */
@@ -22,9 +23,11 @@ export async function hiddenBySession(
   { omitted: known, filters }: BeforeSession,
   { coverage }: Pick<Capture, "coverage">,
 ): Promise<OmittedChange[]> {
-  const fresh = coverage.omitted.filter(
+  const left = coverage.omitted.filter(
     ({ path, reason, detail = "" }) => reason === "excluded" && detail.startsWith("gitignore") && !known.has(path),
   );
+  const fresh: typeof left = [];
+  for (const one of left) if (!(await isDerived(context, one.path))) fresh.push(one);
   const stats = await context.worktree.stats(fresh.map(({ path }) => path));
   return fresh.flatMap(({ path, reason, detail }, i) => {
     const stat = stats[i];

@@ -15,7 +15,16 @@ import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport, OnBlocked } f
 import { openRows } from "../facts/actions.ts";
 import { type Commit, withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { dropDerived, warnOfOpenDatabases } from "../log/database-units.ts";
+import {
+  type DatabaseUnits,
+  databaseUnits,
+  dropDerived,
+  NO_UNITS,
+  openDatabases,
+  unitsAmong,
+  warnOfOpenDatabases,
+  withoutStill,
+} from "../log/database-units.ts";
 import { runCleanup, deferCleanup, tokenOf } from "../log/deferred-cleanup.ts";
 import { closing, doneDrafts, opening } from "../commit/operation-drafts.ts";
 import { refusePrunedContents } from "../facts/pruning.ts";
@@ -37,6 +46,8 @@ export interface Operation {
   readonly kind: IntentRecord["kind"];
   readonly summary: string;
   readonly changes: readonly Change[];
+  /** The databases among the changes. */
+  readonly units?: DatabaseUnits;
   /** For undo and redo: the operation concerned. */
   readonly target?: string;
   /** For an undo of somebody's work: whose, and what it takes back. */
@@ -171,7 +182,7 @@ export interface Performance {
   readonly id: string;
   /** Open. */
   readonly intent: IntentRecord;
-  readonly operation: Pick<Operation, "changes" | "onBlocked" | "keepMtime" | "onProgress">;
+  readonly operation: Pick<Operation, "changes" | "units" | "onBlocked" | "keepMtime" | "onProgress">;
   /** Returns events to record after these, if anything was done. */
   readonly also?: (done: readonly EventDraft[], report: ApplyReport) => readonly EventDraft[];
 }
@@ -264,16 +275,21 @@ async function carryOut(
   how: Pick<ApplyRequest, "token" | "emptiesLater" | "begin" | "maskMode">,
   operation: Performance["operation"],
 ): Promise<ApplyReport> {
-  warnOfOpenDatabases(context, operation.changes);
-  const report = await context.worktree.apply({
+  const { changes } = operation;
+  const units = unitsAmong(operation.units ?? NO_UNITS, changes);
+  const open = openDatabases(context, changes);
+  const whole = await context.worktree.apply({
     ...how,
-    changes: operation.changes,
+    changes: [...changes, ...units.still],
+    together: units.units,
     contents: (hashes) => context.blobs.readMany(hashes),
     onBlocked: operation.onBlocked,
     ...optional({ keepMtime: operation.keepMtime }),
     onProgress: (done, total) => operation.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
   });
-  dropDerived(context, report.applied);
+  const report = withoutStill(whole, units);
+  warnOfOpenDatabases(context, open, report.applied);
+  dropDerived(context, report.applied, units);
   tellOfOwners(context, report);
   if (operation.keepMtime === true) tellOfTimes(context, operation.changes);
   return report;
@@ -388,8 +404,10 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
       const { changes, state } = await restOf(context, { id, intent });
       const token = tokenOf({ id, intent });
       const beside = await asideOfIntent(context, intent);
+      const { units } = intent.kind === "write" ? NO_UNITS : await databaseUnits(context, changes);
       const whole = await context.worktree.apply({
         token,
+        together: units,
         changes: [...changes, ...beside],
         contents: (hashes) => context.blobs.readMany(hashes),
         onBlocked: "skip",
@@ -399,7 +417,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
       // A write is decided: what it has not done is taken back by events of its own.
       const isNothing = intent.kind !== "write" && isNone(intent, whole, changes);
       const { report } = splitAside(context, whole, beside);
-      dropDerived(context, report.applied);
+      dropDerived(context, report.applied, { units, still: [] });
       await commit.append(
         isNothing
           ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]

@@ -5,11 +5,14 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import type { ApplyRequest, BlockedPath, CheckReport } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
+import { leaveUnits, NO_UNITS, type DatabaseUnits, unitsAmong, withoutStill } from "../log/database-units.ts";
 import { missingContent } from "./pruning.ts";
 import { shownPath } from "../log/shape.ts";
 
 /** The changes that a dry run checks against the files. */
 export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> {
+  /** The databases among the changes. */
+  readonly units?: DatabaseUnits;
   /** Contents that only the real operation stores. */
   readonly made?: readonly Hash[] | undefined;
 }
@@ -18,13 +21,19 @@ export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> 
  * Returns, for a dry run, the result that the changes would have now. Blocked are paths that need a missing or damaged
  * content, and paths where the present files are in the way.
  */
-export async function foresee(context: Context, { changes, onBlocked, made = [] }: Foreseeing): Promise<CheckReport> {
-  const gone = await withoutSoundContent(context, changes, new Set(made));
+export async function foresee(
+  context: Context,
+  { changes, onBlocked, made = [], units = NO_UNITS }: Foreseeing,
+): Promise<CheckReport> {
+  const lacking = await withoutSoundContent(context, changes, new Set(made));
+  const { left: gone } = leaveUnits(units, changes, lacking);
   const left = new Set(gone.map(({ path }) => path));
-  const checked = await context.worktree.check({
-    changes: changes.filter(({ path }) => !left.has(path)),
-    onBlocked,
-  });
+  const there = changes.filter(({ path }) => !left.has(path));
+  const among = unitsAmong(units, there);
+  const checked = withoutStill(
+    await context.worktree.check({ changes: [...there, ...among.still], together: among.units, onBlocked }),
+    among,
+  );
   const isStopped = gone.length > 0 && onBlocked !== "skip";
   return { applied: isStopped ? [] : checked.applied, blocked: [...gone, ...checked.blocked] };
 }

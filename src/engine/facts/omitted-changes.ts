@@ -6,6 +6,7 @@ import { encodeOmittedList, type ListedOmission, type OmittedStat } from "../../
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { PathStat } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
+import { isDerived } from "../log/database-units.ts";
 import { keepBytes } from "../log/keep-bytes.ts";
 import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
@@ -23,7 +24,9 @@ const NOT_COMPARED: ReadonlySet<string> = new Set<Omission["reason"]>(["store", 
 
 /** Stats what a capture has omitted: one `lstat` for each path. */
 export async function statOmitted(context: Context, { omitted }: Pick<Coverage, "omitted">): Promise<OmittedPaths> {
-  const compared = omitted.filter(({ reason }) => !NOT_COMPARED.has(reason));
+  const compared: Omission[] = [];
+  for (const one of omitted)
+    if (!NOT_COMPARED.has(one.reason) && !(await isDerived(context, one.path))) compared.push(one);
   const stats = await context.worktree.stats(compared.map(({ path }) => path));
   const found = new Map<WorkspacePath, ListedOmission>();
   compared.forEach((omission, i) => {

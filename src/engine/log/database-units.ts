@@ -1,11 +1,124 @@
 import type { Change } from "../../core/values/change.ts";
+import type { Entry } from "../../core/values/entry.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { besideDatabase, databaseOf, isSqliteDatabase, UNIT_SUFFIXES } from "../../core/tree/sqlite-unit.ts";
+import {
+  databaseOf,
+  isSqliteDatabase,
+  oneUnitWith,
+  SHARED_MEMORY_SUFFIX,
+  unitOf,
+} from "../../core/tree/sqlite-unit.ts";
+import type { LiveDatabase } from "../../worktree/live-databases.ts";
+import type { CheckReport } from "../../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import { shownPath } from "./shape.ts";
 
-/** SQLite databases in operations: a database and the files beside it are one unit (`core/tree/sqlite-unit.ts`). */
+/**
+ * SQLite databases in operations: a database and the files beside it are one unit (`core/tree/sqlite-unit.ts`), which changes
+ * whole or stays whole.
+ */
+
+/** The databases among some changes. */
+export interface DatabaseUnits {
+  /** The paths of each: the database first. */
+  readonly units: readonly (readonly WorkspacePath[])[];
+  /**
+   * The files of these units that do not change, each as a change from its present state to the same: another state of one that is met
+   * on disk does not fit the files that change.
+   */
+  readonly still: readonly Change[];
+}
+
+/** No databases. */
+export const NO_UNITS: DatabaseUnits = { units: [], still: [] };
+
+/** Finds the databases among some changes. `unrecorded`: changes on disk that are not recorded. */
+export async function databaseUnits(
+  context: Context,
+  changes: readonly Change[],
+  unrecorded: readonly Change[] = [],
+): Promise<DatabaseUnits> {
+  const byPath = new Map(changes.map((change) => [change.path, change]));
+  const pending = new Map(unrecorded.map((change) => [change.path, change]));
+  const units: WorkspacePath[][] = [];
+  const still: Change[] = [];
+  const { seq } = await context.index.head();
+  for (const database of new Set(changes.flatMap(candidatesOf))) {
+    if (!(await isDatabase(context, database, byPath))) continue;
+    const unit = unitOf(database);
+    units.push(unit);
+    for (const path of unit.filter((one) => !byPath.has(one))) {
+      const seen = pending.get(path);
+      const entry = seen === undefined ? (await context.index.iterationAt(path, seq))?.entry : seen.after;
+      if (entry === undefined || entry.kind === "file") still.push({ path, before: entry, after: entry });
+    }
+  }
+  return { units, still };
+}
+
+/** The units of which some of these changes are a part. */
+export function unitsAmong({ units, still }: DatabaseUnits, changes: readonly Change[]): DatabaseUnits {
+  const changed = new Set(changes.map(({ path }) => path));
+  const meant = units.filter((unit) => unit.some((path) => changed.has(path)));
+  const paths = new Set(meant.flat());
+  return { units: meant, still: still.filter(({ path }) => paths.has(path) && !changed.has(path)) };
+}
+
+/** The report without the files of databases that were only to stay as they are. */
+export function withoutStill<R extends CheckReport>(report: R, { still }: DatabaseUnits): R {
+  const paths = new Set(still.map(({ path }) => path));
+  if (paths.size === 0) return report;
+  return {
+    ...report,
+    applied: report.applied.filter((path) => !paths.has(path)),
+    blocked: report.blocked.filter(({ path }) => !paths.has(path)),
+  };
+}
+
+/** The databases that a changed path may be, or lie beside. */
+function candidatesOf({ path, before, after }: Change): WorkspacePath[] {
+  const database = databaseOf(path);
+  const beside = database === undefined || path.endsWith(SHARED_MEMORY_SUFFIX) ? [] : [database];
+  return [before, after].some(mayBeDatabase) ? [path, ...beside] : beside;
+}
+
+/** The smallest page of a database, in bytes. */
+const PAGE_BYTES = 512;
+
+/** A database is whole pages: the contents of most other files need not be read. */
+function mayBeDatabase(entry: Entry | undefined): boolean {
+  return entry?.kind === "file" && entry.size > 0 && entry.size % PAGE_BYTES === 0;
+}
+
+/** A path that an operation leaves alone. */
+interface Left {
+  readonly path: WorkspacePath;
+  readonly reason: string;
+  readonly detail: string;
+}
+
+/** Leaves out what is one unit with a path that is left alone. */
+export function leaveUnits<L extends Left>(
+  { units }: DatabaseUnits,
+  changes: readonly Change[],
+  left: readonly L[],
+): { readonly changes: readonly Change[]; readonly left: readonly L[] } {
+  // Bits of a mode are nothing that the other files depend on.
+  const causes = new Map(left.filter(({ reason }) => reason !== "special-bits").map((one) => [one.path, one]));
+  const changed = new Set(changes.map(({ path }) => path));
+  const more = units.flatMap((unit) => {
+    const cause = unit.map((path) => causes.get(path)).find((one) => one !== undefined);
+    if (cause === undefined) return [];
+    const others = unit.filter((path) => changed.has(path) && !causes.has(path));
+    return others.map((path): L => ({ ...cause, path, detail: oneUnitWith(cause.path, cause.detail) }));
+  });
+  const stays = new Set([...causes.keys(), ...more.map(({ path }) => path)]);
+  return {
+    changes: more.length === 0 ? changes : changes.filter(({ path }) => !stays.has(path)),
+    left: [...left, ...more],
+  };
+}
 
 /** Returns the changes of the chosen paths, and of those that are one unit with one of them. */
 export async function wholeUnits(
@@ -13,13 +126,21 @@ export async function wholeUnits(
   changes: readonly Change[],
   isChosen: (path: WorkspacePath) => boolean,
 ): Promise<Change[]> {
+  const byPath = new Map(changes.map((change) => [change.path, change]));
   const taken: Change[] = [];
   for (const change of changes) {
     const database = databaseOf(change.path) ?? change.path;
     const isMate = !isChosen(change.path) && unitOf(database).some(isChosen);
-    if (isChosen(change.path) || (isMate && (await isDatabase(context, database, changes)))) taken.push(change);
+    if (isChosen(change.path) || (isMate && (await isDatabase(context, database, byPath)))) taken.push(change);
   }
   return taken;
+}
+
+/** Returns the paths that are one unit with this one, and itself. */
+export async function unitWith(context: Context, path: WorkspacePath): Promise<readonly WorkspacePath[]> {
+  for (const database of [path, databaseOf(path)])
+    if (database !== undefined && (await isDatabase(context, database, new Map()))) return unitOf(database);
+  return [path];
 }
 
 /** Returns those of the changed paths that lie beside a database and are one unit with it. */
@@ -27,52 +148,81 @@ export async function besideDatabases(
   context: Context,
   changes: readonly Change[],
 ): Promise<ReadonlySet<WorkspacePath>> {
+  const byPath = new Map(changes.map((change) => [change.path, change]));
   const found = new Set<WorkspacePath>();
   for (const { path } of changes) {
     const database = databaseOf(path);
-    if (database !== undefined && (await isDatabase(context, database, changes))) found.add(path);
+    if (database !== undefined && (await isDatabase(context, database, byPath))) found.add(path);
   }
   return found;
 }
 
-/** Warns people, before databases are replaced, of those that some process has open. */
-export function warnOfOpenDatabases(context: Context, changes: readonly Change[]): void {
-  if (context.tell === undefined) return;
+/** True if SQLite derives this file from a recorded database. */
+export async function isDerived(context: Context, path: WorkspacePath): Promise<boolean> {
+  const database = path.endsWith(SHARED_MEMORY_SUFFIX) ? databaseOf(path) : undefined;
+  return database !== undefined && (await isDatabase(context, database, new Map()));
+}
+
+/** Finds, before databases are replaced, those that some process has open. */
+export function openDatabases(context: Context, changes: readonly Change[]): readonly LiveDatabase[] {
+  if (context.tell === undefined) return [];
   const paths = new Set(
     changes.filter(({ before }) => before?.kind === "file").map(({ path }) => databaseOf(path) ?? path),
   );
-  for (const { path, processes } of context.worktree.databases([...paths])) {
-    if (processes.length === 0) continue;
+  return context.worktree.databases([...paths]).filter(({ processes }) => processes.length > 0);
+}
+
+/** Warns people of open databases that were replaced. */
+export function warnOfOpenDatabases(
+  { tell }: Context,
+  open: readonly LiveDatabase[],
+  applied: readonly WorkspacePath[],
+): void {
+  const replaced = new Set(open.length === 0 ? [] : applied.map((path) => databaseOf(path) ?? path));
+  for (const { path, processes } of open) {
+    if (!replaced.has(path)) continue;
     const who = processes.length === 1 ? `process ${processes[0]} has` : `processes ${processes.join(", ")} have`;
-    context.tell(
+    tell?.(
       `${who} ${shownPath(path)} open, and goes on with the database as it was: what it writes there is lost, and it has to open the database anew`,
     );
   }
 }
 
-/** Removes the files that SQLite had derived from the replaced database: they are stale. */
-export function dropDerived(context: Context, applied: readonly WorkspacePath[]): void {
-  const databases = new Set(applied.flatMap((path) => databaseOf(path) ?? []));
+/** Removes the files that SQLite had derived from the replaced databases: they are stale. */
+export function dropDerived(
+  context: Context,
+  applied: readonly WorkspacePath[],
+  { units }: DatabaseUnits = NO_UNITS,
+): void {
+  const done = new Set(applied);
+  const replaced = units.filter((unit) => unit.some((path) => done.has(path))).flatMap(([database]) => database ?? []);
+  const databases = new Set([...replaced, ...applied.flatMap((path) => databaseOf(path) ?? [])]);
   if (databases.size > 0) context.worktree.dropDerived([...databases]);
-}
-
-function unitOf(database: WorkspacePath): WorkspacePath[] {
-  return [database, ...UNIT_SUFFIXES.map((suffix) => besideDatabase(database, suffix))];
 }
 
 const START_BYTES = 64;
 
-/** True if the recorded state of this path, or a state of its change, is an SQLite database. */
-async function isDatabase(context: Context, path: WorkspacePath, changes: readonly Change[]): Promise<boolean> {
-  const change = changes.find((one) => one.path === path);
-  const { seq } = await context.index.head();
-  const states =
-    change === undefined ? [(await context.index.iterationAt(path, seq))?.entry] : [change.before, change.after];
-  for (const state of states) {
+/** True if a state of this path's change, or else its last recorded state, is an SQLite database. */
+async function isDatabase(
+  context: Context,
+  path: WorkspacePath,
+  changes: ReadonlyMap<WorkspacePath, Change>,
+): Promise<boolean> {
+  const change = changes.get(path);
+  const last = change === undefined ? await lastState(context, path) : undefined;
+  for (const state of change === undefined ? [last] : [change.before, change.after]) {
     if (state?.kind === "file" && state.hash !== undefined && (await beginsAsDatabase(context, state.hash)))
       return true;
   }
   return false;
+}
+
+/** The recorded state of a path; where it is gone, the one before that. */
+async function lastState(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
+  const { seq } = await context.index.head();
+  const row = await context.index.iterationAt(path, seq);
+  if (row === undefined || row.entry !== undefined) return row?.entry;
+  return (await context.index.iterationAt(path, row.seq - 1))?.entry;
 }
 
 async function beginsAsDatabase({ blobs }: Context, hash: Hash): Promise<boolean> {

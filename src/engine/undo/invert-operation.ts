@@ -5,7 +5,6 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import { rangesOf } from "../../core/values/seq-ranges.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { changedShape, type FilePlan, type FileReport, type Present } from "../capture/change-files.ts";
-import { changedMeanwhile } from "../capture/changed-meanwhile.ts";
 import type { Context } from "../log/context.ts";
 import { unmergedShape } from "./conflicts.ts";
 import type { Unmerged } from "../capture/fit-folders.ts";
@@ -30,8 +29,8 @@ export interface Inversion {
   readonly nothing: string;
   /** Recorded even where nothing is to be changed: a step on the stack. */
   readonly always: boolean;
-  /** Paths that are left alone because somebody is writing them. */
-  readonly leaves?: ReadonlySet<WorkspacePath>;
+  /** Paths that are left alone because somebody is writing them, and those that are one unit with these. */
+  readonly leaves?: ReadonlyMap<WorkspacePath, SkippedPath>;
   /** Open conflicts that are settled by it. */
   readonly withdraws: readonly IdentifiedConflict[];
   readonly operation: OperationShape | null;
@@ -62,7 +61,7 @@ export async function planInversion(
     wanted: plan.changes,
     claims: claimsOf(work.own),
     back: "guarded",
-    skipped: [...plan.skipped, ...[...(work.leaves ?? [])].map(changedMeanwhile)],
+    skipped: [...plan.skipped, ...(work.leaves ?? new Map()).values()],
     contents: plan.contents,
     isNothing: isEmpty && !work.always && work.leaves === undefined,
     // An undo leaves alone what was changed meanwhile: that part stays to be undone. A redo is done whole, or not at all.
@@ -91,7 +90,7 @@ function againOf({ kind, operation, label }: Inversion): string | undefined {
 /** The own events of the paths that can be changed. */
 function inReach({ own, leaves }: Inversion): OwnEvents {
   if (leaves === undefined) return own;
-  const { pending, ...rest } = withoutPaths(own, leaves);
+  const { pending, ...rest } = withoutPaths(own, new Set(leaves.keys()));
   return pending === undefined ? rest : { ...rest, pending: pending.filter(({ path }) => !leaves.has(path)) };
 }
 
@@ -110,7 +109,7 @@ async function whole(context: Context, plan: InversePlan): Promise<InversePlan> 
 }
 
 /** Leaves out the events of paths that stay in place: they are not taken back. Conflicts are left to be undone, and named. */
-async function aboutOf({ about, label, own, leaves = new Set() }: Inversion, { skipped, unmerged }: InversePlan) {
+async function aboutOf({ about, label, own, leaves = new Map() }: Inversion, { skipped, unmerged }: InversePlan) {
   if ("target" in about) return { target: about.target };
   const stays = skipped.map((one) => one.path).filter((path) => !leaves.has(path));
   const [left, met] = [new Set(stays), new Set(unmerged.map((one) => one.path))];
@@ -118,7 +117,7 @@ async function aboutOf({ about, label, own, leaves = new Set() }: Inversion, { s
     [...own.byPath].flatMap(([path, events]) => (!left.has(path) && isMeant(path) ? [...events] : []));
   const all = await about.takesOf(own);
   const selection = label.toWellFormed();
-  const beside = leaves.size === 0 ? {} : { left: [...leaves] };
+  const beside = leaves.size === 0 ? {} : { left: [...leaves.keys()] };
   if (met.size === 0) return { selective: { selection, takes: all, took: rangesOf(seqsOf(() => true)), ...beside } };
   const takes = await about.takesOf(withoutPaths(own, met));
   return {

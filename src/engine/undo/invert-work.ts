@@ -5,11 +5,16 @@ import { type ConflictReason, type EntrySides, mergeEntry, type Preferred } from
 import { MAX_MERGE_BYTES, mergeText } from "../../core/tree/merge-text.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { BlobBatch } from "../../storage/blob-store.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
+import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
+import { leastOf } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
+import { databaseUnits } from "../log/database-units.ts";
 import { contentOf } from "../read/diff.ts";
-import { fitFolders, type Target, type Unmerged } from "../capture/fit-folders.ts";
+import { fitFolders, type FolderPlan, type Target, type Unmerged } from "../capture/fit-folders.ts";
+import { shownPath } from "../log/shape.ts";
 import { offRecordAmong } from "../capture/off-record.ts";
-import { makeable, neverSet } from "../capture/operate.ts";
+import { makeable, neverSet, settable } from "../capture/operate.ts";
 import type { Group, PathGroups } from "../facts/own-work.ts";
 import { PathsGone } from "../capture/paths-gone.ts";
 import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "../capture/seen-absent.ts";
@@ -77,15 +82,93 @@ export async function invertWork(
     unmerged.set(path, { path, reason: kept.reason, base: kept.base, current: kept.entry, wanted });
   }
   await gone.leaveMissing(new Set(contents));
-  const stayed = await fitFolders(context, { targets, unmerged, pending });
+  const plan = { targets, unmerged, pending };
+  const skipped = await leaveSplitUnits(context, { paths, plan, skipped: [...gone.paths, ...unseen] });
+  const stayed = await fitFolders(context, plan);
   const changes = [...targets].map(([path, { present, target }]) => ({ path, before: present, after: target }));
   changes.sort((a, b) => comparePaths(a.path, b.path));
   return {
     changes: makeable(changes.filter((change) => !sameEntry(change.before, change.after))),
     unmerged: [...unmerged.values()].sort((a, b) => comparePaths(a.path, b.path)),
-    skipped: [...gone.paths, ...unseen, ...neverSet(changes), ...stayed],
+    skipped: [...skipped, ...neverSet(changes), ...stayed],
     contents,
   };
+}
+
+interface Splitting {
+  readonly paths: readonly PathGroups[];
+  readonly plan: FolderPlan;
+  readonly skipped: readonly SkippedPath[];
+}
+
+/**
+ * Leaves each database alone that would not be as it was before the work, with all that lies beside it: its files are no texts, and
+ * some of one state with some of another are no database. Returns what is skipped, with the files of these.
+ */
+async function leaveSplitUnits(
+  context: Context,
+  { paths, plan: { targets, unmerged, pending }, skipped }: Splitting,
+): Promise<readonly SkippedPath[]> {
+  const firsts = new Map(paths.map(({ path, first }) => [path, first]));
+  const changes = [...targets].map(([path, { present, target }]) => ({ path, before: present, after: target }));
+  const { units, still } = await databaseUnits(context, changes, [...pending.values()]);
+  const ends = new Map([...changes, ...still].map(({ path, after }) => [path, after]));
+  const isChanging = (path: WorkspacePath): boolean => {
+    const found = targets.get(path);
+    return unmerged.has(path) || (found !== undefined && !sameEntry(found.present, found.target));
+  };
+  const left: SkippedPath[] = [];
+  for (const unit of units) {
+    const own = unit.filter(isChanging);
+    if (own.length === 0) continue;
+    const seq = await beginningOf(context, unit, firsts);
+    const cause =
+      skipped.find(({ path }) => unit.includes(path)) ?? (await edited(context, { unit, seq, unmerged, ends }));
+    if (cause === undefined) continue;
+    for (const path of own) {
+      const present = targets.get(path)?.present;
+      targets.set(path, { present, target: present });
+      unmerged.delete(path);
+      left.push(path === cause.path ? cause : { ...cause, path, detail: oneUnitWith(cause.path, cause.detail) });
+    }
+  }
+  return [...skipped, ...left];
+}
+
+/** The end of the commit before the work's first change of a unit. */
+async function beginningOf(
+  context: Context,
+  unit: readonly WorkspacePath[],
+  firsts: ReadonlyMap<WorkspacePath, PathGroups["first"]>,
+): Promise<number> {
+  const { seq } = await context.index.head();
+  const first = leastOf(unit.flatMap((path) => firsts.get(path)?.seq ?? []));
+  if (first > seq) return seq;
+  // In the middle of a commit, some files are of one state and some of another.
+  const commit = await context.index.commitFrom(first);
+  return Math.min(first, commit?.first ?? first) - 1;
+}
+
+/** The file of a unit that others have changed; `undefined`: all are as they were before the work. */
+async function edited(
+  context: Context,
+  given: Pick<FolderPlan, "unmerged"> & {
+    readonly unit: readonly WorkspacePath[];
+    readonly seq: number;
+    readonly ends: ReadonlyMap<WorkspacePath, Entry | undefined>;
+  },
+): Promise<SkippedPath | undefined> {
+  const { unit, seq, unmerged, ends } = given;
+  const rows = await context.index.iterationsAt(unit, seq);
+  const path = unit.find((one, i) => unmerged.has(one) || !isAsWas(ends.get(one), rows[i]?.entry));
+  if (path === undefined) return undefined;
+  const how = `\`chronicle restore seq:${seq} ${quotePath(shownPath(path))}\` makes it as it was before`;
+  return { path, reason: "changed", detail: `others have changed it since, and a database is not merged: ${how}` };
+}
+
+/** True if a path is, or will be, in an earlier state. Some bits of a mode are never set. */
+function isAsWas(now: Entry | undefined, then: Entry | undefined): boolean {
+  return sameEntry(now, then) || sameEntry(now, settable(then));
 }
 
 /**

@@ -9,6 +9,7 @@ import { meantBy } from "../../core/values/meant-by.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { actionShapes, findAction, type LoggedAction } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
+import { unitWith } from "../log/database-units.ts";
 import { patchOf } from "../read/diff.ts";
 import { doneIntents } from "../log/intents.ts";
 import { indexedFrom } from "../log/history-start.ts";
@@ -312,10 +313,11 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
   return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, keepers, mayBe: own };
 }
 
-/** Every change after the baseline, whoever made it: restores and undos too. */
+/** Every change after the baseline, whoever made it: restores and undos too. With a database, what is one unit with it. */
 async function workOnFile(context: Context, given: string): Promise<ChosenWork> {
   const [path] = (await knownPaths(context, [given])) ?? [];
   if (path === undefined) throw new ChronicleError("NOT_FOUND", "no file was named");
+  const unit = await unitWith(context, path);
   const baseline = (await listSnapshots(context))[0];
   const starts = [baseline?.stateSeq ?? 0];
   const label = `file ${shownPath(path)}`;
@@ -324,7 +326,7 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
     ...(await spanFrom(context, starts)),
     ...(await lostOf(context, `what was changed in ${shownPath(path)}`, starts)),
     everything: true,
-    isOwn: (_, at) => isWithin(at, path),
+    isOwn: (_, at) => isWithin(at, path) || unit.includes(at),
     actions: [],
     mayBe: new Set(),
   };

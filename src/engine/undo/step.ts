@@ -26,6 +26,11 @@ import { optional } from "../../util/optional.ts";
  * (`inversionOf`, `crossedStep`, `partStep`).
  */
 
+/** The work of some operations, and the events after which they began. */
+export interface StepWork extends OwnWork {
+  readonly starts: readonly number[];
+}
+
 /** A step and its operation. */
 export interface NamedStep {
   readonly direction: "undo" | "redo";
@@ -60,7 +65,7 @@ function isStep({ kind }: LoggedOperation): boolean {
  * second may have had a part left to take. Once an operation was redone, an undo takes back what the redos have written, and else the
  * operation: so it brings back what was there before, whatever `--force` took along.
  */
-export async function changesToInvert(context: Context, { direction, operation, operations }: Step): Promise<OwnWork> {
+export async function changesToInvert(context: Context, { direction, operation, operations }: Step): Promise<StepWork> {
   const steps = operations.filter(({ target, selective }) => target === operation.id && selective === undefined);
   if (direction === "redo") return together(context, lastOf(steps.slice(0, lastIndexOf(steps, "undo") + 1), "undo"));
   return together(context, steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [operation]);
@@ -77,7 +82,7 @@ function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): reado
 }
 
 /** The changes of these operations: of each path, those of the last one that changed it. */
-async function together(context: Context, operations: readonly LoggedOperation[]): Promise<OwnWork> {
+async function together(context: Context, operations: readonly LoggedOperation[]): Promise<StepWork> {
   const changes = new Map<WorkspacePath, OwnChange>();
   const claims: PathClaim[] = [];
   for (const one of operations) {
@@ -85,7 +90,7 @@ async function together(context: Context, operations: readonly LoggedOperation[]
     for (const change of work.changes) changes.set(change.path, change);
     addAll(claims, work.claims);
   }
-  return { changes: [...changes.values()], claims };
+  return { changes: [...changes.values()], claims, starts: operations.map(({ fromSeq }) => fromSeq) };
 }
 
 /** The step as an inversion of events, where others' work or an undo of it plays a part. `undefined`: an ordinary step. */
@@ -250,7 +255,7 @@ export async function crossedStep(
 export async function partStep(
   context: Context,
   step: Step,
-  leaves?: ReadonlySet<WorkspacePath>,
+  leaves?: Inversion["leaves"],
 ): Promise<Inversion | undefined> {
   if (isWhole(step)) return undefined;
   return { ...(await stepOver(context, await workOf(context, step.operation), step)), ...optional({ leaves }) };

@@ -3,16 +3,19 @@ import type { UndoOptions } from "../../api/workspace-api.ts";
 import type { Change } from "../../core/values/change.ts";
 import { sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
+import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { changeBetween, invert } from "../../core/tree/plan.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { beforeNotes, onlyFinished } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
 import { changeFiles, type FilePlan } from "../capture/change-files.ts";
-import { beingWritten } from "../capture/changed-meanwhile.ts";
+import { beingWritten, changedMeanwhile } from "../capture/changed-meanwhile.ts";
 import { conflictsOfStep } from "./conflicts.ts";
 import type { Context } from "../log/context.ts";
+import { databaseUnits } from "../log/database-units.ts";
 import type { OwnChange } from "../facts/first-event.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import { settable } from "../capture/operate.ts";
@@ -20,8 +23,8 @@ import type { OwnWork } from "../facts/own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
-import { type BackTo, backTo } from "../capture/seen-absent.ts";
-import { changesToInvert, crossedStep, inversionOf, partStep, type Step, stepMeant } from "./step.ts";
+import { type BackTo, backTo, type SkippedPath } from "../capture/seen-absent.ts";
+import { changesToInvert, crossedStep, inversionOf, partStep, type Step, stepMeant, type StepWork } from "./step.ts";
 import { selectorOf } from "./selection.ts";
 import { shownPath, skippedShape } from "../log/shape.ts";
 import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";
@@ -90,7 +93,7 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   const inversion = await inversionOf(context, step);
   if (inversion !== undefined) return planInversion(context, inversion, how);
   const own = await changesToInvert(context, step);
-  const all = await sort(context, invert(own.changes), present.unrecorded);
+  const all = await sort(context, own, present.unrecorded);
   // If the operation is done again already, only what an undo has left can be missing.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
   const part = present.force ? undefined : await partOver(context, step, sorted);
@@ -106,11 +109,16 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
 /** The step in part, where that is all right for each path that was edited since. */
 async function partOver(context: Context, step: Step, { edited }: Sorted): Promise<Inversion | undefined> {
   if (edited.length === 0) return undefined;
-  const paths = edited.map(({ change }) => change.path);
+  const paths = edited.flatMap(({ change, with: cause }) => (cause === undefined ? [change.path] : []));
   const crossed = await crossedStep(context, step, paths);
   if (crossed !== undefined) return crossed;
-  const leaves = await beingWritten(context, paths);
-  return leaves.size < paths.length ? undefined : partStep(context, step, leaves);
+  const written = await beingWritten(context, paths);
+  const leaves = new Map<WorkspacePath, SkippedPath>();
+  for (const { change, with: cause } of edited) {
+    if (!written.has(cause ?? change.path)) return undefined;
+    leaves.set(change.path, changedMeanwhile(change.path, cause));
+  }
+  return partStep(context, step, leaves);
 }
 
 /** The operation, and of a transaction the actions and runs in it. */
@@ -263,8 +271,12 @@ function pick(
   return only;
 }
 
+const EDITED = "it was edited since";
+
 interface Edited {
   readonly change: Change;
+  /** The edited file of a database with which this one is one unit. */
+  readonly with?: WorkspacePath;
   readonly blocked: BlockedPath;
   /** The last iteration that is recorded of it; 0: none. */
   readonly iteration: number;
@@ -278,7 +290,8 @@ interface Sorted {
 }
 
 /** Changes whose path is still what the operation left, and those that were edited since. */
-async function sort(context: Context, wanted: readonly Change[], unrecorded: readonly Change[]): Promise<Sorted> {
+async function sort(context: Context, own: StepWork, unrecorded: readonly Change[]): Promise<Sorted> {
+  const wanted = invert(own.changes);
   const { seq } = await context.index.head();
   const rows = await context.index.iterationsAt(
     wanted.map((change) => change.path),
@@ -296,12 +309,66 @@ async function sort(context: Context, wanted: readonly Change[], unrecorded: rea
     else
       edited.push({
         change: needed,
-        blocked: { path: change.path, reason: "changed", detail: "it was edited since" },
+        blocked: { path: change.path, reason: "changed", detail: EDITED },
         iteration: rows[i]?.iteration ?? 0,
       });
   });
   const now = wanted.map(({ path }, i) => ({ path, now: { entry: rows[i]?.entry } }));
-  return { clean, edited, now };
+  return sortUnits(context, { clean, edited, now }, { own, wanted, unrecorded });
+}
+
+/**
+ * A database is edited with all that lies beside it: its files go back to one state that it had, that before the operation.
+ */
+async function sortUnits(
+  context: Context,
+  sorted: Sorted,
+  { own, wanted, unrecorded }: { readonly own: StepWork } & Record<"wanted" | "unrecorded", readonly Change[]>,
+): Promise<Sorted> {
+  const { units, still } = await databaseUnits(context, wanted, unrecorded);
+  if (units.length === 0) return sorted;
+  const { seq } = await context.index.head();
+  const all = [...sorted.clean.map((change) => ({ change })), ...sorted.edited];
+  // What is there now: a path that needs no change is as it is to be.
+  const present = new Map([
+    ...wanted.map(({ path, after }) => [path, after] as const),
+    ...all.map(({ change: { path, before } }) => [path, before] as const),
+    ...still.map(({ path, before }) => [path, before] as const),
+  ]);
+  const aims = new Map(wanted.map(({ path, after }) => [path, after]));
+  const edited = new Map(sorted.edited.map((one) => [one.change.path, one]));
+  for (const unit of units) {
+    const then = await context.index.iterationsAt(unit, startOf(own, unit));
+    const isEdited = (path: WorkspacePath, i: number): boolean => {
+      const before = then[i]?.entry;
+      const aim = aims.has(path) ? aims.get(path) : present.get(path);
+      return edited.has(path) || !(sameEntry(aim, before) || sameEntry(aim, settable(before)));
+    };
+    const causes = new Set(unit.filter(isEdited));
+    const [cause] = causes;
+    if (cause === undefined) continue;
+    const rows = await context.index.iterationsAt(unit, seq);
+    unit.forEach((path, i) => {
+      const change = changeBetween(path, present.get(path), then[i]?.entry);
+      edited.delete(path);
+      if (change === undefined) return;
+      const detail = causes.has(path) ? EDITED : oneUnitWith(cause, EDITED);
+      edited.set(path, {
+        change,
+        ...(causes.has(path) ? {} : { with: cause }),
+        blocked: { path, reason: "changed", detail },
+        iteration: rows[i]?.iteration ?? 0,
+      });
+    });
+  }
+  const clean = sorted.clean.filter(({ path }) => !edited.has(path));
+  return { ...sorted, clean, edited: [...edited.values()].sort((a, b) => comparePaths(a.change.path, b.change.path)) };
+}
+
+/** The event after which the operation began that first changed a file of this unit. */
+function startOf({ changes, starts }: StepWork, unit: readonly WorkspacePath[]): number {
+  const first = leastOf(changes.flatMap(({ path, first: { seq } }) => (unit.includes(path) ? [seq] : [])));
+  return greatestOf(starts.filter((seq) => seq < first));
 }
 
 /** `command`: names what was to be done. Without that, it could be about another operation. */

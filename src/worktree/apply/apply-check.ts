@@ -4,12 +4,13 @@ import { isStagedBeside } from "../../core/tree/staging-folder.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import type { Step } from "./apply-step.ts";
 import type { StatCache } from "../scan/stat-cache.ts";
+import type { ApplyRequest } from "../worktree.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { foldsNames, whyNotHeld } from "../../core/tree/folder-traits.ts";
 import { findCollisions, isOneName } from "../../core/tree/find-collisions.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { childOf, decodeName, foldersAbove, isWithin, nameOf, parentOf, ROOT } from "../../core/values/path.ts";
-import { block, blockFor, heldBy } from "./apply-step.ts";
+import { block, blockFor, heldBy, holdUnits, unitsOf } from "./apply-step.ts";
 import { hashFile } from "../files/inspect.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
@@ -18,6 +19,8 @@ export interface CheckContext {
   readonly steps: readonly Step[];
   readonly cache: StatCache;
   readonly resume: boolean;
+  /** Paths that change together or not at all. */
+  readonly together?: ApplyRequest["together"];
 }
 
 /**
@@ -37,7 +40,10 @@ export function checkSteps(context: CheckContext): void {
     if (step.blocked === undefined && removesFolder(step)) checkEmptied(step, planned);
   }
   holdSecondNames(context.steps);
+  const units = unitsOf(context.steps, context.together);
+  holdUnits(units);
   blockTogether(context.steps, planned);
+  holdUnits(units);
   holdAliases(context.steps);
 }
 

@@ -3,8 +3,9 @@ import type { Disk, FileStat } from "../../disk/disk.ts";
 import type { Blocked, Step } from "./apply-step.ts";
 import { codedError, errnoOf } from "../../core/values/errors.ts";
 import { inFolder, removalsWith } from "./apply-check.ts";
-import { block, blockFor } from "./apply-step.ts";
+import { block, blockFor, holdUnits } from "./apply-step.ts";
 import { isOneName } from "../../core/tree/find-collisions.ts";
+import { foldsNames } from "../../core/tree/folder-traits.ts";
 import { decodeName, nameOf, parentOf } from "../../core/values/path.ts";
 import { hashFile } from "../files/inspect.ts";
 import { keepConflict } from "./conflict-copy.ts";
@@ -13,6 +14,7 @@ import { loosened } from "./loose-modes.ts";
 import type { LooseModes } from "./loose-modes.ts";
 import { isCertain, isRacy, isSameContent } from "../files/same-stat.ts";
 import { sha256 } from "../../core/values/hash.ts";
+import { addAll } from "../../util/long-lists.ts";
 
 /** Context for putting steps into place. */
 export interface LandContext {
@@ -24,6 +26,8 @@ export interface LandContext {
   readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
   /** Undo actions, to be run in reverse order. */
   readonly undo: (() => void)[];
+  /** Steps that were undone, because another one of their unit could not be done: their names are to be durable again. */
+  readonly givenBack: Step[];
 }
 
 /** Errnos of a file system without hard links, or a file with too many. */
@@ -41,6 +45,48 @@ export function setAside(context: LandContext): void {
     } catch (error) {
       blockFor(step, error);
     }
+  }
+}
+
+/**
+ * Puts the files of an SQLite database into place, or none of them: all must still be as they were checked, and what was done is
+ * undone where one cannot be. Files that go are moved away first: none of them must be met beside the other state.
+ */
+export function landUnit(context: LandContext, unit: readonly Step[]): void {
+  const from = context.undo.length;
+  for (const step of unit) if (!isAsChecked(step)) block(step, "changed", "it was written meanwhile");
+  holdUnits([unit]);
+  const order = [...unit.filter((step) => step.todo === "remove"), ...unit.filter((step) => step.todo !== "remove")];
+  for (const step of order) {
+    if (step.todo === "remove") remove(context, step);
+    else land(context, step);
+    if (step.blocked !== undefined) break;
+  }
+  if (!unit.some((step) => step.blocked !== undefined)) return;
+  for (const undo of context.undo.splice(from).toReversed()) {
+    try {
+      undo();
+    } catch (error) {
+      // Somebody is working there: what cannot be undone stays, and is reported as applied.
+      if (errnoOf(error) === undefined) throw error;
+    }
+  }
+  holdUnits([unit]);
+  addAll(context.givenBack, unit);
+}
+
+/** True if a path is as the check has found it. One that has come along with its folder is in place already. */
+function isAsChecked({ root, inner, present, carrier, todo }: Step): boolean {
+  if (carrier !== undefined) return true;
+  try {
+    const now = root.fs.lstat(inner);
+    // The disk may take another name for this one.
+    if (present === undefined && foldsNames(root.traits) && !root.fs.isNamedSo(inner)) return true;
+    return now === undefined || present === undefined ? now === present : isSameContent(present, now);
+  } catch (error) {
+    // Its own step says what is wrong.
+    if (errnoOf(error) === undefined) throw error;
+    return todo !== "nothing";
   }
 }
 
@@ -266,7 +312,10 @@ function landMode(context: LandContext, step: Step): void {
     block(step, "changed", "it was written meanwhile");
     return;
   }
-  context.undo.push(() => fs.chmod(step.inner, present.mode, "file"));
+  context.undo.push(() => {
+    fs.chmod(step.inner, present.mode, "file");
+    step.landed = false;
+  });
   context.disk.chmod(file.fd, after.mode);
   context.disk.sync(file.fd);
   step.stat = fs.fstat(file);

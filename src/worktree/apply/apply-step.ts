@@ -4,7 +4,8 @@ import type { FileStat, Owner } from "../../disk/disk.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { OpenRoot } from "../scan/scan.ts";
 import type { Staging } from "./staging.ts";
-import type { BlockReason, OnBlocked } from "../worktree.ts";
+import type { ApplyRequest, BlockReason, OnBlocked } from "../worktree.ts";
+import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 
 /** A root with the place where an apply stages files for it. */
@@ -24,6 +25,8 @@ export interface Blocked {
   readonly detail: string;
   /** True for a folder that is not empty only because its contents were changed meanwhile. */
   readonly isMeanwhile?: boolean;
+  /** The path because of which this one is blocked: they change together. */
+  readonly with?: WorkspacePath;
 }
 
 /** One change in progress. */
@@ -103,6 +106,25 @@ export function heldBy(
     found ??= { reason: "not-empty", detail, isMeanwhile: true };
   }
   return found;
+}
+
+/** Returns the steps of each set of paths that change together. */
+export function unitsOf(steps: readonly Step[], together: ApplyRequest["together"] = []): (readonly Step[])[] {
+  if (together.length === 0) return [];
+  const byPath = new Map(steps.map((step) => [step.path, step]));
+  return together.map((paths) => paths.flatMap((path) => byPath.get(path) ?? [])).filter((unit) => unit.length > 1);
+}
+
+/** If one step of a set is blocked, blocks the others that would still change something. */
+export function holdUnits(units: readonly (readonly Step[])[]): void {
+  for (const unit of units) {
+    const blocked = unit.filter((step) => step.blocked !== undefined);
+    const cause = blocked.find((step) => step.blocked?.with === undefined) ?? blocked[0];
+    if (cause?.blocked === undefined) continue;
+    const { reason, detail } = cause.blocked;
+    const why = { reason, detail: oneUnitWith(cause.path, detail), with: cause.path };
+    for (const step of unit) if (step.todo !== "nothing" && !step.landed) step.blocked ??= why;
+  }
 }
 
 /** Notes why a step is not done; the first reason wins. */

@@ -18,10 +18,11 @@ import { matchEarly } from "./apply-early.ts";
 import { blockTogether, checkSteps, holdAliases } from "./apply-check.ts";
 import { choosePlaces, clearPlaces } from "./apply-places.ts";
 import { checkPermissions } from "./apply-permissions.ts";
-import { changesNames, land, remove } from "./apply-land.ts";
+import { changesNames, land, landUnit, remove } from "./apply-land.ts";
 import { settleLeftovers } from "./apply-resume.ts";
-import { blockFor, releaseRoots, rootsOf, stopsAll } from "./apply-step.ts";
+import { blockFor, holdUnits, releaseRoots, rootsOf, stopsAll, unitsOf } from "./apply-step.ts";
 import { doneTogether } from "./done-together.ts";
+import { optional } from "../../util/optional.ts";
 import { dropEarly } from "./early-stage.ts";
 import { entryOf, inspectPath } from "../files/inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
@@ -50,7 +51,16 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   const roots = rootsOf(steps);
   const modes = new LooseModes();
   const nowNs = context.nowNs;
-  const run: LandContext = { disk: context.disk, steps, token: request.token, modes, nowNs, conflicts: [], undo: [] };
+  const run: LandContext = {
+    disk: context.disk,
+    steps,
+    token: request.token,
+    modes,
+    nowNs,
+    conflicts: [],
+    undo: [],
+    givenBack: [],
+  };
   const startedNs = nowNs();
   const progress = new ApplyProgress(request.onProgress, steps.length);
   try {
@@ -58,7 +68,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
       for (const root of roots) settleLeftovers(run, root);
       clearPlaces(steps);
     }
-    checkSteps({ steps, cache: context.cache, resume: request.resume === true });
+    checkSteps({ steps, cache: context.cache, resume: request.resume === true, together: request.together });
     if (context.early !== undefined) matchEarly(steps, context.early, request);
     if (!mayGoOn(steps, request) || lacksSpace(context, steps)) return reportOf(run, []);
     for (const { fs } of roots) fs.release();
@@ -85,7 +95,7 @@ export function checkChanges(context: ApplyContext, request: CheckRequest): Chec
     request.maskMode,
   );
   try {
-    checkSteps({ steps, cache: context.cache, resume: false });
+    checkSteps({ steps, cache: context.cache, resume: false, together: request.together });
     if (permissions) checkPermissions(steps);
     const isStopped = steps.some((step) => stopsAll(step, onBlocked)) || lacksSpace(context, steps);
     const blocked = blockedOf(steps);
@@ -188,6 +198,13 @@ async function putIntoPlace(
 ): Promise<boolean> {
   const { steps } = run;
   const early = earlyRemovals(steps);
+  const unitOf = new Map<Step, readonly Step[]>();
+  for (const unit of unitsOf(steps, request.together)) {
+    holdUnits([unit]);
+    // Where a folder gives way to a file, or a name to its alias, more than the unit has to go first.
+    if (unit.every((step) => !step.clear && step.alias === undefined && !early.has(step)))
+      for (const step of unit) unitOf.set(step, unit);
+  }
   const order: [Step, typeof land][] = [
     ...steps
       .filter((step) => early.has(step))
@@ -201,8 +218,11 @@ async function putIntoPlace(
   ];
   let done = 0;
   for (const [step, act] of order) {
-    act(run, step);
-    if (stopsAll(step, request.onBlocked)) return false;
+    const unit = unitOf.get(step);
+    if (unit === undefined) act(run, step);
+    else landUnit(run, unit);
+    for (const one of unit ?? []) unitOf.delete(one);
+    if ((unit ?? [step]).some((one) => stopsAll(one, request.onBlocked))) return false;
     done += 1;
     if (done % TURN !== 0) continue;
     progress.placed(done);
@@ -240,7 +260,7 @@ async function finish(
 ): Promise<ApplyReport> {
   // Must happen while the folders can still be opened and written: a folder closed to its owner could not be synced.
   for (const { staging } of roots) staging.places.clear();
-  await syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
+  await syncNames(context.disk, [...run.steps.filter(changesNames), ...run.givenBack], blockLost(run));
   setFolderModes(run.steps);
   run.modes.restore();
   if (run.steps.some(({ blocked }) => blocked !== undefined)) blockTogether(run.steps);
@@ -380,6 +400,8 @@ function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
 
 function blockedOf(steps: readonly Step[]): BlockedPath[] {
   return steps.flatMap(({ path, blocked }) => {
-    return blocked === undefined ? [] : [{ path, reason: blocked.reason, detail: blocked.detail }];
+    if (blocked === undefined) return [];
+    const { reason, detail, with: other } = blocked;
+    return [{ path, reason, detail, ...optional({ with: other }) }];
   });
 }

@@ -1,7 +1,10 @@
 import type { Change } from "../../core/values/change.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { type Blocked, heldBy, stopsAll } from "./apply-step.ts";
-import type { BlockedPath, BlockReason, CheckReport, OnBlocked } from "../worktree.ts";
+import type { ApplyRequest, BlockedPath, BlockReason, CheckReport, OnBlocked } from "../worktree.ts";
+import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
+import { sameEntry } from "../../core/values/entry.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The paths of an apply that cannot be changed, each with the first reason. For worktrees that are not on a disk. */
 export class BlockedPaths {
@@ -44,6 +47,21 @@ export class BlockedPaths {
     if (held !== undefined && !this.has(folder)) this.#blocked.set(folder, held);
   }
 
+  /** Blocks paths that change together with one that is blocked. */
+  holdUnits(together: ApplyRequest["together"] = []): void {
+    for (const unit of together) {
+      const cause = unit.find((path) => this.has(path));
+      const why = cause === undefined ? undefined : this.get(cause);
+      if (cause === undefined || why === undefined) continue;
+      for (const path of unit) {
+        const change = this.#changes.get(path);
+        if (change === undefined || sameEntry(change.before, change.after)) continue;
+        if (this.has(path)) continue;
+        this.#blocked.set(path, { reason: why.reason, detail: oneUnitWith(cause, why.detail), with: cause });
+      }
+    }
+  }
+
   /** True if a block means that nothing may change at all. */
   stopAll(onBlocked: OnBlocked): boolean {
     return [...this.#blocked].some(([path, blocked]) =>
@@ -59,6 +77,11 @@ export class BlockedPaths {
 
   /** Lists the blocked paths for the report. */
   told(): BlockedPath[] {
-    return [...this.#blocked].map(([path, { reason, detail }]) => ({ path, reason, detail }));
+    return [...this.#blocked].map(([path, { reason, detail, with: other }]) => ({
+      path,
+      reason,
+      detail,
+      ...optional({ with: other }),
+    }));
   }
 }

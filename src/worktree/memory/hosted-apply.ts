@@ -6,7 +6,7 @@ import { BlockedPaths } from "../apply/blocked-paths.ts";
 import type { RecordedFiles } from "./recorded-files.ts";
 import type { ApplyReport, ApplyRequest, CheckReport } from "../worktree.ts";
 
-type HostedRequest = Pick<ApplyRequest, "changes" | "onBlocked" | "begin" | "resume" | "onProgress">;
+type HostedRequest = Pick<ApplyRequest, "changes" | "together" | "onBlocked" | "begin" | "resume" | "onProgress">;
 
 /**
  * An apply without a disk. It writes nothing, because the commit that follows is what changes the files. It only
@@ -81,6 +81,7 @@ export class HostedApply {
   async #checkUntilFits(changes: readonly Change[]): Promise<void> {
     for (let before = -1; before < this.#blocked.size;) {
       before = this.#blocked.size;
+      this.#blocked.holdUnits(this.#request.together);
       for (const change of changes) this.#checkFolder(change);
       for (const change of changes.toReversed()) await this.#checkEmptied(change);
     }

@@ -24,7 +24,7 @@ export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
 /** A check asks for no contents. */
 type MemoryRequest = Pick<
   ApplyRequest,
-  "changes" | "onBlocked" | "begin" | "resume" | "keepMtime" | "maskMode" | "onProgress"
+  "changes" | "together" | "onBlocked" | "begin" | "resume" | "keepMtime" | "maskMode" | "onProgress"
 > &
   Partial<Pick<ApplyRequest, "contents">>;
 
@@ -53,6 +53,7 @@ export class MemoryApply {
   check(): CheckReport {
     this.#look();
     for (const change of this.#changes.values()) this.#checkParent(change);
+    this.#blocked.holdUnits(this.#request.together);
     return this.#blocked.report(this.#request.onBlocked);
   }
 
@@ -66,6 +67,7 @@ export class MemoryApply {
     this.#look();
     if (!this.#blocked.stopAll(onBlocked)) await this.#read();
     for (const change of this.#changes.values()) this.#checkParent(change);
+    this.#blocked.holdUnits(this.#request.together);
     if (this.#blocked.stopAll(onBlocked)) return { applied: [], blocked: this.#blocked.told(), conflicts: [] };
     await this.#request.begin?.();
     const todo = [...this.#changes.values()].filter(({ path }) => !this.#blocked.has(path));

@@ -1,0 +1,262 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import type { UndoShape } from "../../src/api/shapes.ts";
+import { Sandbox } from "../cli/sandbox.ts";
+
+/**
+ * Writes rows as a program that is killed: its `-wal` stays. `ckpt`: all is copied into the database first, and the `-wal` begins
+ * anew. `move`: copied, and nothing else.
+ */
+const APP = `
+import sqlite3, sys, os
+c = sqlite3.connect("live.db", isolation_level=None)
+c.execute("pragma journal_mode=wal"); c.execute("pragma wal_autocheckpoint=0")
+c.execute("create table if not exists t(a, b)"); c.execute("create index if not exists i on t(b)")
+for n in range(int(sys.argv[1])): c.execute("insert into t values(?, hex(randomblob(300)))", (n,))
+if sys.argv[2] == "ckpt": c.execute("pragma wal_checkpoint(restart)"); c.execute("insert into t values(-1, 1)")
+if sys.argv[2] == "move": c.execute("pragma wal_checkpoint(passive)")
+os._exit(0)
+`;
+
+/** Goes on writing rows until it is killed, and copies all into the database where it finds a file `CKPT`. */
+const WRITER = `
+import sqlite3, time, os
+c = sqlite3.connect("live.db", isolation_level=None); c.execute("pragma wal_autocheckpoint=0")
+while True:
+  c.execute("insert into t values(0, hex(randomblob(300)))")
+  if os.path.exists("CKPT"): c.execute("pragma wal_checkpoint(restart)"); os.unlink("CKPT")
+  with open("../rows.new", "w") as f: f.write(str(c.execute("select count(*) from t").fetchone()[0]))
+  os.replace("../rows.new", "../rows")
+  time.sleep(0.01)
+`;
+
+const CHECK = `
+import sqlite3
+try:
+  c = sqlite3.connect("live.db")
+  print(c.execute("select count(*) from t").fetchone()[0], *[one for (one,) in c.execute("pragma integrity_check")])
+except Exception as e: print(e)
+`;
+
+const NAMES = ["live.db", "live.db-wal"];
+
+/** A project with a database. */
+class Box extends Sandbox {
+  constructor(rows = 200) {
+    super();
+    this.write("a", "1\n");
+    if (rows > 0) this.app(rows, "ckpt");
+  }
+
+  app(rows: number, then: "ckpt" | "move" | "leave"): void {
+    const { status, stderr } = spawnSync("python3", ["-c", APP, String(rows), then], {
+      cwd: this.project,
+      encoding: "utf8",
+    });
+    if (status !== 0) throw new Error(stderr);
+  }
+
+  /** The number of rows, and what SQLite says of the database: it looks at a copy. */
+  get check(): string {
+    const folder = mkdtempSync(join(this.folder, "look-"));
+    for (const name of readdirSync(this.project))
+      if (name.startsWith("live.db")) cpSync(join(this.project, name), join(folder, name));
+    return spawnSync("python3", ["-c", CHECK], { cwd: folder, encoding: "utf8" }).stdout.trim();
+  }
+
+  python(script: string): readonly string[] {
+    return ["python3", "-c", script];
+  }
+
+  async hook(event: string, more: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    const input = { session_id: "s70", cwd: this.project, hook_event_name: event, prompt_id: "t1", ...more };
+    await this.must(["hook", "claude", "--direct"], { input: JSON.stringify(input) });
+  }
+}
+
+/** A program that has the database open and goes on writing. Killed when it is disposed of. */
+class Writer implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #told: string;
+
+  constructor(box: Box) {
+    this.#told = join(box.folder, "rows");
+    this.#child = spawn("python3", ["-c", WRITER], { cwd: box.project, stdio: "inherit" });
+  }
+
+  /** The rows that it knows to be there. */
+  get rows(): number {
+    return Number(readFileSync(this.#told, "utf8"));
+  }
+
+  async begun(): Promise<void> {
+    await vi.waitUntil(() => existsSync(this.#told), 60_000);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.signalCode !== null) return;
+    const ended = once(this.#child, "close");
+    this.#child.kill("SIGKILL");
+    await ended;
+  }
+}
+
+/** A command that edits a file while the writer copies its rows into the database. */
+const EDIT = "echo 2 > a; touch CKPT; while [ -e CKPT ]; do sleep 0.05; done; sleep 0.2";
+
+function left(value: unknown): Record<string, string> {
+  return Object.fromEntries((value as UndoShape).skipped.map(({ path, detail = "" }) => [path, detail]));
+}
+
+describe("An SQLite database and its -wal go back together or stay together", () => {
+  it.each(NAMES)("undo --file %s takes both back", async (name) => {
+    using box = new Box();
+    await box.must(["init"]);
+    box.run(["run", "--", ...box.python(APP), "300", "ckpt"]);
+    expect(box.check).toBe("502 ok");
+    const foreseen = await box.must(["undo", "--file", name, "--dry-run"]);
+    for (const one of NAMES) expect(foreseen.stdout).toContain(`~ ${one} `);
+    await box.must(["undo", "--file", name, "--yes"]);
+    expect(box.check).toBe("201 ok");
+    await box.must(["redo", "--yes"]);
+    expect(box.check).toBe("502 ok");
+  });
+
+  it("an agent's turn: both stay where the program has written rows since; rollback and restore take both back", async () => {
+    using box = new Box();
+    await box.must(["init"]);
+    const call = { tool_name: "Bash", tool_use_id: "c1", tool_input: { command: "python3 app.py" } };
+    await box.hook("PreToolUse", call);
+    box.app(300, "ckpt");
+    box.write("a", "2\n");
+    await box.hook("PostToolUse", { ...call, tool_response: {} });
+    await box.hook("Stop");
+    box.app(50, "leave");
+    const foreseen = await box.json(["undo", "--turn", "last", "--dry-run"]);
+    const { code, value } = await box.json(["undo", "--turn", "last", "--yes"]);
+    expect([foreseen.code, code]).toEqual([1, 1]);
+    expect(left(foreseen.value)).toEqual(left(value));
+    expect(Object.keys(left(value))).toEqual(NAMES);
+    expect(left(value)["live.db"]).toMatch(/^its database is one unit with live\.db-wal: /);
+    const [, again = ""] = /`chronicle (restore seq:\d+ live\.db-wal)`/.exec(left(value)["live.db"] ?? "") ?? [];
+    expect([box.check, readFileSync(join(box.project, "a"), "utf8")]).toEqual(["552 ok", "1\n"]);
+    expect((await box.json(["conflicts"])).value).toEqual([]);
+    await box.must(["rollback", "c1", "--yes"]);
+    expect(box.check).toBe("201 ok");
+    await box.must(["undo", "--yes"]);
+    expect(box.check).toBe("552 ok");
+    await box.must([...again.split(" "), "--yes"]);
+    expect(box.check).toBe("201 ok");
+    await box.hook("SessionEnd");
+  });
+
+  it("undo and redo of a run that has changed the database alone: a -wal that was written since counts as an edit", async () => {
+    using box = new Box(0);
+    box.app(100, "ckpt");
+    box.app(100, "leave");
+    await box.must(["init"]);
+    box.run(["run", "--", ...box.python(APP), "0", "move"]);
+    expect((await box.json(["show", "--turn", "last"])).code).not.toBe(0);
+    box.app(10, "ckpt");
+    const refused = await box.call(["undo", "--yes"]);
+    expect([refused.code, box.check]).toEqual([6, "212 ok"]);
+    for (const name of NAMES) expect(refused.stderr).toContain(name);
+    await box.must(["undo", "--force", "--yes"]);
+    expect(box.check).toBe("201 ok");
+    box.app(5, "ckpt");
+    const again = await box.call(["redo", "--yes"]);
+    expect([again.code, box.check]).toEqual([6, "207 ok"]);
+  });
+
+  it("undo of a run while the program goes on writing leaves both, and takes the rest back", async () => {
+    using box = new Box();
+    await box.must(["init"]);
+    await using writer = new Writer(box);
+    await writer.begun();
+    expect(box.run(["run", "--", "sh", "-c", EDIT]).code).toBe(0);
+    const foreseen = await box.json(["undo", "--dry-run"]);
+    const { code, value } = await box.json(["undo", "--yes"]);
+    expect([foreseen.code, code]).toEqual([1, 1]);
+    const { rows } = writer;
+    await writer[Symbol.asyncDispose]();
+    expect(Object.keys(left(foreseen.value))).toEqual(NAMES);
+    expect(Object.keys(left(value))).toEqual(NAMES);
+    expect(left(value)["live.db"]).toMatch(/^its database is one unit with live\.db-wal: /);
+    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("1\n");
+    const [found = "", said] = box.check.split(" ");
+    expect(said).toBe("ok");
+    expect(Number(found)).toBeGreaterThanOrEqual(rows);
+  });
+
+  it("so does a failed run that is rolled back", async () => {
+    using box = new Box();
+    await box.must(["init"]);
+    await using writer = new Writer(box);
+    await writer.begun();
+    const { code, stderr } = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", `${EDIT}; exit 7`]);
+    const { rows } = writer;
+    await writer[Symbol.asyncDispose]();
+    expect(stderr).toMatch(/NOT rolled back: live\.db, live\.db-wal /);
+    expect(code).toBe(122);
+    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("1\n");
+    const [found = "", said] = box.check.split(" ");
+    expect(said).toBe("ok");
+    expect(Number(found)).toBeGreaterThanOrEqual(rows);
+  });
+
+  it.each([[[]], [["--force"]]])(
+    "restore %j leaves both, and tells of no process whose writes are lost",
+    async (more) => {
+      using box = new Box();
+      await box.must(["init"]);
+      await using writer = new Writer(box);
+      await writer.begun();
+      box.write("CKPT", "");
+      await vi.waitUntil(() => !existsSync(join(box.project, "CKPT")), 60_000);
+      const { code, stderr } = await box.call(["restore", "0", "--yes", ...more]);
+      const { rows } = writer;
+      await writer[Symbol.asyncDispose]();
+      expect(stderr).toMatch(/nothing was changed.* live\.db \(.* live\.db-wal \(/);
+      expect(stderr).not.toMatch(/has live\.db open/);
+      expect(code).toBe(6);
+      const [found = "", said] = box.check.split(" ");
+      expect(said).toBe("ok");
+      expect(Number(found)).toBeGreaterThanOrEqual(rows);
+    },
+  );
+});
+
+const INSERT = `
+import sqlite3
+c = sqlite3.connect("live.db", isolation_level=None); c.execute("insert into t values(1, 2)")
+`;
+
+describe("The -shm that SQLite derives beside a database is no change that a run has made", () => {
+  it.each([
+    ["", "recorded"],
+    ["*-shm\n", "ignored"],
+  ])("where the rules are %j (%s)", async (rules) => {
+    using box = new Box(10);
+    if (rules !== "") box.write(".gitignore", rules);
+    await box.must(["init"]);
+    expect(existsSync(join(box.project, "live.db-shm"))).toBe(true);
+    const ran = box.run(["run", "--", ...box.python(`${INSERT}c.close()`)]);
+    expect([ran.code, ran.stderr]).toEqual([0, expect.not.stringMatching(/WARNING|-shm/)]);
+    expect([box.check, existsSync(join(box.project, "live.db-shm"))]).toEqual(["12 ok", false]);
+    expect((await box.must(["status"])).stdout).not.toContain("cannot be brought back");
+    await box.must(["undo", "--yes"]);
+    expect([box.check, existsSync(join(box.project, "live.db-shm"))]).toEqual(["11 ok", false]);
+  });
+
+  it("and a failed run is rolled back as a whole", async () => {
+    using box = new Box(10);
+    await box.must(["init"]);
+    const ran = box.run(["run", "--rollback-on-failure", "--", ...box.python(`${INSERT}raise SystemExit(3)`)]);
+    expect([ran.code, ran.stderr]).toEqual([3, expect.stringContaining("taken back")]);
+    expect(ran.stderr).not.toMatch(/partly|NOT rolled back/);
+    expect(box.check).toBe("11 ok");
+  });
+});
