@@ -1,3 +1,4 @@
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import type { Context } from "../log/context.ts";
 import { loggedSessions } from "./logged-sessions.ts";
 import type { Keeper } from "./own-work.ts";
@@ -19,4 +20,11 @@ export async function allKeepers(context: Context): Promise<readonly Keeper[]> {
 export async function keepersWithin(context: Context, ids: ReadonlySet<string>): Promise<readonly Keeper[]> {
   const owners = await ownersIn(context);
   return (await allKeepers(context)).filter(({ id }) => [...owners.around([id])].some((one) => ids.has(one)));
+}
+
+/** Returns the last run or action for which a path, or something beneath it, was kept aside. */
+export async function lastKeeperOf(context: Context, path: WorkspacePath): Promise<Keeper | undefined> {
+  const isOf = ({ omittedChanges }: Keeper): boolean =>
+    omittedChanges.some((one) => one.kept && (isWithin(one.path, path) || isWithin(path, one.path)));
+  return (await allKeepers(context)).findLast(isOf);
 }

@@ -106,6 +106,15 @@ export function withoutPaths(own: OwnEvents, paths: ReadonlySet<WorkspacePath>):
   return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
 }
 
+/** Returns the events without one of some paths each. */
+export function withoutEvents(own: OwnEvents, events: ReadonlyMap<WorkspacePath, number>): OwnEvents {
+  if (events.size === 0) return own;
+  const without = (path: WorkspacePath, seqs: ReadonlySet<number>): ReadonlySet<number> =>
+    events.has(path) ? new Set([...seqs].filter((seq) => seq !== events.get(path))) : seqs;
+  const byPath = new Map([...own.byPath].map(([path, seqs]) => [path, without(path, seqs)]));
+  return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
+}
+
 /** Returns the claims about the paths: that the log has recorded these events of them. */
 export function claimsOf({ byPath }: OwnEvents): PathClaim[] {
   return [...byPath].flatMap(([path, seqs]) => [...seqs].map((seq) => ({ path, seq })));

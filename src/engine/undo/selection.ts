@@ -4,25 +4,29 @@ import type { ChangeShape } from "../../api/shapes.ts";
 import type { Change } from "../../core/values/change.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { FileRecord } from "../../core/values/file-record.ts";
-import { isWithin } from "../../core/values/path.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
-import { actionShapes, findAction, type LoggedAction } from "../facts/actions.ts";
+import { actionById, actionShapes, findAction, type LoggedAction } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
 import { unitWith } from "../log/database-units.ts";
 import { patchOf } from "../read/diff.ts";
+import { withoutSightings } from "./first-sightings.ts";
 import { doneIntents } from "../log/intents.ts";
+import { parseGivenPath } from "../log/given-path.ts";
 import { indexedFrom } from "../log/history-start.ts";
-import { allKeepers, keepersWithin } from "../facts/keepers.ts";
+import { allKeepers, keepersWithin, lastKeeperOf } from "../facts/keepers.ts";
 import { knownPaths } from "../log/known-paths.ts";
 import { resolveMoment } from "../read/moments.ts";
-import { eventsOfWork, groupsOf, ownChanges, type Work } from "../facts/own-work.ts";
+import { eventsOfWork, groupsOf, type Keeper, ownChanges, type Work } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
 import { workElsewhere, type WorkElsewhere } from "../facts/work-elsewhere.ts";
 import { changeShape, shownPath } from "../log/shape.ts";
 import { listSessions } from "../actions/session.ts";
 import { listSnapshots } from "../read/snapshot.ts";
 import { actionsEver } from "../facts/transactions.ts";
+import { isUndoneWithAround } from "../facts/undone-events.ts";
+import { listOperations, stackOf } from "./operations.ts";
 
 /** Finds whose work a caller means: which events are its own. */
 
@@ -315,7 +319,7 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
 
 /** Every change after the baseline, whoever made it: restores and undos too. With a database, what is one unit with it. */
 async function workOnFile(context: Context, given: string): Promise<ChosenWork> {
-  const [path] = (await knownPaths(context, [given])) ?? [];
+  const [path] = (await pathsOnRecord(context, given)) ?? [];
   if (path === undefined) throw new ChronicleError("NOT_FOUND", "no file was named");
   const unit = await unitWith(context, path);
   const baseline = (await listSnapshots(context))[0];
@@ -330,6 +334,39 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
     actions: [],
     mayBe: new Set(),
   };
+}
+
+/** As `knownPaths`; the error for a path that was kept aside instead says which work has changed it, and how that is undone. */
+async function pathsOnRecord(context: Context, given: string): ReturnType<typeof knownPaths> {
+  try {
+    return await knownPaths(context, [given]);
+  } catch (error) {
+    const path = parseGivenPath(given);
+    const isExcluded = error instanceof ChronicleError && error.data["excluded"] !== undefined;
+    const keeper = isExcluded ? await lastKeeperOf(context, path) : undefined;
+    if (keeper === undefined) throw error;
+    throw await keptAside(context, path, keeper);
+  }
+}
+
+async function keptAside(context: Context, path: WorkspacePath, { id }: Keeper): Promise<ChronicleError> {
+  const shown = shownPath(path);
+  const isAction = (await actionById(context, id)) !== undefined;
+  const isUndone = isUndoneWithAround(id, {
+    owners: await ownersIn(context),
+    stack: stackOf(await listOperations(context)),
+  });
+  const back = isAction ? `chronicle undo --action ${id.slice(0, 8)}` : `chronicle undo ${id.slice(0, 8)}`;
+  return new ChronicleError(
+    "NOT_FOUND",
+    `${JSON.stringify(shown)} is excluded: it has no history of its own, and was kept aside for ${isAction ? "an action" : "a run"}`,
+    {
+      hint: isUndone
+        ? "what was kept aside of it came back with the undo of that; `chronicle redo` takes it away again"
+        : `\`${back}\` brings back what was kept aside, together with all else that ${isAction ? "the action" : "the run"} has changed`,
+      data: { path: shown, keeper: id },
+    },
+  );
 }
 
 async function workSince(context: Context, moment: string): Promise<ChosenWork> {
@@ -373,7 +410,7 @@ export async function changesOfSelection(
   const asked = selectorOf(selection) === undefined ? { turn: "last" } : selection;
   const work = await workOf(context, asked);
   const ambiguous = new Set<string>();
-  const own = await eventsOfWork(context, {
+  const all = await eventsOfWork(context, {
     ...work,
     isOwn: (record, path, seq) => {
       const isOwn = work.isOwn(record, path, seq);
@@ -381,6 +418,7 @@ export async function changesOfSelection(
       return isOwn;
     },
   });
+  const own = await withoutSightings(context, work, all);
   const changes: ChangeShape[] = [];
   for (const change of ownChanges(await groupsOf(context, own))) {
     const patch = options.patch === true ? await patchUnlessPruned(context, change) : {};

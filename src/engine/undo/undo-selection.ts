@@ -23,6 +23,7 @@ import {
   type Work,
 } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
+import { withoutSightings } from "./first-sightings.ts";
 import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { planInversion, type Inversion } from "./invert-operation.ts";
 import { coveredBy, isOnlyNamed, isUndoneWithAround, undoneBy } from "../facts/undone-events.ts";
@@ -112,12 +113,13 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const covering = { operations, owners, stack: stackOf(operations), taken };
   const keepers = keepersOf(work.keepers).filter(({ id }) => !isUndoneWithAround(id, covering));
   const before: TakenEvent[] = [];
-  const left = await eventsOfWork(context, work, (seq, record, path) => {
+  const all = await eventsOfWork(context, work, (seq, record, path) => {
     // The events of an undo are taken together with those that it took back: together they change nothing.
     const isTaken = work.everything !== true && taken.holds(seq, record, path);
     if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
     return isTaken;
   });
+  const left = await withoutSightings(context, work, all);
   const own = await withUnchanged(context, left, before);
   return {
     kind: "undo",
