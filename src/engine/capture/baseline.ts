@@ -79,7 +79,7 @@ export function overLimit(context: Context, { limit, allowed, found, heaviest }:
     "LIMIT_EXCEEDED",
     `there are more than ${allowed} ${UNIT[limit]} to track (${found} so far); ${where}`,
     {
-      hint: `exclude a folder with --exclude NAME, or raise the limit with ${FLAG[limit]} N (0 = none)`,
+      hint: `\`chronicle init --exclude NAME\` leaves a folder out, \`chronicle init ${FLAG[limit]} N\` raises the limit (0: none)`,
       data: { limit, allowed, found, heaviest: heaviest.map((one) => ({ ...one, path: displayPath(one.path) })) },
     },
   );
