@@ -30,6 +30,11 @@ export interface OmittedChangeShape {
   kept: boolean;
   /** True if its earlier content is gone for good. */
   lost: boolean;
+  /**
+   * Set if the history has an earlier state of it, and what became of it could not be recorded (too large, unreadable):
+   * `undo` leaves it, and `restore` brings the earlier state back once it is moved away.
+   */
+  recorded?: true;
 }
 
 /** A change that an operation has made to a path that no capture takes and that was kept aside. It is in no history. */

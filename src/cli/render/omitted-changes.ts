@@ -77,7 +77,8 @@ function listOf(changes: readonly OmittedChangeShape[]): string {
 const GROUPS: readonly (readonly [which: string, isOf: (change: OmittedChangeShape) => boolean])[] = [
   ["with a content that was erased", isErased],
   ["that the rules leave out", (change) => isMeantOmission(change) && !isErased(change)],
-  ["that could not be recorded before", (change) => !isMeantOmission(change)],
+  ["that could not be recorded before", (change) => !isMeantOmission(change) && change.recorded !== true],
+  ["that could not be recorded afterwards", (change) => change.recorded === true],
 ];
 
 function isErased({ reason }: OmittedChangeShape): boolean {

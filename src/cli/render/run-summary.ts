@@ -1,4 +1,5 @@
 import type { RunShape } from "../../api/shapes.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
 import type { Paint } from "../../process/paint.ts";
 import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
 import { counted } from "./counted.ts";
@@ -28,8 +29,7 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
   if (changes.length === 0 && rolled_back)
     return `the command failed: what it changed was taken back. Bring back: ${worded("chronicle redo")}`;
   if (changes.length === 0) {
-    const nothing =
-      result.ambiguous.length === 0 ? "nothing tracked changed" : "nothing changed that is only this run's";
+    const nothing = nothingOf(result);
     if (undoTakes === undefined) return nothing;
     return `${nothing} (undo would take back what was done before: ${shortened(printable(undoTakes), LONGEST_COMMAND)})`;
   }
@@ -39,6 +39,32 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
   return `${what}. Take back: ${worded("chronicle undo")}`;
 }
 
+function nothingOf(result: RunShape): string {
+  if (result.ambiguous.length > 0) return "nothing changed that is only this run's";
+  return unrecordedOf(result).length > 0 ? "nothing changed that could be recorded" : "nothing tracked changed";
+}
+
+/** The recorded paths of which what the run made of them could not be recorded. */
+function unrecordedOf({ session }: RunShape): readonly string[] {
+  return (session.omitted_changes ?? []).flatMap(({ path, recorded }) => (recorded === true ? [path] : []));
+}
+
+/** Returns the paths that could not be recorded, without recorded ones: their earlier state comes back. */
+function lackingIn(result: RunShape): ReturnType<typeof missingFrom> {
+  const unrecorded = new Set(unrecordedOf(result));
+  return missingFrom(result.coverage).filter(({ path }) => !unrecorded.has(path));
+}
+
+/** Returns a line on how recorded paths come back of which what the run made of them could not be recorded. */
+function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
+  const left = result.not_rolled_back?.paths ?? [];
+  const [first, ...more] = unrecordedOf(result).filter((path) => !left.includes(path));
+  if (first === undefined) return [];
+  const which = more.length === 0 ? quotePath(first) : "PATH...";
+  const before = worded(`chronicle restore seq:${result.session.from_seq} ${which}`);
+  return [`as before the run, once ${more.length === 0 ? "it is" : "they are"} moved away: ${before}`];
+}
+
 /** Returns lines on the run's changes outside of the rules, which remain, or were taken back in whole or in part. */
 function harmlessOf({ session, rolled_back, not_rolled_back: left, undo_id }: RunShape): string[] {
   const isTakenBack = rolled_back || (left !== null && undo_id === null);
@@ -46,7 +72,7 @@ function harmlessOf({ session, rolled_back, not_rolled_back: left, undo_id }: Ru
 }
 
 function missingLine(result: RunShape): string[] {
-  const missing = missingFrom(result.coverage);
+  const missing = lackingIn(result);
   const [first] = missing;
   if (result.coverage.complete || first === undefined) return [];
   const example = `${printable(first.path)} (${printable(first.reason)})`;
@@ -90,6 +116,7 @@ function briefLines(result: RunShape, style: SummaryStyle): string[] {
     firstLine(result, style),
     ...lossLines(result.session.omitted_changes).map((line) => `WARNING: ${line}`),
     ...harmlessOf(result),
+    ...comebackLine(result, style),
     ...offRecordLine(result),
     ...missingLine(result),
     ...ambiguousLine(result, style),
@@ -106,12 +133,13 @@ function notCoveredLine(result: RunShape, paint: Paint): string[] {
 function fullLines(result: RunShape, summary: SummaryStyle): string[] {
   const { paint } = summary;
   const style = { paint, shown: printable, most: MOST_PATHS };
-  const missing = missingFrom(result.coverage);
+  const missing = lackingIn(result);
   return [
     `${paint("bold", "chronicle:")} ${firstLine(result, summary)}`,
     ...changeLines(result.changes, style),
     ...lossLines(result.session.omitted_changes).map((line) => paint("red", line)),
     ...harmlessOf(result),
+    ...comebackLine(result, summary),
     ...offRecordLine(result),
     ...(missing.length === 0 ? [] : [paint("yellow", "not recorded, cannot be taken back:")]),
     ...skippedLines(missing, style),

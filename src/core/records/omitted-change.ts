@@ -19,6 +19,11 @@ export interface OmittedChange {
   readonly kept: boolean;
   /** True if its earlier content is gone for good. */
   readonly lost: boolean;
+  /**
+   * Set if the history has an earlier state of it, and what became of it could not be recorded (too large, unreadable): undo leaves
+   * it.
+   */
+  readonly recorded?: true;
 }
 
 export type OmittedChangeType = "created" | "modified" | "deleted";
@@ -31,13 +36,14 @@ const MOST_LISTED = 2_000;
 /** Encodes the list as a record holds it. */
 export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
   const listed = [...changes.filter((one) => one.lost), ...changes.filter((one) => !one.lost)].slice(0, MOST_LISTED);
-  return listed.map(({ path, type, reason, detail, kept, lost }) => ({
+  return listed.map(({ path, type, reason, detail, kept, lost, recorded }) => ({
     ...encodePath(path),
     type,
     reason,
     ...(detail === undefined ? {} : { detail: detail.toWellFormed() }),
     kept,
     lost,
+    ...optional({ recorded }),
   }));
 }
 
@@ -54,6 +60,7 @@ export function decodeOmittedChanges(body: RecordBody, key: string): readonly Om
       ...optional({ detail }),
       kept: flag(one, "kept"),
       lost: flag(one, "lost"),
+      ...(one["recorded"] === true ? { recorded: true as const } : {}),
     };
   });
 }

@@ -9,14 +9,13 @@ import { foldersAbove, isWithin, type WorkspacePath } from "../../core/values/pa
 import { decodeSession } from "../../core/records/records.ts";
 import type { LoggedAction } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
-import { erasedSince } from "../facts/erased-look.ts";
 import { coverageAt } from "../facts/recorded-coverage.ts";
 import { readFilters } from "../log/filters.ts";
 import { gitByName, gitPathsAmong, isGitState, outermost } from "./git-state.ts";
 import { hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
 import { changesAside, isIgnoredByGit, stillKept } from "./keep-aside.ts";
 import { personalRules } from "./kept-trees.ts";
-import type { OmittedPaths } from "../facts/omitted-changes.ts";
+import { type OmittedPaths, unrecordedSince } from "../facts/omitted-changes.ts";
 import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -60,14 +59,14 @@ export async function endOfOmitted(
   const trees = [...(await treesOf(context, action, { entries, before })), ...made.filter((one) => !isByPerson(one))];
   const isIts = ({ path }: Omission): boolean =>
     action.scope === "workspace" || action.paths.some((one) => isWithin(path, one));
-  const erased = await erasedSince(context, before, omitted.filter(isIts));
-  if (action.scope !== "workspace" && before.size + made.length + trees.length + erased.length === 0) return {};
+  const unrecorded = await unrecordedSince(context, before, omitted.filter(isIts));
+  if (action.scope !== "workspace" && before.size + made.length + trees.length + unrecorded.length === 0) return {};
   const isInTree = ({ path }: Pick<Omission, "path">): boolean => trees.some((one) => isWithin(path, one.path));
   // What a person excluded in a tree was not kept with it.
   const known = new Map([...before].filter(([, { omission }]) => !isInTree(omission) || isByPerson(omission)));
   const looked = action.scope === "workspace" ? await hiddenBy(context, action, { before, omitted }) : [];
   const named = made.filter(isByPerson).map((one) => ({ ...one, type: "created", kept: false, lost: false }) as const);
-  const hidden = [...looked.filter((one) => !isInTree(one)), ...named, ...erased];
+  const hidden = [...looked.filter((one) => !isInTree(one)), ...named, ...unrecorded];
   const isCompared = ({ path }: Change): boolean => known.has(path) || isInTree({ path });
   const unchanged = recorded.flatMap((one) => {
     if (!isCompared(one)) return [one];

@@ -1,6 +1,11 @@
+import type { Change } from "../../core/values/change.ts";
+import { sameEntry } from "../../core/values/entry.ts";
 import type { Omission, OmissionReason } from "../../core/records/coverage.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import type { Keeper } from "../facts/own-work.ts";
 import type { Context } from "../log/context.ts";
+import { givenPath } from "../log/shape.ts";
 import { type SkippedPath, unseenPath } from "./seen-absent.ts";
 
 /** Omissions by which the record goes on with an earlier state of the path. */
@@ -27,8 +32,45 @@ export async function unreadableNow(
     if (!KEEPS_EARLIER.has(reason) || !isWanted(path)) continue;
     const { entry } = (await context.index.iterationAt(path, seq)) ?? {};
     if (entry === undefined) continue;
-    const why = [reason.replaceAll("-", " "), ...(detail === undefined ? [] : [detail])].join(", ");
-    found.push(unseenPath(path, `it could not be recorded as it is now (${why}), so it stays`));
+    found.push(unseenPath(path, `it could not be recorded as it is now (${whyOf({ reason, detail })}), so it stays`));
   }
   return found;
+}
+
+function whyOf({ reason, detail }: { readonly reason: string; readonly detail?: string | undefined }): string {
+  return [reason.replaceAll("-", " "), ...(detail === undefined ? [] : [detail])].join(", ");
+}
+
+/** What is on disk: as recorded, but for these changes and for what could not be recorded. */
+interface OnDisk {
+  readonly unrecorded: readonly Change[];
+  readonly omitted: readonly Omission[];
+}
+
+/**
+ * The recorded paths of which what some work made of them could not be recorded, unless they are as they were before it. Its
+ * undo leaves them: what is there has no copy, or may be somebody else's.
+ */
+export async function unrecordedBy(
+  context: Context,
+  works: readonly Pick<Keeper, "omittedChanges" | "fromSeq">[],
+  { unrecorded, omitted }: OnDisk,
+): Promise<SkippedPath[]> {
+  const found = new Map<WorkspacePath, SkippedPath>();
+  const pending = new Map(unrecorded.map((change) => [change.path, change]));
+  const { seq } = await context.index.head();
+  for (const { omittedChanges, fromSeq } of works) {
+    for (const { path, reason, detail, recorded } of omittedChanges) {
+      if (recorded !== true || found.has(path)) continue;
+      const isLeft = omitted.some((one) => isWithin(path, one.path));
+      const [before] = await context.index.iterationsAt([path], fromSeq);
+      const [last] = await context.index.iterationsAt([path], seq);
+      const change = pending.get(path);
+      if (!isLeft && sameEntry(before?.entry, change === undefined ? last?.entry : change.after)) continue;
+      const way = `\`chronicle restore seq:${fromSeq} ${quotePath(givenPath(path))}\` makes it as it was before`;
+      const detailed = `what became of it could not be recorded (${whyOf({ reason, detail })}), so it stays`;
+      found.set(path, unseenPath(path, `${detailed}: ${isLeft ? "once it is moved away, " : ""}${way}`));
+    }
+  }
+  return [...found.values()];
 }

@@ -2,14 +2,11 @@ import type { Entry } from "../../core/values/entry.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import type { Erasures } from "../../core/records/erasures.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import type { OmittedChange } from "../../core/records/omitted-change.ts";
 import { erasedAmong, erasedContents } from "./contents-of-history.ts";
 import type { Context, IngestResult } from "../log/context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
-import type { OmittedPaths } from "./omitted-changes.ts";
 import { missingContent } from "./pruning.ts";
 import { shownPath } from "../log/shape.ts";
-import { optional } from "../../util/optional.ts";
 
 /**
  * Filters out of a scan the files whose content was erased: they are neither stored nor recorded, and are reported as
@@ -42,28 +39,6 @@ export class ErasedLook {
   async isCurrent(context: Context): Promise<boolean> {
     return (await erasuresInForce(context)) === this.erasures;
   }
-}
-
-/**
- * Returns the files that have got an erased content since the last scan. The recorded state of such a path is an
- * earlier one, and no operation overwrites its present content.
- */
-export async function erasedSince(
-  { index }: Pick<Context, "index">,
-  known: OmittedPaths,
-  omitted: readonly Omission[],
-): Promise<OmittedChange[]> {
-  const fresh = omitted.filter(({ path, reason }) => reason === "erased" && !known.has(path));
-  if (fresh.length === 0) return [];
-  const { seq } = await index.head();
-  const rows = await index.iterationsAt(
-    fresh.map(({ path }) => path),
-    seq,
-  );
-  return fresh.map(({ path, reason, detail }, i) => {
-    const type = rows[i]?.entry === undefined ? "created" : "modified";
-    return { path, type, reason, ...optional({ detail }), kept: false, lost: false };
-  });
 }
 
 /** Throws `ERASED` if the content of one of these files was erased. */

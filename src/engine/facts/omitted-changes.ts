@@ -46,6 +46,36 @@ export async function changesOfOmitted(context: Context, before: OmittedPaths): 
   });
 }
 
+/** Reasons for which a file that is recorded keeps its earlier state in the history, whatever has become of it. */
+const KEEPS_EARLIER: ReadonlySet<Omission["reason"]> = new Set(["unreadable", "too-large"]);
+
+/**
+ * Returns the files that no capture takes since the last scan because of what became of them: they have got an erased content,
+ * or are recorded and too large or unreadable now. The recorded state of such a path is an earlier one, and no operation
+ * overwrites its present content.
+ */
+export async function unrecordedSince(
+  { index }: Pick<Context, "index">,
+  known: OmittedPaths,
+  omitted: readonly Omission[],
+): Promise<OmittedChange[]> {
+  const isMeant = ({ path, reason }: Omission): boolean =>
+    (reason === "erased" || KEEPS_EARLIER.has(reason)) && !known.has(path);
+  const fresh = omitted.filter(isMeant);
+  if (fresh.length === 0) return [];
+  const { seq } = await index.head();
+  const rows = await index.iterationsAt(
+    fresh.map(({ path }) => path),
+    seq,
+  );
+  return fresh.flatMap(({ path, reason, detail }, i): OmittedChange[] => {
+    const isThere = rows[i]?.entry !== undefined;
+    const common = { path, reason, ...optional({ detail }), kept: false, lost: false };
+    if (reason === "erased") return [{ ...common, type: isThere ? "modified" : "created" }];
+    return isThere ? [{ ...common, type: "modified", recorded: true }] : [];
+  });
+}
+
 /**
  * Keeps the list of omitted paths before an action that may touch anything; returns `undefined` if there are none. The
  * list is durable when this resolves: the caller holds a lease of the blob store until the action's record is.
@@ -128,7 +158,7 @@ export async function stillLost(context: Context, changes: readonly OmittedChang
 
 /** Returns a change of an omitted path as programs see it. */
 export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
-  const { path, type, reason, detail, kept, lost } = change;
+  const { path, type, reason, detail, kept, lost, recorded } = change;
   return {
     path: shownPath(path),
     ...exactPath(path),
@@ -137,5 +167,6 @@ export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
     ...optional({ detail }),
     kept,
     lost,
+    ...optional({ recorded }),
   };
 }

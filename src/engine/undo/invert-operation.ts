@@ -40,6 +40,8 @@ export interface Inversion {
 export interface InversionOptions {
   readonly present: Present;
   readonly notes: readonly string[];
+  /** Recorded paths that are left, since what the work made of them could not be recorded. */
+  readonly left: readonly SkippedPath[];
 }
 
 /** The plan that takes events back, merged three ways over what came later. */
@@ -49,9 +51,10 @@ export async function planInversion(
   how: InversionOptions,
 ): Promise<FilePlan<UndoShape>> {
   const { present } = how;
-  const plan = present.dryRun
+  const inverse = present.dryRun
     ? await invertWork(context, await groupsOf(context, inReach(work)), { ...present, back: work.own.back })
     : await whole(context, await keptPlan(context, inReach(work)));
+  const plan = leaving(inverse, how.left);
   if (!present.force) refuseGone(plan.skipped);
   const isEmpty = plan.changes.length + plan.unmerged.length === 0;
   const met: IdentifiedConflict[] = [];
@@ -77,6 +80,18 @@ export async function planInversion(
       return [...met, ...work.withdraws.filter((one) => !stays.has(one.record.path)).map(withdrawn)];
     },
     report: (done) => shapeOf(work, how, { plan, met, done }),
+  };
+}
+
+/** The plan without what is left: each path is named once. */
+function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
+  const stays = new Set(left.map(({ path }) => path));
+  const isFree = ({ path }: { readonly path: WorkspacePath }): boolean => !stays.has(path);
+  return {
+    ...plan,
+    changes: plan.changes.filter(isFree),
+    unmerged: plan.unmerged.filter(isFree),
+    skipped: [...plan.skipped.filter(isFree), ...left],
   };
 }
 

@@ -9,7 +9,7 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 import { endBefore } from "./before-change.ts";
 import type { Capture } from "../capture/capture.ts";
 import type { Context, ProcessEnd } from "../log/context.ts";
-import { erasedSince } from "../facts/erased-look.ts";
+import { unrecordedSince } from "../facts/omitted-changes.ts";
 import { type BeforeSession, hiddenBySession, isRuleFile } from "../capture/hidden-by-session.ts";
 import { changesAside, type KeptAside, stillKept } from "../capture/keep-aside.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
@@ -50,7 +50,7 @@ export async function finish(context: Context, session: Session, ending: Ending)
   const { recorder, kept, end } = ending;
   const { roots, last: found } = await recorder.stop();
   const { last, hidden: byRules } = await takeRules(recorder, await hiddenBySession(context, kept, found), found);
-  const hidden = [...byRules, ...(await erasedSince(context, kept.omitted, last.coverage.omitted))];
+  const hidden = [...byRules, ...(await unrecordedSince(context, kept.omitted, last.coverage.omitted))];
   const { id, fromSeq } = session;
   const { changes, ambiguous } = await changesOfSession(context, id, { fromSeq, toSeq: last.seq });
   if (changes.length > 0) await nameMoment(context, last, { cause: session.kind, session: session.id });
@@ -215,6 +215,14 @@ function leftOf(
   if (rivals.length > 0) {
     const reason = "another run was going on beside this one, and either may have changed them";
     return { reason, paths, hint: `${before} ${rivals.length === 1 ? quotePath(first) : "PATH..."}` };
+  }
+  const unrecorded = new Set(pathsOf((one) => one.recorded === true));
+  if (skipped.length > 0 && skipped.every(({ path }) => unrecorded.has(path))) {
+    const [reason, them] =
+      paths.length === 1
+        ? ["what it is now could not be recorded, so it stays", `it away, then ${before} ${quotePath(first)}`]
+        : ["what they are now could not be recorded, so they stay", `them away, then ${before} PATH...`];
+    return { reason, paths, hint: `move ${them}` };
   }
   if (skipped.length > 0) return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)

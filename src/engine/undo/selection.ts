@@ -240,7 +240,7 @@ function lastTurn({ actions, elsewhere, others }: Turns): Turn {
 }
 
 function hasChanged({ changed, omittedChanges }: LoggedAction): boolean {
-  return changed !== 0 || omittedChanges.some(({ kept }) => kept);
+  return changed !== 0 || omittedChanges.some(({ kept, recorded }) => kept || recorded === true);
 }
 
 function turnNamed(asked: string, all: readonly Turn[]): Turn {
@@ -427,17 +427,30 @@ export async function changesOfSelection(
   const { lost } = work;
   // All of it lies before the history begins: that is not "nothing".
   if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
+  const notes = unlistedNotes(work);
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
   return {
     selection: work.label,
     actions: await shapesOf(context, actions),
     changes,
     ambiguous: [...ambiguous],
-    ...(lost === undefined
-      ? {}
-      : { notes: [`${lost.what} before event ${lost.before} was compacted away: it is not listed`] }),
+    ...(notes.length === 0 ? {} : { notes }),
   };
 }
+
+/** Returns notes for people on what is not among the changes of some work. */
+function unlistedNotes({ lost, keepers = [] }: Work): string[] {
+  const unrecorded = keepers.flatMap(({ omittedChanges }) => omittedChanges.filter((one) => one.recorded === true));
+  const paths = [...new Set(unrecorded.map(({ path }) => shownPath(path)))];
+  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
+  const named = `${paths.slice(0, MOST_PATHS).join(", ")}${more}`;
+  return [
+    ...(lost === undefined ? [] : [`${lost.what} before event ${lost.before} was compacted away: it is not listed`]),
+    ...(paths.length === 0 ? [] : [`what became of these could not be recorded, and is not listed: ${named}`]),
+  ];
+}
+
+const MOST_PATHS = 20;
 
 async function patchUnlessPruned(context: Context, change: Change): Promise<Partial<ChangeShape>> {
   try {

@@ -28,6 +28,7 @@ import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts
 import { planInversion, type Inversion } from "./invert-operation.ts";
 import { coveredBy, isOnlyNamed, isUndoneWithAround, undoneBy } from "../facts/undone-events.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
+import { unrecordedBy } from "../capture/unreadable-now.ts";
 
 /** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
 export async function undoSelection(
@@ -85,7 +86,15 @@ export async function undoWork(
     const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
     const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, ids))];
     const told = [...notes, ...gone];
-    return planInversion(context, { ...undone, own, nothing }, { present, notes: told });
+    return planInversion(
+      context,
+      { ...undone, own, nothing },
+      {
+        present,
+        notes: told,
+        left: await unrecordedBy(context, work.keepers ?? [], present),
+      },
+    );
   });
 }
 

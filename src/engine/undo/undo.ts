@@ -29,6 +29,7 @@ import { selectorOf } from "./selection.ts";
 import { shownPath, skippedShape } from "../log/shape.ts";
 import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";
 import { asideOfStep, lostNotes } from "../capture/undo-aside.ts";
+import { unrecordedBy } from "../capture/unreadable-now.ts";
 import { undoSelection } from "./undo-selection.ts";
 
 type Direction = Step["direction"];
@@ -74,7 +75,7 @@ async function reverse(context: Context, direction: Direction, { options, before
   );
 }
 
-interface StepHow extends InversionOptions {
+interface StepHow extends Omit<InversionOptions, "left"> {
   readonly direction: Direction;
   /** The operation that is named; `undefined`: the last one. */
   readonly asked: string | undefined;
@@ -88,8 +89,11 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   const picked = pick(operations, stack[asking.direction === "undo" ? "undoable" : "redoable"], asking);
   const step = { ...stepMeant(operations, { direction: asking.direction, operation: picked }), operations, stack };
   const { direction, operation } = step;
-  const lost = direction === "undo" ? await lostNotes(context, await worksWithin(context, operation)) : [];
-  const how = { present, notes: [...asking.notes, ...lost] };
+  const works = direction === "undo" ? await worksWithin(context, operation) : [];
+  const lost = await lostNotes(context, works);
+  const keepers = direction === "undo" ? await keepersWithin(context, new Set([operation.id])) : [];
+  const left = await unrecordedBy(context, keepers, present);
+  const how = { present, notes: [...asking.notes, ...lost], left };
   const inversion = await inversionOf(context, step);
   if (inversion !== undefined) return planInversion(context, inversion, how);
   const own = await changesToInvert(context, step);
@@ -139,7 +143,7 @@ interface WholeStep extends InversionOptions {
 async function planWhole(
   context: Context,
   step: Step,
-  { notes, present, command, own, sorted: { clean, edited, now } }: WholeStep,
+  { notes, present, left: unrecorded, command, own, sorted: { clean, edited, now } }: WholeStep,
 ): Promise<FilePlan<UndoShape>> {
   const { direction, operation, stack } = step;
   const forced = present.force;
@@ -162,12 +166,12 @@ async function planWhole(
     conflicts: () => conflicts,
     // Another undo of it, which undoes nothing, would be what a redo does again.
     isNothing: isNothing || inTheWay.length > 0,
-    skipped: inTheWay,
+    skipped: [...unrecorded, ...inTheWay],
     isWhole: true,
     // Leaves out the paths that were changed meanwhile, if the operation may be done in part.
     otherwise: async () => {
       const part = forced ? undefined : await partStep(context, step);
-      return part === undefined ? undefined : planInversion(context, part, { present, notes });
+      return part === undefined ? undefined : planInversion(context, part, { present, notes, left: unrecorded });
     },
     report: (done) => {
       const changed = new Set(done.changes.map(({ path }) => path));
@@ -178,7 +182,7 @@ async function planWhole(
         notes,
         taken: keptNotes(taken),
         again: direction === "redo" ? undefined : `\`${command}\``,
-        nothing: isNothing && inTheWay.length === 0 ? NOTHING_LEFT[direction] : undefined,
+        nothing: isNothing && inTheWay.length + unrecorded.length === 0 ? NOTHING_LEFT[direction] : undefined,
         unmerged: [],
       });
     },

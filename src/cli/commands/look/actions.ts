@@ -66,7 +66,8 @@ function meantId(all: readonly ActionShape[], what: "session" | "turn", asked: s
 
 function row(context: CommandContext, one: ActionShape): string[] {
   const { paint, io } = context;
-  const marks = [one.pinned ? "pinned" : "", one.coverage.complete ? "" : paint("yellow", "partial")];
+  const isWhole = one.coverage.complete && one.omitted_changes?.some(({ recorded }) => recorded === true) !== true;
+  const marks = [one.pinned ? "pinned" : "", isWhole ? "" : paint("yellow", "partial")];
   return [
     paint("dim", one.id.slice(0, 8)),
     ago(one.timestamp, io.now()),

@@ -1,0 +1,118 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { Sandbox } from "../cli/sandbox.ts";
+
+/** A recorded file of which no capture takes what became of it: every answer says so, and how it comes back. */
+
+/** A project with `a` and `b`, of which files above 1 KiB are not recorded. */
+async function project(): Promise<Sandbox> {
+  const box = new Sandbox();
+  box.write("a", "good\n");
+  box.write("b", "b\n");
+  await box.must(["init", "--max-file-size", "1KiB"]);
+  return box;
+}
+
+const OVERWRITE = "head -c 2000 /dev/zero > a; echo two > b";
+const LEFT = { path: "a", reason: "unseen" };
+
+/** The command that an answer names for the way back, without the program. */
+function wayBack(text: string): string[] {
+  const [, moment = ""] = /chronicle restore (seq:\d+) a/.exec(text) ?? [];
+  return ["restore", moment, "a"];
+}
+
+it("74 a rollback that leaves an overwritten file says so, and how it comes back", async () => {
+  using box = await project();
+  const ran = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "head -c 2000 /dev/zero > a; exit 3"]);
+  expect(ran.code).toBe(122);
+  expect(ran.stderr).toContain("NOT rolled back: a (what it is now could not be recorded, so it stays;");
+  expect(ran.stderr).not.toContain("nothing tracked changed");
+  expect(ran.stderr).not.toContain("cannot be taken back");
+  box.sh("mv a a.big");
+  expect((await box.call(wayBack(ran.stderr))).code).toBe(0);
+  expect(readFileSync(join(box.project, "a"), "utf8")).toBe("good\n");
+});
+
+it("74 as a program sees it, a rollback in part is not rolled back", async () => {
+  using box = await project();
+  const ran = box.run(["--json", "run", "--rollback-on-failure", "--", "sh", "-c", `${OVERWRITE}; exit 3`]);
+  expect(ran.code).toBe(122);
+  const shape: unknown = JSON.parse(ran.stderr);
+  expect(shape).toMatchObject({ rolled_back: false, not_rolled_back: { paths: ["a"] }, skipped: [LEFT] });
+  expect(readFileSync(join(box.project, "b"), "utf8")).toBe("b\n");
+});
+
+it.skipIf(process.getuid?.() === 0)("74 a rollback that leaves an unreadable file says so", async () => {
+  using box = await project();
+  const ran = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "echo BAD > a; chmod 000 a; exit 3"]);
+  expect(ran.code).toBe(122);
+  expect(ran.stderr).toContain("NOT rolled back: a ");
+});
+
+it("74 undo names what it leaves and ends with 1, with and without a dry run", async () => {
+  using box = await project();
+  const ran = box.run(["run", "--", "sh", "-c", OVERWRITE]);
+  expect(ran.code).toBe(0);
+  expect(ran.stderr).toContain(
+    "1 path that could not be recorded afterwards was changed; undo leaves it as it is: a\n",
+  );
+  expect(ran.stderr).toMatch(/as before the run, once it is moved away: chronicle restore seq:\d+ a\n/);
+  expect((await box.must(["show"])).stdout).toContain("left out  1 path that could not be recorded afterwards");
+  const dry = await box.json(["undo", "--dry-run"]);
+  expect(dry).toMatchObject({ code: 1, value: { changes: [{ path: "b" }], skipped: [LEFT] } });
+  const done = await box.call(["undo"]);
+  expect(done.code).toBe(1);
+  expect(done.stdout).toContain("! a (unseen: what became of it could not be recorded (too large,");
+  expect(readFileSync(join(box.project, "b"), "utf8")).toBe("b\n");
+  box.sh("mv a a.big");
+  expect((await box.call(wayBack(done.stdout))).code).toBe(0);
+  expect(readFileSync(join(box.project, "a"), "utf8")).toBe("good\n");
+});
+
+it("74 an operation that was undone in part is not called like before", async () => {
+  using box = await project();
+  box.run(["run", "--", "sh", "-c", OVERWRITE]);
+  const { value } = await box.json(["sessions"]);
+  const [{ session_id: id } = { session_id: "" }] = value as { session_id: string }[];
+  await box.call(["undo"]);
+  const again = await box.call(["undo", id]);
+  expect(again.code).toBe(1);
+  expect(again.stdout).not.toContain("it is like that already");
+  expect(again.stdout).toContain("! a (unseen");
+  // Moved away, what is recorded of it is its absence; put back, nothing is left.
+  box.sh("mv a a.big");
+  expect(await box.json(["undo", id])).toMatchObject({ code: 1, value: { skipped: [LEFT] } });
+  box.write("a", "good\n");
+  box.sh("chmod 644 a");
+  expect(await box.json(["undo", id])).toMatchObject({ code: 0, value: { skipped: [] } });
+});
+
+it("74 an agent's action that overwrites a file is told, and the undo of its turn names the file", async () => {
+  using box = await project();
+  const common = { session_id: randomUUID(), cwd: box.project, prompt_id: "t1", transcript_path: "/tmp/x" };
+  const call = { ...common, tool_name: "Bash", tool_use_id: "c1", tool_input: { command: OVERWRITE } };
+  const hook = (event: string, body: object): void => {
+    const input = JSON.stringify({ ...body, hook_event_name: event });
+    expect(box.run(["hook", "claude", "--direct"], { input }).code).toBe(0);
+  };
+  hook("PreToolUse", call);
+  box.sh(OVERWRITE);
+  hook("PostToolUse", { ...call, tool_response: {} });
+  hook("Stop", common);
+  expect((await box.must(["actions"])).stdout).toContain("partial");
+  expect((await box.must(["changes"])).stdout).toContain(
+    "what became of these could not be recorded, and is not listed: a",
+  );
+  const undone = await box.json(["undo", "--turn", "last"]);
+  expect(undone).toMatchObject({ code: 1, value: { changes: [{ path: "b" }], skipped: [LEFT] } });
+  expect(existsSync(join(box.project, "a"))).toBe(true);
+});
+
+it("74 a new file that is too large is no change that undo leaves", async () => {
+  using box = await project();
+  box.run(["run", "--", "sh", "-c", "head -c 2000 /dev/zero > new; echo two > b"]);
+  expect(await box.json(["undo"])).toMatchObject({ code: 0, value: { changes: [{ path: "b" }], skipped: [] } });
+});
