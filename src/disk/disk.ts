@@ -118,6 +118,8 @@ export interface Disk {
   readlink(path: DiskPath): Buffer;
   /** Sets permission bits of an open file or folder. */
   chmod(fd: number, mode: number): void;
+  /** Makes a folder readable for its owner, who need not be able to open it. Follows no link. Only Linux has this. */
+  letOwnerRead(path: DiskPath): void;
   /**
    * Gives an open file, or an empty folder, to its owner as far as permitted: the group alone if the user may not be
    * changed. Returns false if not all of it was permitted.

@@ -35,6 +35,10 @@ const FLAGS: Readonly<Record<OpenHow, number>> = {
   update: CAREFUL | C.O_RDWR | C.O_CREAT,
 };
 
+/** Linux's `O_PATH`, which Node does not name: a descriptor that only stands for the file, whatever its mode. */
+const PATH_ONLY = 0o10000000;
+
+const OWNER_READS = 0o400;
 const SETGID = 0o2000;
 
 const STAT = { bigint: true } as const;
@@ -215,6 +219,16 @@ export class NodeDisk implements Disk {
 
   chmod(fd: number, mode: number): void {
     fs.fchmodSync(fd, mode);
+  }
+
+  letOwnerRead(path: DiskPath): void {
+    const fd = fs.openSync(path, PATH_ONLY | C.O_NOFOLLOW | C.O_DIRECTORY);
+    try {
+      // `fchmod` refuses such a descriptor. Its name in /proc leads to this very folder, whatever has its path by now.
+      fs.chmodSync(`/proc/self/fd/${fd}`, (fs.fstatSync(fd).mode & 0o7777) | OWNER_READS);
+    } finally {
+      fs.closeSync(fd);
+    }
   }
 
   give(fd: number, owner: Owner): boolean {

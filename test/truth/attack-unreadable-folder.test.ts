@@ -1,26 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { asSomebody } from "../helpers/as-somebody.ts";
 import { Project } from "../helpers/project.ts";
-
-/** Of no use to anybody: what it may not read, it may not read. */
-const NOBODY = 65_534;
-
-/** Acts as somebody whom permissions bind, as they bind everybody but root. */
-async function asSomebody<T>(project: Project, work: () => Promise<T>): Promise<T> {
-  if (process.geteuid?.() !== 0) return work();
-  execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, project.base]);
-  process.setegid?.(NOBODY);
-  process.seteuid?.(NOBODY);
-  try {
-    return await work();
-  } finally {
-    process.seteuid?.(0);
-    process.setegid?.(0);
-  }
-}
 
 /** A change in a folder that cannot be read afterwards, and changes beside it. */
 async function lived(project: Project): Promise<void> {

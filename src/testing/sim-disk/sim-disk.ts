@@ -213,8 +213,16 @@ export class SimDisk implements Disk {
   }
 
   chmod(fd: number, mode: number): void {
-    this.#setAttribute("chmod", fd, (node) => {
+    this.#setAttribute("chmod", this.#machine.descriptor(fd, "chmod"), (node) => {
       node.mode = mode & 0o7777;
+    });
+  }
+
+  letOwnerRead(path: DiskPath): void {
+    const { id, kind } = this.#existing(path, "trailing", "chmod");
+    if (kind !== "dir") throw systemError("ENOTDIR", "chmod", pathText(path));
+    this.#setAttribute("chmod", { node: id, path: pathText(path) }, (node) => {
+      node.mode |= 0o400;
     });
   }
 
@@ -237,7 +245,7 @@ export class SimDisk implements Disk {
   setMtime(fd: number, mtimeMs: number): void {
     const whole = Math.floor(mtimeMs);
     const mtimeNs = BigInt(whole) * 1_000_000n + BigInt(Math.floor((mtimeMs - whole) * 1_000_000));
-    this.#setAttribute("setMtime", fd, (node) => {
+    this.#setAttribute("setMtime", this.#machine.descriptor(fd, "setMtime"), (node) => {
       node.mtimeNs = mtimeNs;
     });
   }
@@ -308,12 +316,15 @@ export class SimDisk implements Disk {
     }
   }
 
-  #setAttribute(call: "chmod" | "setMtime", fd: number, change: (node: SimNode) => void): void {
-    const open = this.#machine.descriptor(fd, call);
-    this.#machine.faults.mutate(call, open.path, {
+  #setAttribute(
+    call: "chmod" | "setMtime",
+    { node: id, path }: { readonly node: number; readonly path: string },
+    change: (node: SimNode) => void,
+  ): void {
+    this.#machine.faults.mutate(call, path, {
       whole: () => {
         this.#machine.tick();
-        const node = this.#machine.state.own(open.node);
+        const node = this.#machine.state.own(id);
         change(node);
         node.ctimeNs = this.#machine.state.clockNs;
       },

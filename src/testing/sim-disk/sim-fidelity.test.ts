@@ -89,6 +89,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   onPath("makeFolder", (disk, path) => disk.makeFolder(path, 0o755)),
   onPath("removeFolder", (disk, path) => disk.removeFolder(path)),
   onPath("unlink", (disk, path) => disk.unlink(path)),
+  onPath("letOwnerRead", (disk, path) => disk.letOwnerRead(path)),
   onPath("syncFolder", (disk, path) => disk.syncFolder(path)),
   onPath("readlink", (disk, path) => disk.readlink(path).toString()),
   onPath("realpath", (disk, path) => disk.realpath(path)),

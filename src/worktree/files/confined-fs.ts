@@ -196,7 +196,7 @@ export class ConfinedFs implements Disposable {
 
   /** Sets permission bits of a file or a folder, through its descriptor, durably. */
   chmod(path: WorkspacePath, mode: number, kind: "file" | "dir"): void {
-    using opened = kind === "dir" ? this.openFolder(path) : this.openRead(path);
+    using opened = kind === "dir" ? this.#openUnread(path) : this.openRead(path);
     this.#disk.chmod(opened.fd, mode);
     this.#disk.sync(opened.fd);
   }
@@ -226,6 +226,17 @@ export class ConfinedFs implements Disposable {
 
   [Symbol.dispose](): void {
     this.release();
+  }
+
+  /** Opens a folder to set its mode. One that its owner may not read is made readable first: only then it can be synced. */
+  #openUnread(path: WorkspacePath): OpenedFile {
+    try {
+      return this.openFolder(path);
+    } catch (error) {
+      if (errnoOf(error) !== "EACCES" || !this.confined) throw error;
+      this.#disk.letOwnerRead(path === "" ? this.root : this.at(path));
+      return this.openFolder(path);
+    }
   }
 
   #opened(fd: number): OpenedFile {
