@@ -80,6 +80,17 @@ export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): vo
       expect(edit.list()).toEqual(["b"]);
     });
 
+    test("the recorded time is given on request, else the present", async () => {
+      edit.write("a", "1");
+      await recorder.capture();
+      const before = recorder.state();
+      const was = before.get(asPath("a"))?.mtimeMs;
+      edit.write("a", "2");
+      await recorder.capture();
+      await recorder.apply(recorder.changesTo(before), { keepMtime: true });
+      expect(Number((edit.stat("a")?.mtimeNs ?? 0n) / 1_000_000n)).toBe(was);
+    });
+
     test("what was applied is remembered, and read again because it is fresh", async () => {
       edit.write("a", "1");
       harness.later();

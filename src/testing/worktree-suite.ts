@@ -618,16 +618,6 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.stat("a")?.mode).toBe(0o755);
       });
 
-      test("the recorded time is given on request, else the present", async () => {
-        edit.write("a", "1");
-        const before = await captured();
-        const was = before.get(asPath("a"))?.mtimeMs;
-        edit.write("a", "2");
-        await recorder.capture();
-        await recorder.apply(recorder.changesTo(before), { keepMtime: true });
-        expect(Number((edit.stat("a")?.mtimeNs ?? 0n) / 1_000_000n)).toBe(was);
-      });
-
       test("the same request again, finishing, changes nothing and says it is done", async () => {
         smallTree();
         const before = await captured();
