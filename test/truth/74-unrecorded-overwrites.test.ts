@@ -116,3 +116,12 @@ it("74 a new file that is too large is no change that undo leaves", async () => 
   box.run(["run", "--", "sh", "-c", "head -c 2000 /dev/zero > new; echo two > b"]);
   expect(await box.json(["undo"])).toMatchObject({ code: 0, value: { changes: [{ path: "b" }], skipped: [] } });
 });
+
+it("74 status counts what is recorded, not what could be read", async () => {
+  using box = await project();
+  expect((await box.must(["status"])).stdout).toContain("recorded   2 paths, 7 B ");
+  box.sh("head -c 2000 /dev/zero > a");
+  expect((await box.must(["status"])).stdout).toContain("recorded   2 paths, 7 B ");
+  box.run(["run", "--otr", "--", "rm", "b"]);
+  expect((await box.must(["status"])).stdout).toContain("recorded   2 paths, 7 B ");
+});

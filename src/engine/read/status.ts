@@ -3,7 +3,7 @@ import type { ProgressOptions } from "../../api/workspace-api.ts";
 import type { Change } from "../../core/values/change.ts";
 import { type ClockJump, notableJumps } from "../../core/values/clock-jumps.ts";
 import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
-import { coverageOf } from "../../core/records/coverage.ts";
+import { coverageOf, type OmissionReason } from "../../core/records/coverage.ts";
 import type { Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { isSharedFileSystem, lackedBy, readsAll, type FolderTraits } from "../../core/tree/folder-traits.ts";
@@ -56,7 +56,9 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     coverage: coverageShape(coverageOf(reading.omitted, reading.report.unapplied)),
     snapshots: latest === undefined ? 0 : latest.number + 1,
     latest_snapshot: latest?.number ?? null,
-    ...(changes === undefined ? { entries: 0, bytes: 0 } : recordedSize(reading.report, changes)),
+    ...(changes === undefined
+      ? { entries: 0, bytes: 0 }
+      : await recordedSize(context, reading, { changes, seq: head.seq })),
     protected: await toldProtectedFiles(context, damage),
     read_only: damage !== undefined,
     signing,
@@ -107,17 +109,34 @@ function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport):
   return [held, weak];
 }
 
-/** The number and the bytes of the recorded paths: those on disk, without what is not recorded yet. */
-function recordedSize(
-  { entries, bytes }: Pick<StatusShape, "entries" | "bytes">,
-  changes: readonly Change[],
-): Pick<StatusShape, "entries" | "bytes"> {
-  let size = { entries, bytes };
+/**
+ * The number and the bytes of the recorded paths: those on disk, without what is not recorded yet. Where the disk says nothing of
+ * what is recorded of a path, those in the history, which takes longer.
+ */
+async function recordedSize(
+  context: Context,
+  { report, omitted }: Reading,
+  { changes, seq }: { readonly changes: readonly Change[]; readonly seq: number },
+): Promise<Pick<StatusShape, "entries" | "bytes">> {
+  if (omitted.some(({ reason }) => !BY_RULE.has(reason))) return countedSize(context, seq);
+  let { entries, bytes } = report;
   for (const { before, after } of changes) {
-    const more = Number(before !== undefined) - Number(after !== undefined);
-    size = { entries: size.entries + more, bytes: size.bytes + sizeOf(before) - sizeOf(after) };
+    entries += Number(before !== undefined) - Number(after !== undefined);
+    bytes += sizeOf(before) - sizeOf(after);
   }
-  return size;
+  return { entries, bytes };
+}
+
+/** Reasons for which a path is out of the record as a whole. Of all others the record goes on with an earlier state. */
+const BY_RULE: ReadonlySet<OmissionReason> = new Set(["excluded", "store", "other-device", "special"]);
+
+async function countedSize(context: Context, seq: number): Promise<Pick<StatusShape, "entries" | "bytes">> {
+  let [entries, bytes] = [0, 0];
+  for await (const rows of context.index.entriesAt(seq)) {
+    entries += rows.length;
+    for (const { entry } of rows) bytes += sizeOf(entry);
+  }
+  return { entries, bytes };
 }
 
 function sizeOf(entry: Entry | undefined): number {
