@@ -72,7 +72,8 @@ export async function unrecordedSince(
     const isThere = rows[i]?.entry !== undefined;
     const common = { path, reason, ...optional({ detail }), kept: false, lost: false };
     if (reason === "erased") return [{ ...common, type: isThere ? "modified" : "created" }];
-    return isThere ? [{ ...common, type: "modified", recorded: true }] : [];
+    // A folder itself is recorded, also where what it holds cannot be read.
+    return isThere && rows[i]?.entry?.kind !== "dir" ? [{ ...common, type: "modified", recorded: true }] : [];
   });
 }
 
