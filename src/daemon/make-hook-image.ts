@@ -24,6 +24,9 @@ export async function makeHookImage(disk: Disk, home: string): Promise<string | 
   if (disk.lstat(image) !== undefined && (await isCurrent(image))) return image;
   removeLeftovers(disk, dirname(image));
   const fresh = `${image}.${process.pid}.new`;
+  removeSmall(disk, fresh);
+  // Node keeps the mode of a file that is there, whatever the umask.
+  disk.close(disk.open(fresh, "create", 0o600));
   try {
     const made = await run(["--snapshot-blob", fresh, "--build-snapshot", builder]);
     if (!made || !(await isCurrent(fresh))) return undefined;

@@ -60,7 +60,7 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
  * see `as-root.ts`.
  */
 export class NodeDisk implements Disk {
-  /** Read once, when it could first narrow a mode. */
+  /** Read once. */
   #umask: number | undefined;
   readonly #kept = new KeptOwners();
 
@@ -169,6 +169,7 @@ export class NodeDisk implements Disk {
     makeForFolderOwner(path, (at, owner) => {
       fs.mkdirSync(at, isPlain ? mode : (mode & 0o1777) | 0o700);
       if (isPlain && owner === undefined && kept === undefined) return;
+      if (this.#narrows(OWNER_READS) && process.platform === "linux") this.letOwnerRead(at);
       const fd = fs.openSync(at, FLAGS.folder);
       try {
         if (owner !== undefined) giveFolderTo(fd, owner);
@@ -301,9 +302,8 @@ export class NodeDisk implements Disk {
   }
 
   #narrows(mode: number): boolean {
-    if ((mode & 0o777 & ~0o700) === 0) return false;
     this.#umask ??= process.umask();
-    return (mode & this.#umask) !== 0;
+    return (mode & 0o777 & this.#umask) !== 0;
   }
 
   /**
