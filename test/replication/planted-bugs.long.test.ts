@@ -17,17 +17,17 @@ interface Bug {
 const BUGS: readonly Bug[] = [
   {
     name: "an ack before the sync, at replicas",
-    planted: () => ({ replicaDisk: forgetful }),
+    planted: (): Planted => ({ replicaDisk: forgetful }),
     notice: /was recorded before|nobody looks|is nowhere|is not the origin's log|the log is damaged/,
   },
   {
     name: "an ack before the sync, at the origin",
-    planted: () => ({ originDisk: forgetful }),
+    planted: (): Planted => ({ originDisk: forgetful }),
     notice: /diverged|was recorded before|there is no workspace|is nowhere/,
   },
   {
     name: "a skipped hash check: contents that the network has changed are taken",
-    planted: () => {
+    planted: (): Planted => {
       const { blobs, onForged } = new Gullible();
       return { replicaBlobs: blobs, onForged, storm: { forgery: 0.2 } };
     },
@@ -35,18 +35,18 @@ const BUGS: readonly Bug[] = [
   },
   {
     name: "double apply: a repeated batch is applied again",
-    planted: () => ({ door: appliesTwice, storm: { duplication: 0.5 } }),
+    planted: (): Planted => ({ target: appliesTwice, storm: { duplication: 0.5 } }),
     notice: /was recorded twice/,
   },
   {
     name: "P13: echo by time: an edit that is taken for an echo, for when it was made",
-    planted: () => ({ echoMs: 400 }),
+    planted: (): Planted => ({ echoMs: 400 }),
     notice: /nobody looks|trees differ/,
   },
   {
     name: "changes of a replica that was put back, or copied, are known by their numbers",
-    planted: (seed) => ({
-      door: knowsNumbersOnly,
+    planted: (seed): Planted => ({
+      target: knowsNumbersOnly,
       replicaIndex: findsNoEvent,
       putBacks: putBackSteps(seed, STORM_MS),
     }),
