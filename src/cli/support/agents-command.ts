@@ -23,7 +23,7 @@ function changesOrTakesOver(input: Input): boolean {
   );
 }
 
-/** What a halted sync asks a person: whether deletions are meant, and which of two copies goes on. */
+/** True if this answers a halted sync, which asks a person: are deletions meant, and which of two copies goes on. */
 export function decidesHaltedSync(input: Input): boolean {
   return input.flag("acceptDeletions") || ["adopt-as-new", "rejoin"].includes(input.args[0] ?? "");
 }

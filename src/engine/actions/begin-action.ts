@@ -38,7 +38,7 @@ export interface AskedAction {
   readonly actor: string;
   readonly targets: TouchedTargets;
   readonly outside: OutsideDrafts;
-  /** What it touches and no capture takes. */
+  /** The paths that it touches and no capture takes. */
   readonly leftOut: LeftOut;
   /** The actions in whose function it was asked for. */
   readonly around: readonly string[];

@@ -18,7 +18,7 @@ interface Touching {
   readonly swept?: readonly Sweep[];
 }
 
-/** What a tool is about to touch and no capture takes, and how it is kept. */
+/** The paths that a tool is about to touch and no capture takes, and how they are kept. */
 export interface LeftOut {
   /** The paths that are there and left out, at those that the tool names and beneath them. */
   readonly named: readonly Omission[];

@@ -62,7 +62,7 @@ export async function endOfOmitted(
   const unrecorded = await unrecordedSince(context, before, omitted.filter(isIts));
   if (action.scope !== "workspace" && before.size + made.length + trees.length + unrecorded.length === 0) return {};
   const isInTree = ({ path }: Pick<Omission, "path">): boolean => trees.some((one) => isWithin(path, one.path));
-  // What a person excluded in a tree was not kept with it.
+  // A tree was kept without the paths in it that a person excluded.
   const known = new Map([...before].filter(([, { omission }]) => !isInTree(omission) || isByPerson(omission)));
   const looked = action.scope === "workspace" ? await hiddenBy(context, action, { before, omitted }) : [];
   const named = made.filter(isByPerson).map((one) => ({ ...one, type: "created", kept: false, lost: false }) as const);

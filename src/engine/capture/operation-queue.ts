@@ -26,7 +26,7 @@ export interface Settling {
   readonly endBefore: (context: Context) => Promise<BeforeChange>;
   /** Returns what `endBefore` would do now. Changes nothing. */
   readonly wouldEndBefore: (context: Context) => Promise<BeforeChange>;
-  /** What people are told of interrupted operations that were finished first. */
+  /** Returns notes for people on interrupted operations that were finished first. */
   readonly notesOf: (before: BeforeChange) => readonly string[];
   /** Ends the transactions whose owner is gone, each by its own rule. */
   readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;

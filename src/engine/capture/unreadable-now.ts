@@ -41,7 +41,7 @@ function whyOf({ reason, detail }: { readonly reason: string; readonly detail?: 
   return [reason.replaceAll("-", " "), ...(detail === undefined ? [] : [detail])].join(", ");
 }
 
-/** What is on disk: as recorded, but for these changes and for what could not be recorded. */
+/** The state of the disk: as recorded, but for these changes and for what could not be recorded. */
 interface OnDisk {
   readonly unrecorded: readonly Change[];
   readonly omitted: readonly Omission[];

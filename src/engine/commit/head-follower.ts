@@ -1,5 +1,6 @@
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
+import { answer } from "../log/answer.ts";
 import { catchUp, refill, type CatchUp } from "../log/catch-up.ts";
 import type { Context, HeadFollower, KeptHead } from "../log/context.ts";
 import { keepHead } from "./head.ts";
@@ -114,7 +115,10 @@ export class PacedHeadFollower implements HeadFollower {
     this.#disarm();
     await this.#going;
     if (this.#behindSince === undefined) return undefined;
-    return withCode(() => this.#catchUpAndKeep(this.#contextOf().waitMs));
+    const context = this.#contextOf();
+    return withCode(
+      async () => (await this.#catchUpAndKeep(context.waitMs)) ?? answer(context, (found) => Promise.resolve(found)),
+    );
   }
 
   #arm(ms: number): void {
@@ -157,9 +161,9 @@ export class PacedHeadFollower implements HeadFollower {
 
   /**
    * Catches up and keeps the head, with the lock: only then is everything up to the end of the log known to be
-   * acknowledged.
+   * acknowledged. Returns `undefined` if somebody else holds the lock.
    */
-  async #catchUpAndKeep(waitMs: number): Promise<CatchUp> {
+  async #catchUpAndKeep(waitMs: number): Promise<CatchUp | undefined> {
     const context = this.#contextOf();
     try {
       using _held = await context.lock.exclusive(waitMs);
@@ -170,7 +174,7 @@ export class PacedHeadFollower implements HeadFollower {
     } catch (error) {
       // The holder of the lock is writing, and signs its events and these.
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
-      return catchUp(context, { recover: false });
+      return undefined;
     }
   }
 

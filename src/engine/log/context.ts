@@ -40,7 +40,7 @@ export interface Context {
   readonly log: EventLog;
   readonly blobs: BlobStore;
   readonly index: IndexStore;
-  /** What was derived from the history already. */
+  /** The caches of values that were derived from the history. */
   readonly memo: Memo;
   readonly lock: Lock;
   /**

@@ -23,7 +23,7 @@ export async function diffAction(context: Context, id: string): Promise<ActionDi
   return { from: action.id, to: "", timestamp: new Date(context.now()).toISOString(), changes };
 }
 
-/** What is at a path now; of what the rules keep out not even the hash is told. */
+/** The present state of a path. Of one that the rules keep out, not even the hash is told. */
 async function presentAt(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
   const recorded = await context.index.iterationAt(path, (await context.index.head()).seq);
   const isTold = recorded?.entry !== undefined || (await context.worktree.explain(path)).tracked;

@@ -4,9 +4,8 @@ import { type OwnEvents, withoutEvents, type Work } from "../facts/own-work.ts";
 import type { Context } from "../log/context.ts";
 
 /**
- * Leaves out the events that only say that a path was first seen. A capture records a path that an action names although the
- * rules leave it out, or that the rules have left out until then: nothing shows that it was absent before, so this is no change
- * of anybody. Together with a later deletion it would be: the path came and went, and stays away.
+ * Leaves out the events that only say that a path was first seen. A capture records a path that the rules have left out until
+ * then: nothing shows that it was absent before, so this is no change of anybody. Together with a later deletion it would be: the path came and went, and stays away.
  *
  * Only work that counts everybody's events holds such an event. A path without later events keeps it: an undo says why the path
  * stays.
