@@ -1,6 +1,5 @@
-import { DirectionalFilter } from "../src/core/filter/directional-filter.ts";
+import { DirectionalFilter, SANDBOX_POLICY } from "../src/core/filter/directional-filter.ts";
 import { FilterPattern } from "../src/core/filter/filter-pattern.ts";
-import { SANDBOX_POLICY } from "../src/core/filter/sandbox-policy.ts";
 import type { Bench } from "./lib/bench.ts";
 import type { Ratio, Row } from "./lib/result.ts";
 

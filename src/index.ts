@@ -14,7 +14,7 @@ export {
   type ReplicaDirection,
 } from "./core/filter/directional-filter.ts";
 export { FilterPattern } from "./core/filter/filter-pattern.ts";
-export { SANDBOX_POLICY } from "./core/filter/sandbox-policy.ts";
+export { SANDBOX_POLICY } from "./core/filter/directional-filter.ts";
 export { ChronicleError, type ErrorCode, type ErrorDetails } from "./core/values/errors.ts";
 export { parseExpected, verifySignedHead, type ExpectedHead } from "./core/log/signed-head.ts";
 export type * from "./api/action-api.ts";

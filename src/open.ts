@@ -6,11 +6,11 @@ import type { DoctorCheck, OpenOptions, StoreApi, StoreOptions } from "./api/sto
 import type { RestoreShape, WorkspaceShape } from "./api/shapes.ts";
 import type { RepairPlace, RestoreOptions, WorkspaceApi } from "./api/workspace-api.ts";
 import { nodeBackends, nodeDisk, storePlace } from "./backends/registry.ts";
-import { accessCheck } from "./store/access-check.ts";
+import { accessCheck } from "./store/store-owner.ts";
 import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
 import { type ForgottenShape, forgottenIn, unforgetWorkspace } from "./compose/forgotten.ts";
-import { partsOf } from "./compose/parts-of.ts";
+import { partsOf } from "./compose/open-parts.ts";
 import { openAcceptor } from "./compose/replica-acceptor.ts";
 import { isStore } from "./store/repair-sources.ts";
 import { FileSyncPlaces, type KnownOrigin } from "./compose/sync-places.ts";

@@ -313,7 +313,7 @@ function readIfThere(path: string): string {
 const SETTLING = new Set([
   "engine/undo/before-change.ts",
   "engine/capture/capture.ts",
-  "engine/capture/finish-torn.ts",
+  "engine/capture/operate.ts",
   "engine/write/write-together.ts",
   "replication/folder/cycle/folder-cycle.ts",
 ]);

@@ -1,4 +1,4 @@
-import type { RecordBody } from "../core/values/json.ts";
+import type { RecordBody } from "../core/values/canonical-json.ts";
 import type { VerifyProblemShape } from "./shapes.ts";
 
 export interface RecordPut {

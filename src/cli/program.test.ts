@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "./table/command-table.ts";
 import { ChronicleError } from "../core/values/errors.ts";
-import { CHRONICLE_VALUED, WRITING_VERBS } from "../core/shell/chronicle-words.ts";
-import { PERSONS_VERBS } from "../core/shell/persons-commands.ts";
-import { loadAction } from "./load-action.ts";
+import { CHRONICLE_VALUED, WRITING_VERBS, PERSONS_VERBS } from "../core/shell/persons-commands.ts";
+import { loadAction } from "./run-cli.ts";
 import { parseCommandLine } from "./program.ts";
 import { GLOBAL_OPTIONS } from "./table/spec.ts";
 

@@ -1,12 +1,11 @@
 import { Command, type CommanderError, InvalidArgumentError, Option } from "commander";
 import { COMMANDS } from "./table/command-table.ts";
-import { paintFor } from "../process/paint.ts";
+import { paintFor, shownCommand } from "../process/printable.ts";
 import { closestTo } from "./render/closest.ts";
 import { inLocalZone } from "../process/local-zone.ts";
 import { type CommandSpec, describedWith, detailsOf, GLOBAL_OPTIONS, type OptionSpec } from "./table/spec.ts";
 import { parseValue } from "./table/parse-value.ts";
 import { usageError } from "../process/usage-error.ts";
-import { shownCommand } from "../process/printable.ts";
 import { greatestOf } from "../util/long-lists.ts";
 
 /** A parsed command line: the command, with its options and arguments. */

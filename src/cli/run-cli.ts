@@ -1,17 +1,83 @@
+import { type Action, CommandContext } from "./support/context.ts";
 import { EXIT } from "../api/problems.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { COMMANDS } from "./table/command-table.ts";
-import { type Action, CommandContext } from "./support/context.ts";
 import { Input } from "../process/input.ts";
 import type { Io } from "../process/io.ts";
 import { inLocalZone } from "../process/local-zone.ts";
-import { loadAction } from "./load-action.ts";
-import { paintFor } from "../process/paint.ts";
+import { paintFor } from "../process/printable.ts";
 import { type Parsed, parseCommandLine } from "./program.ts";
-import { remoteOf } from "./remote/remote-address.ts";
-import { withRemoteHint } from "./remote/remote-hint.ts";
+import { remoteOf, withRemoteHint } from "./remote/remote-address.ts";
 import { reportError, type ReportStyle } from "./support/report-error.ts";
-import { typedPath } from "../process/typed-path.ts";
+import { typedPath } from "../process/user-path.ts";
+
+type Loader = () => Promise<Action>;
+
+/** Each command's code is loaded only when it is run, so that a command line starts at once. */
+const LOADERS: Readonly<Record<string, Loader>> = {
+  actions: async () => (await import("./commands/look/sessions.ts")).actions,
+  agents: async () => (await import("./commands/serve/agents.ts")).agents,
+  cat: async () => (await import("./commands/look/files.ts")).cat,
+  changes: async () => (await import("./commands/look/diff.ts")).changes,
+  compact: async () => (await import("./commands/keep/upkeep.ts")).compact,
+  complete: async () => (await import("./commands/serve/complete.ts")).complete,
+  completion: async () => (await import("./commands/serve/complete.ts")).completion,
+  conflicts: async () => (await import("./commands/look/versions.ts")).conflicts,
+  config: async () => (await import("./commands/keep/config.ts")).config,
+  diff: async () => (await import("./commands/look/diff.ts")).diff,
+  doctor: async () => (await import("./commands/look/doctor.ts")).doctor,
+  du: async () => (await import("./commands/look/du.ts")).du,
+  erase: async () => (await import("./commands/keep/erase.ts")).erase,
+  explain: async () => (await import("./commands/look/explain.ts")).explain,
+  files: async () => (await import("./commands/look/files.ts")).files,
+  forget: async () => (await import("./commands/keep/forget.ts")).forget,
+  gc: async () => (await import("./commands/keep/upkeep.ts")).gc,
+  head: async () => (await import("./commands/look/verify.ts")).head,
+  history: async () => (await import("./commands/look/history.ts")).history,
+  hook: async () => (await import("./commands/serve/hook.ts")).hook,
+  import: async () => (await import("./commands/keep/import.ts")).importRecords,
+  init: async () => (await import("./commands/change/init.ts")).init,
+  list: async () => (await import("./commands/look/list.ts")).list,
+  log: async () => (await import("./commands/look/log.ts")).log,
+  manifest: async () => (await import("./commands/look/files.ts")).manifest,
+  mcp: async () => (await import("./commands/serve/mcp.ts")).mcp,
+  mv: async () => (await import("./commands/change/write-files.ts")).mv,
+  pin: async () => (await import("./commands/keep/upkeep.ts")).pin,
+  prune: async () => (await import("./commands/keep/prune.ts")).prune,
+  put: async () => (await import("./commands/change/write-files.ts")).put,
+  rebuild: async () => (await import("./commands/keep/upkeep.ts")).rebuild,
+  record: async () => (await import("./commands/keep/record.ts")).record,
+  redo: async () => (await import("./commands/change/undo.ts")).redo,
+  replicate: async () => (await import("./commands/serve/sync.ts")).replicate,
+  resolve: async () => (await import("./commands/change/resolve.ts")).resolve,
+  rm: async () => (await import("./commands/change/write-files.ts")).rm,
+  rollback: async () => (await import("./commands/change/rollback.ts")).rollback,
+  restore: async () => (await import("./commands/change/restore.ts")).restore,
+  run: async () => (await import("./commands/change/run.ts")).run,
+  serve: async () => (await import("./commands/serve/serve.ts")).serve,
+  sessions: async () => (await import("./commands/look/sessions.ts")).sessions,
+  show: async () => (await import("./commands/look/show.ts")).show,
+  snapshot: async () => (await import("./commands/change/snapshot.ts")).snapshot,
+  status: async () => (await import("./commands/look/status.ts")).status,
+  sync: async () => (await import("./commands/serve/sync.ts")).sync,
+  token: async () => (await import("./commands/serve/token.ts")).token,
+  transaction: async () => (await import("./commands/change/transaction.ts")).transaction,
+  undo: async () => (await import("./commands/change/undo.ts")).undo,
+  unerase: async () => (await import("./commands/keep/erase.ts")).unerase,
+  unforget: async () => (await import("./commands/keep/forget.ts")).unforget,
+  unpin: async () => (await import("./commands/keep/upkeep.ts")).unpin,
+  verify: async () => (await import("./commands/look/verify.ts")).verify,
+  versions: async () => (await import("./commands/look/versions.ts")).versions,
+  watch: async () => (await import("./commands/change/watch.ts")).watch,
+  workspaces: async () => (await import("./commands/look/workspaces.ts")).workspaces,
+};
+
+/** The code of a command of the table. */
+export function loadAction(name: string): Promise<Action> {
+  const load = LOADERS[name];
+  if (load === undefined) throw new Error(`the command ${name} is in the table and has no code`);
+  return load();
+}
 
 function argvBeforeDashes(argv: readonly string[]): readonly string[] {
   const at = argv.indexOf("--");

@@ -1,7 +1,123 @@
-import packageJson from "../../package.json" with { type: "json" };
+import { isatty, type WriteStream } from "node:tty";
+import { EXIT } from "../api/problems.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import type { Inheritance } from "../process/inheritance.ts";
-import { processIo } from "./process-io.ts";
+import type { Io, Sink } from "../process/io.ts";
+import { ownHome, retentionDefaults } from "../process/environment.ts";
+import { standingFolder } from "../process/user-path.ts";
 import { runCli } from "./run-cli.ts";
+import packageJson from "../../package.json" with { type: "json" };
+
+const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/**
+ * A stream of the process. Its reader may close it at any time (`chronicle log | head`): that ends the writing, not the
+ * work.
+ */
+class StreamSink implements Sink {
+  readonly #stream: WriteStream;
+  #broken = false;
+
+  constructor(stream: WriteStream) {
+    this.#stream = stream;
+    stream.on("error", (error: Error) => {
+      if (errnoOf(error) !== "EPIPE") throw error;
+      this.#broken = true;
+    });
+  }
+
+  get isTerminal(): boolean {
+    return this.#stream.isTTY === true;
+  }
+
+  get colours(): boolean {
+    return this.isTerminal && this.#stream.hasColors();
+  }
+
+  get columns(): number {
+    return this.#stream.columns || 80;
+  }
+
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  write(text: string): void {
+    if (!this.#broken) this.#stream.write(text);
+  }
+
+  async writeBytes(bytes: Uint8Array): Promise<void> {
+    if (this.#broken) return;
+    await new Promise<void>((done) => {
+      this.#stream.write(bytes, () => done());
+    });
+  }
+}
+
+async function readStdin(): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of process.stdin) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+function onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void {
+  for (const signal of SIGNALS) process.on(signal, callback);
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, callback);
+  };
+}
+
+/**
+ * Errors of the system or of a database that no code awaited do not end the process: acknowledged writes are durable,
+ * and the next call that needs the disk reports the error. Any other error is a bug in the program, and ends it, as it
+ * would without this handler.
+ */
+function onUncaught(callback: (error: unknown) => void): () => void {
+  const take = (error: unknown): void => {
+    callback(error);
+    if (isOfMachine(error)) return;
+    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.exit(EXIT.failed);
+  };
+  process.on("uncaughtException", take);
+  return () => void process.off("uncaughtException", take);
+}
+
+function isOfMachine(error: unknown): boolean {
+  if (error instanceof ChronicleError) return true;
+  const isOfSqlite = error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR";
+  return isOfSqlite || errnoOf(error) !== undefined;
+}
+
+/** Ends this process by a signal. A process that ignores the signal, as in a shell's background, ends with its exit code. */
+function endSelf(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
+/** The world of this process. */
+export function processIo(version: string, inherited: Inheritance): Io {
+  return {
+    argv: process.argv.slice(2),
+    env: process.env,
+    userHome: ownHome(process.env),
+    inherited,
+    version,
+    out: new StreamSink(process.stdout),
+    err: new StreamSink(process.stderr),
+    // Not `process.stdin`: opening it would take input that is meant for a child.
+    stdinIsTerminal: isatty(0),
+    readStdin,
+    streams: () => ({ input: process.stdin, output: process.stdout }),
+    cwd: () => standingFolder(() => process.cwd()),
+    chdir: (folder) => process.chdir(folder),
+    now: () => Date.now(),
+    openStore: async (options) => (await import("../open.ts")).openStore({ retentionDefaults, ...options }),
+    onInterrupt,
+    endBy: (signal) => void process.once("beforeExit", () => endSelf(signal)),
+    onUncaught,
+  };
+}
 
 /** Runs the command line of this process. Resolves to the exit code. */
 export async function start(inherited: Inheritance): Promise<number> {

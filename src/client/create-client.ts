@@ -1,7 +1,58 @@
+import { ChronicleError } from "../core/values/errors.ts";
+import type { ActingAs } from "../api/workspace-api.ts";
+import { type Fetch, FetchTransport } from "./fetch-transport.ts";
+import type { RetryRule } from "./retry.ts";
 import { ChronicleClient } from "./chronicle-client.ts";
-import { type ClientOptions, parseServerUrl } from "./client-options.ts";
-import { FetchTransport } from "./fetch-transport.ts";
 import { Wire } from "./wire.ts";
+
+/** Options of a client. */
+export interface ClientOptions {
+  /** `http://127.0.0.1:7171`, `https://…`; in Node also `unix:/path/of/the/socket`. */
+  readonly url: string;
+  /** A token of the server. Its owner needs none on a Unix socket. */
+  readonly token?: string;
+  /** Used instead of the global `fetch`. */
+  readonly fetch?: Fetch;
+  /** On whose behalf requests are made, if the server lets its caller say so. */
+  readonly acting?: ActingAs;
+  /**
+   * True if hints of errors may name commands of `chronicle`, for users who have them (default: such hints are left
+   * out).
+   */
+  readonly commandHints?: boolean;
+  /**
+   * How requests are retried (default: 5 tries in all, 0.1 to 5 s apart). Only requests that are safe to repeat are.
+   */
+  readonly retry?: RetryRule;
+}
+
+/**
+ * Returns a server's address, to which targets are added. Throws `USAGE` for an invalid one; a token is never part of
+ * an address.
+ */
+export function parseServerUrl(text: string): string {
+  mustHaveUrl(text);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw new ChronicleError("USAGE", `${JSON.stringify(text)} is no address of a server`, {
+      hint: "give http://… or https://…, in Node also unix:/…",
+    });
+  }
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+    throw new ChronicleError("USAGE", "a server's address has no user, query or fragment", {
+      hint: "give the token by itself",
+    });
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}
+
+/** Throws `USAGE` if the address is missing: programs in plain JavaScript have no compiler that tells them. */
+export function mustHaveUrl(url: unknown): void {
+  if (typeof url === "string") return;
+  throw new ChronicleError("USAGE", "url is missing", {
+    hint: 'createClient({ url: "http://127.0.0.1:7420", token })',
+  });
+}
 
 /**
  * Creates a client of a server, in a browser or in Node. Sends no request yet. Throws `USAGE` for an invalid address.

@@ -1,9 +1,138 @@
+import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { isBytes, type Transport, type WireReply, type WireRequest, unavailable } from "./transport.ts";
+import { optional } from "../util/optional.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { ChronicleClient } from "./chronicle-client.ts";
-import { type ClientOptions, mustHaveUrl, parseServerUrl } from "./client-options.ts";
-import { createClient as createFetchClient } from "./create-client.ts";
-import { NodeTransport } from "./node-transport.ts";
+import { type ClientOptions, mustHaveUrl, parseServerUrl, createClient as createFetchClient } from "./create-client.ts";
 import { Wire } from "./wire.ts";
+
+/** The system's keep-alive probes begin after so many milliseconds, and detect a server that has vanished. */
+const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
+/** Redirects are refused: a token goes only to the server that it is meant for. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** The function that begins a request, and its connections. */
+interface Way {
+  readonly request: typeof request;
+  readonly agent: Agent;
+}
+
+/** A server's address. */
+interface Place {
+  /** The address in errors, for people. */
+  readonly where: string;
+  /** The prefix of each target. */
+  readonly prefix: string;
+  readonly to: RequestOptions;
+  readonly way: () => Promise<Way>;
+}
+
+/**
+ * Sends requests by Node's own HTTP, over a Unix socket or to a port. Waits without limit for an answer, such as a
+ * check of a large history: Node's `fetch` gives up after five minutes, while the server goes on.
+ */
+class NodeTransport implements Transport {
+  readonly #place: Place;
+  #way: Promise<Way> | undefined;
+
+  private constructor(place: Place) {
+    this.#place = place;
+  }
+
+  /** `path` of the socket, absolute. */
+  static overSocket(path: string): NodeTransport {
+    const to = { socketPath: path, headers: { host: "localhost" } };
+    return new NodeTransport({ where: path, prefix: "", to, way: plainly });
+  }
+
+  /** `base`: a URL without a slash at its end, to which targets are added. */
+  static toPort(base: string): NodeTransport {
+    const { protocol, hostname, port, pathname } = new URL(base);
+    const host = hostname.replace(/^\[(.*)\]$/, "$1");
+    const to = { host, ...(port === "" ? {} : { port }) };
+    const way = protocol === "https:" ? encrypted : plainly;
+    return new NodeTransport({ where: base, prefix: pathname.replace(/\/$/, ""), to, way });
+  }
+
+  async send({ method, target, headers, body, signal }: WireRequest): Promise<WireReply> {
+    const { where, prefix, to } = this.#place;
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const length = isBytes(body) ? { "content-length": String(body.length) } : {};
+    this.#way ??= this.#place.way();
+    const { request: begin, agent } = await this.#way;
+    let sent: ClientRequest | undefined;
+    try {
+      sent = begin({
+        ...to,
+        agent,
+        method,
+        path: `${prefix}${target}`,
+        headers: { ...to.headers, ...headers, ...length },
+        ...optional({ signal }),
+      });
+      sent.once("response", resolve).once("error", reject);
+      const upload = this.#upload(sent, body);
+      // A server may refuse before it has read everything.
+      upload.catch(reject);
+      return this.#replyOf(await promise);
+    } catch (cause) {
+      sent?.destroy();
+      throw unavailable(where, firstOf(cause));
+    }
+  }
+
+  async close(): Promise<void> {
+    (await this.#way)?.agent.destroy();
+  }
+
+  async #upload(sent: ClientRequest, body: WireRequest["body"]): Promise<void> {
+    if (body === undefined || isBytes(body)) sent.end(body);
+    else await pipeline(Readable.from(body, { objectMode: false }), sent);
+  }
+
+  #replyOf(response: IncomingMessage): WireReply {
+    const { statusCode: status = 0 } = response;
+    if (REDIRECTS.has(status)) throw new Error("it redirects, which is not followed");
+    return {
+      status,
+      header: (name) => {
+        const value = response.headers[name];
+        return Array.isArray(value) ? value.join(", ") : value;
+      },
+      body: piecesOf(response, this.#place.where),
+      discard: async () => {
+        response.destroy();
+        await Promise.resolve();
+      },
+    };
+  }
+}
+
+/** For a name with several addresses, Node reports only that all of them failed. Returns the first error. */
+function firstOf(cause: unknown): unknown {
+  const [first]: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
+  return first ?? cause;
+}
+
+function plainly(): Promise<Way> {
+  return Promise.resolve({ request, agent: new Agent(AGENT) });
+}
+
+/** Loads TLS only when needed, since most commands ask a socket. */
+async function encrypted(): Promise<Way> {
+  const https = await import("node:https");
+  return { request: https.request, agent: new https.Agent(AGENT) };
+}
+
+async function* piecesOf(response: IncomingMessage, where: string): AsyncIterable<Uint8Array> {
+  try {
+    for await (const piece of response) yield piece as Uint8Array;
+  } catch (cause) {
+    throw unavailable(where, cause);
+  }
+}
 
 /**
  * Creates a client as the other `createClient` does, also for a Unix socket (`unix:/path`). Waits for an answer without

@@ -1,6 +1,4 @@
-import { isBytes } from "./transport.ts";
-import type { Transport, WireReply, WireRequest } from "./transport.ts";
-import { unavailable } from "./unavailable.ts";
+import { isBytes, type Transport, type WireReply, type WireRequest, unavailable } from "./transport.ts";
 import { optional } from "../util/optional.ts";
 
 export type Fetch = typeof globalThis.fetch;

@@ -3,7 +3,7 @@ import type { EventsOptions } from "../api/file-api.ts";
 import { followEvents } from "../api/routes/calls/file-calls.ts";
 import type { LogEventShape } from "../api/shapes.ts";
 import { isPassing, pause, waitOf } from "./retry.ts";
-import { unavailable } from "./unavailable.ts";
+import { unavailable } from "./transport.ts";
 import type { Wire } from "./wire.ts";
 
 /** A server sends a heartbeat every 15 s. One that is silent for three times as long is gone. */

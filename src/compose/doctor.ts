@@ -1,18 +1,151 @@
 import type { DoctorCheck, DoctorShape, StoreOptions } from "../api/store-api.ts";
-import { isSharedFileSystem } from "../core/tree/folder-traits.ts";
+import { ChronicleError, errnoOf, codedError } from "../core/values/errors.ts";
+import { isSharedFileSystem, lackedBy } from "../core/tree/folder-traits.ts";
+import { pathInRoot, ROOT } from "../core/values/path.ts";
+import { isHosted } from "../engine/log/context.ts";
+import { addAll } from "../util/long-lists.ts";
+import { openContext, type StoreParts } from "./open-context.ts";
+import { storeTasks, workspaceIds } from "./store-tasks.ts";
+import { quotePath } from "../core/shell/quote-command.ts";
+import { answer } from "../engine/log/answer.ts";
+import { leftOutByNow } from "../engine/facts/omitted-changes.ts";
+import { shownPath } from "../engine/log/shape.ts";
+import type { SigningReason } from "../api/shapes.ts";
+import { findDamage } from "../engine/log/chain-fault.ts";
+import { signingShape } from "../engine/log/signing.ts";
 import type { Disk } from "../disk/disk.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
-import { accessCheck } from "../store/access-check.ts";
+import { accessCheck } from "../store/store-owner.ts";
 import { storeLayout } from "../storage/layout.ts";
 import { storeOfHead } from "../store/file-head-keeper.ts";
-import { folderChecks } from "./folder-check.ts";
 import { forgottenIn } from "./forgotten.ts";
-import { type HistoryFault, historyFaults } from "./history-check.ts";
-import { leftOutChecks } from "./left-out-check.ts";
-import type { StoreParts } from "./open-context.ts";
 import { Tombstones } from "../store/tombstones.ts";
-import { quotePath } from "../core/shell/quote-command.ts";
+
+const UNTOLD = "other machines may change it without a word to this one, so all of it is looked at each time";
+
+/** Reports what the disks of folders cannot hold: one check for each folder that lies on such a disk. */
+async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
+  const checks: DoctorCheck[] = [];
+  for (const id of workspaceIds(parts)) addAll(checks, await checksOf(parts, id));
+  return checks;
+}
+
+/** Returns nothing for a workspace that cannot be opened: other checks report it. */
+async function checksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
+  try {
+    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
+    try {
+      const { worktree } = context;
+      if (isHosted(worktree.roots)) return [];
+      return worktree.roots.flatMap(({ id: root, folder }) => {
+        const traits = worktree.traitsOf(pathInRoot(root, ROOT));
+        const { fileSystem, source } = traits;
+        const lacked = lackedBy(traits);
+        const details = [
+          ...(lacked.length === 0
+            ? []
+            : [`${folder} is on ${fileSystem}, which cannot hold ${lacked.join(", ")} (${source})`]),
+          ...(isSharedFileSystem(fileSystem) ? [`${folder} is on ${fileSystem}: ${UNTOLD}`] : []),
+        ];
+        return details.map((detail) => ({ name: "file system", ok: true, detail }));
+      });
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (error instanceof ChronicleError || errnoOf(error) !== undefined) return [];
+    throw error;
+  }
+}
+
+/** The number of files of a workspace that are named. */
+const MOST_NAMED = 3;
+
+/**
+ * Reports recorded files that the rules leave out by now, such as secrets that got in: one check for each workspace
+ * that has some.
+ */
+async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
+  const checks: DoctorCheck[] = [];
+  for (const id of workspaceIds(parts)) addAll(checks, await checkOf(parts, id));
+  return checks;
+}
+
+/** Returns nothing for a workspace that cannot be opened, or whose folder cannot be read: other checks report it. */
+async function checkOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
+  try {
+    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
+    try {
+      const found = (await answer(context, () => leftOutByNow(context))).map(shownPath);
+      return found.length === 0 ? [] : [leftOutCheck(id, found)];
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (error instanceof ChronicleError || errnoOf(error) !== undefined) return [];
+    throw error;
+  }
+}
+
+function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
+  const [first = ""] = found;
+  const shown = found.slice(0, MOST_NAMED).join(", ");
+  const more = found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : "";
+  const many = found.length === 1 ? "1 recorded file is" : `${found.length} recorded files are`;
+  const command = `chronicle -w ${id} erase ${quotePath(first)} --dry-run`;
+  return {
+    name: "left out",
+    ok: true,
+    detail: `${many} left out by the rules now, and the history has what they held: ${shown}${more}; \`${command}\` shows what would take that out`,
+  };
+}
+
+/** A fault of a history: nothing can be written to it, or its events are not signed. */
+interface HistoryFault {
+  readonly check: DoctorCheck;
+  /** The reason why it is not signed, if that is the fault. */
+  readonly reason: SigningReason | null;
+}
+
+/** Returns the histories that take no writes, or are not signed. Reads every line of each log, but no contents. */
+async function historyFaults(parts: StoreParts): Promise<HistoryFault[]> {
+  const faults: HistoryFault[] = [];
+  for (const id of workspaceIds(parts)) {
+    const fault = await faultOf(parts, id);
+    if (fault !== undefined) faults.push(fault);
+  }
+  return faults;
+}
+
+async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | undefined> {
+  try {
+    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
+    try {
+      const { state, reason, detail, hint } = await answer(context, async ({ damage }) =>
+        signingShape(context, damage ?? (await findDamage(context))),
+      );
+      if (state !== "read-only" && state !== "unsigned") return undefined;
+      return { check: historyCheck(id, detail ?? state, hint), reason };
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    const known = codedError(error);
+    if (!(known instanceof ChronicleError)) throw error;
+    // Another process holds it, which says nothing about the history.
+    return known.code === "LOCKED" ? undefined : { check: historyCheck(id, known.message, known.hint), reason: null };
+  }
+}
+
+function historyCheck(id: string, detail: string, hint: string | null | undefined): DoctorCheck {
+  return {
+    name: "history",
+    ok: false,
+    detail: `workspace ${id}: ${detail}`,
+    hint: hint ?? `\`chronicle -w ${id} verify\` says what is wrong with it`,
+  };
+}
 
 /** The least free space that lets work go on, in bytes. */
 const LOW_SPACE = 256 * 1024 * 1024;

@@ -9,7 +9,7 @@ import { RecordStore } from "../engine/records/record-store.ts";
 import type { Backends } from "../store/backends.ts";
 import { makeFolders, readText } from "../store/file-head-keeper.ts";
 import { newFolders } from "../store/new-folder.ts";
-import { wholePath } from "../core/tree/whole-path.ts";
+import { wholePath } from "../core/tree/root-place.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 

@@ -1,21 +1,46 @@
+import { partId, type Tombstone, GRACE_MS, type GivenUpPart } from "../core/records/tombstone.ts";
+import { takePruningBack } from "../engine/upkeep/take-pruning-back.ts";
+import { openContext, type StoreParts } from "./open-context.ts";
+import { storeTasks, isThere } from "./store-tasks.ts";
+import { Tombstones } from "../store/tombstones.ts";
 import { ChronicleError, type ErrorCode } from "../core/values/errors.ts";
-import { GRACE_MS, type GivenUpPart, type Tombstone } from "../core/records/tombstone.ts";
 import { meantBy } from "../core/values/meant-by.ts";
 import { answer } from "../engine/log/answer.ts";
-import { refuseAtOnce } from "../engine/capture/refuse-at-once.ts";
+import { refuseAtOnce } from "../engine/capture/operation-queue.ts";
 import { workspaceLayout } from "../storage/layout.ts";
 import { makeFolders } from "../store/file-head-keeper.ts";
 import { lastWorkspaceRecord } from "../store/last-workspace-record.ts";
-import { openContext, type StoreParts } from "./open-context.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
-import { bringPartBack } from "./bring-part-back.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
-import { isThere, storeTasks } from "./store-tasks.ts";
 import { SyncTokens } from "../store/sync-tokens.ts";
 import { tombstoneOf } from "./note-given-up.ts";
-import { Tombstones } from "../store/tombstones.ts";
-import { endedName, moveWorkspace, withNames } from "../store/workspace-names.ts";
+import { endedName, moveWorkspace, withNames } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
+
+/**
+ * Brings back the part that a note describes, and removes the note with those of all prunings that give nothing up any
+ * more. Returns the id of the workspace.
+ */
+async function bringPartBack(
+  parts: StoreParts,
+  { id, part }: { readonly id: string; readonly part: NonNullable<Tombstone["part"]> },
+): Promise<string> {
+  const { workspace } = part;
+  const back = part.kind === "pruning" ? await pruningsBack(parts, workspace, part.event) : [];
+  const ids = back.map((event) => partId(workspace, { kind: "pruning", event }));
+  const notes = new Tombstones(parts);
+  for (const one of new Set([id, ...ids])) notes.remove(one);
+  return workspace;
+}
+
+async function pruningsBack(parts: StoreParts, workspace: string, event: number): Promise<readonly number[]> {
+  const { context, close } = await openContext(parts, workspace, { tasks: storeTasks(parts, workspace) });
+  try {
+    return await takePruningBack(context, event);
+  } finally {
+    await close();
+  }
+}
 
 /** A forgotten history, or a part of one that was given up, that can still be brought back. */
 export interface ForgottenShape {

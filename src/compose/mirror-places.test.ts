@@ -15,7 +15,7 @@ import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { sweepCrashes } from "../testing/crash-sweep.ts";
 import { fileEvent } from "../testing/protocol-samples.ts";
 import { simBackends } from "../testing/sim-store.ts";
-import { storeBase } from "../engine/upkeep/store-base.ts";
+import { storeBase } from "../engine/upkeep/write-base.ts";
 import { readText } from "../store/file-head-keeper.ts";
 import { FileMirrorPlaces } from "./mirror-places.ts";
 import type { StoreParts } from "./open-context.ts";

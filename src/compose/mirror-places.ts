@@ -5,9 +5,8 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 import type { MirrorPlaces } from "../replication/replica/log-mirror.ts";
 import type { MirrorFiles } from "../replication/replica/mirror-part.ts";
 import { mirrorStart, type UpstreamLayout } from "../storage/layout.ts";
-import { makeFolders, readText } from "../store/file-head-keeper.ts";
+import { makeFolders, readText, NO_HEADS } from "../store/file-head-keeper.ts";
 import type { Backends } from "../store/backends.ts";
-import { NO_HEADS } from "../store/no-heads.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Memo } from "../engine/log/memo.ts";
 

@@ -9,8 +9,15 @@ import type { StoreLayout } from "../storage/layout.ts";
 import { Signal } from "../util/signal.ts";
 import { answer } from "../engine/log/answer.ts";
 import { workspaceRecord } from "../engine/log/own-record.ts";
-import { isHosted } from "../engine/log/hosted.ts";
-import type { Context, HeadKeeper, HistoryContext, Recorded, Retention, StoreTasks } from "../engine/log/context.ts";
+import {
+  isHosted,
+  type Context,
+  type HeadKeeper,
+  type HistoryContext,
+  type Recorded,
+  type Retention,
+  type StoreTasks,
+} from "../engine/log/context.ts";
 import { PacedHeadFollower, type HeadPace } from "../engine/commit/head-follower.ts";
 import { ContentsOfHistory } from "../engine/facts/contents-of-history.ts";
 import { DirtyPaths } from "../engine/log/dirty-paths.ts";
@@ -22,13 +29,12 @@ import { NoOutsideFiles } from "../worktree/outside/no-outside-files.ts";
 import { FolderProbe } from "../worktree/files/folder-probe.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "../store/backends.ts";
-import { FileIngest } from "../workers/file-ingest.ts";
+import { FileIngest, NO_INGEST } from "../workers/file-ingest.ts";
 import { FileOffRecord } from "../store/file-off-record.ts";
 import { FileWhereabouts } from "../store/file-whereabouts.ts";
 import { FileRestoreWorkers } from "../workers/file-restore-workers.ts";
 import { IndexedFiles } from "../store/indexed-files.ts";
-import { KeptStagePool } from "../workers/kept-stage-pool.ts";
-import { NO_INGEST } from "../workers/no-ingest.ts";
+import { KeptStagePool } from "../workers/stage-pool.ts";
 import { listedWorkspace, RootsCache } from "../store/roots-cache.ts";
 import { retentionOf, type RetentionInputs } from "../store/retention-files.ts";
 import { FileTraitsMemory } from "../store/traits-memory.ts";

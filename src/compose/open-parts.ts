@@ -1,6 +1,7 @@
-import type { StoreOptions } from "../api/store-api.ts";
-import { nameOfRole } from "../core/records/actor-name.ts";
+import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
+import type { StoreParts } from "./open-context.ts";
+import { nameOfRole } from "../core/records/actor-name.ts";
 import type { Disk } from "../disk/disk.ts";
 import { storeLayout } from "../storage/layout.ts";
 import { takesNoWrites } from "../storage/io-trouble.ts";
@@ -8,9 +9,25 @@ import { Signal } from "../util/signal.ts";
 import { HeadPace } from "../engine/commit/head-follower.ts";
 import type { Backends } from "../store/backends.ts";
 import { FileHeadKeeper, makeFolders } from "../store/file-head-keeper.ts";
-import type { StoreParts } from "./open-context.ts";
 import { StoreGauge } from "../store/store-gauge.ts";
 import { keepOwners } from "../store/store-owner.ts";
+
+const PARTS = new WeakMap<StoreApi, StoreParts>();
+
+/** Remembers the parts of a store, for what is composed on it later. */
+export function notePartsOf(store: StoreApi, parts: StoreParts): void {
+  PARTS.set(store, parts);
+}
+
+/** Returns the parts of a store of this machine. Throws `PLATFORM_UNSUPPORTED` for one that is elsewhere. */
+export function partsOf(store: StoreApi): StoreParts {
+  const parts = PARTS.get(store);
+  if (parts !== undefined) return parts;
+  throw new ChronicleError(
+    "PLATFORM_UNSUPPORTED",
+    "replication is run where the store is, not by a client of its server",
+  );
+}
 
 const DEFAULT_WAIT_MS = 30_000;
 

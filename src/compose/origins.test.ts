@@ -7,7 +7,7 @@ import { checkBlock } from "../storage/blob-block.ts";
 import { openSimStore } from "../testing/sim-store.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { Origins } from "./origins.ts";
-import { partsOf } from "./parts-of.ts";
+import { partsOf } from "./open-parts.ts";
 
 function newDisk(): SimDisk {
   return SimDisk.fromTree({

@@ -1,3 +1,25 @@
+import type {
+  SettledWriteBack,
+  WriteBackAnswer,
+  WriteBackBatch,
+  WriteBackEntry,
+  WriteBackReason,
+  WriteBackRules,
+} from "../core/records/write-back.ts";
+import type { WorkspaceContents } from "../replication/contents/content-server.ts";
+import type { SecretContents } from "../replication/contents/session-contents.ts";
+import {
+  ReceivedContents,
+  type WriteBackTarget,
+  type WriteBackParts,
+} from "../replication/origin/write-back-intake.ts";
+import type { Context } from "../engine/log/context.ts";
+import { refuseOverQuota } from "../engine/log/quota.ts";
+import { acceptWriteBack } from "../engine/replica/accept-write-back.ts";
+import { settledWriteBack } from "../engine/replica/settled-write-back.ts";
+import { refusalOf } from "../engine/replica/write-back-rules.ts";
+import { openQueue } from "../engine/undo/open-queue.ts";
+import type { OperationQueue } from "../engine/capture/operation-queue.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { wasMoved } from "../core/tree/moved-folder.ts";
 import type { AnnouncedContent } from "../core/records/announced-content.ts";
@@ -13,14 +35,62 @@ import type { HeldLock } from "../storage/lock.ts";
 import { answer } from "../engine/log/answer.ts";
 import { capture } from "../engine/capture/capture.ts";
 import { catchUp } from "../engine/log/catch-up.ts";
-import type { Context } from "../engine/log/context.ts";
 import { isInBase } from "../engine/log/read-base.ts";
-import { refuseMoved } from "../engine/commit/refuse-moved.ts";
-import { folderPresence } from "../store/folder-presence.ts";
+import { refuseMoved } from "../engine/commit/commit.ts";
+import { folderPresence } from "../store/folder-identity.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
-import { openWriteBack } from "./open-write-back.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { watchLog } from "../store/watch-log.ts";
+
+/** The engine that decides replicas' writes, open while there are replicas. */
+export interface OpenWriteBack extends AsyncDisposable {
+  readonly parts: WriteBackParts;
+}
+
+/**
+ * Lets an engine, which nothing else in this process uses, decide what replicas write. Disposal waits for the engine's
+ * work.
+ */
+export function openWriteBack(
+  context: Context,
+  contents: WorkspaceContents & Partial<SecretContents>,
+  rules: WriteBackRules = {},
+): OpenWriteBack {
+  const queue = openQueue(context, async () => undefined);
+  const received = new ReceivedContents(context.blobs, contents);
+  return {
+    parts: { target: new EngineWriteBack(context, queue, rules), blobs: context.blobs, received },
+    [Symbol.asyncDispose]: () => queue.close(),
+  };
+}
+
+class EngineWriteBack implements WriteBackTarget {
+  readonly #context: Context;
+  readonly #queue: OperationQueue;
+  readonly #rules: WriteBackRules;
+
+  constructor(context: Context, queue: OperationQueue, rules: WriteBackRules) {
+    this.#context = context;
+    this.#queue = queue;
+    this.#rules = rules;
+  }
+
+  settled(replica: string): Promise<SettledWriteBack> {
+    return this.#queue.read(() => settledWriteBack(this.#context, replica));
+  }
+
+  reserve(bytes: number): void {
+    if (bytes > 0) refuseOverQuota(this.#context, bytes);
+  }
+
+  refusal(entry: WriteBackEntry): WriteBackReason | undefined {
+    return refusalOf(entry, this.#context.worktree.roots, this.#rules);
+  }
+
+  decide(batch: WriteBackBatch): Promise<WriteBackAnswer> {
+    return this.#queue.change(() => acceptWriteBack(this.#context, batch, this.#rules));
+  }
+}
 
 /** A workspace that replicas follow, open in this process and shared by all its sessions. Disposal releases it. */
 export interface OriginLease extends Disposable {
@@ -44,7 +114,7 @@ export interface OriginLease extends Disposable {
 }
 
 /** Options for serving origins. */
-export interface OriginsOptions {
+interface OriginsOptions {
   /** Default: the platform's. */
   readonly timers?: Timers;
   /** Receives errors that the operator of the server should know. Default: dropped. */

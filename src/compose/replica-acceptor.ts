@@ -1,9 +1,63 @@
-import type { ReplicaAcceptor } from "../api/replication-api.ts";
-import { admitReplica } from "../replication/origin/admit-replica.ts";
+import type { ReplicaAdmission, ReplicaPresenter, ReplicaAcceptor } from "../api/replication-api.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import type { WriteBackBatch, WriteBackEntry } from "../core/records/write-back.ts";
+import type { WriteBackTarget } from "../replication/origin/write-back-intake.ts";
+import { claimedName, NOBODYS } from "../core/records/actor-name.ts";
+import type { ReplicaCursors } from "../replication/origin/replica-cursors.ts";
+import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { OriginAcceptor } from "../replication/origin/origin-acceptor.ts";
-import { optionsFor } from "../replication/origin/options-for.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Origins } from "./origins.ts";
+
+/** Restricts what a replica may write: nothing if it is read-only, and an agent's token cannot make it a person. */
+function admittedWrites(
+  target: WriteBackTarget,
+  { readOnly, actor }: Pick<ReplicaAdmission, "readOnly" | "actor">,
+): WriteBackTarget {
+  const named = (entry: WriteBackEntry): WriteBackEntry =>
+    actor === undefined || entry.actor === NOBODYS || claimedName(entry.actor) === undefined
+      ? entry
+      : { ...entry, actor };
+  return {
+    settled: (replica) => target.settled(replica),
+    reserve: (bytes) => target.reserve(bytes),
+    refusal: (entry) => (readOnly ? "read-only" : target.refusal(entry)),
+    decide: async (batch: WriteBackBatch) => {
+      if (!readOnly) return target.decide({ ...batch, entries: batch.entries.map(named) });
+      throw new ChronicleError("READ_ONLY", "this replica's token may only look");
+    },
+  };
+}
+
+/**
+ * Checks whether this presenter may be the replica. The first to present a replica holds it: its id can be read in the
+ * history, and anybody else who used it would get its answers, and settle entries that it has not sent. An operator may
+ * present any replica, which stays its holder's. Throws `FORBIDDEN` for anybody else, before anything was answered.
+ */
+function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator, replicas }: ReplicaPresenter): void {
+  const holder = cursors.holder(replica);
+  if (holder === id) return;
+  if (holder === undefined || replicas.includes(replica)) return cursors.hold(replica, id);
+  if (isOperator) return;
+  throw new ChronicleError(
+    "FORBIDDEN",
+    `replica ${replica} belongs to another token: come with that one, or have the origin's operator make one for it (chronicle token create --replica ${replica})`,
+  );
+}
+
+type Admitted = Pick<ReplicaAdmission, "readOnly" | "actor" | "presenter">;
+
+/**
+ * Returns the options for a session with this admission: what it may write, and whether it is told that it may only
+ * follow.
+ */
+export function optionsFor(options: OriginOptions, admission: Admitted): OriginOptions {
+  const { writeBack, ...rest } = options;
+  const { readOnly } = admission;
+  const may = { readOnly, mayHaveSecrets: admission.presenter.isOperator };
+  if (writeBack === undefined) return { ...rest, ...may };
+  return { ...rest, ...may, writeBack: { ...writeBack, target: admittedWrites(writeBack.target, admission) } };
+}
 
 /** Serves replicas from the workspaces of a store. `onError` receives errors of this side. */
 export function openAcceptor(parts: StoreParts, onError: (error: unknown) => void): ReplicaAcceptor {

@@ -10,7 +10,7 @@ import { isWithin, splitRoot, type WorkspacePath } from "../core/values/path.ts"
 import { givenOfShown } from "../core/text/shown-path.ts";
 import { ahead } from "../util/ahead.ts";
 import { fillFolder, meantBy, withoutGit } from "../engine/capture/fill-folder.ts";
-import { parseGivenPath } from "../engine/log/given-path.ts";
+import { parseGivenPath } from "../engine/log/known-paths.ts";
 import { FolderProbe } from "../worktree/files/folder-probe.ts";
 import type { ContentReader } from "../worktree/worktree.ts";
 import type { Backends } from "../store/backends.ts";

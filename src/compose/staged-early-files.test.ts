@@ -16,7 +16,7 @@ import { newUlid } from "../util/ulid.ts";
 import { HOLDS_ALL } from "../core/tree/folder-traits.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { EarlyStage } from "../worktree/apply/early-stage.ts";
-import { KeptStagePool } from "../workers/kept-stage-pool.ts";
+import { KeptStagePool } from "../workers/stage-pool.ts";
 import { StagedEarlyFiles } from "./staged-early-files.ts";
 
 const cleanups: (() => unknown)[] = [];

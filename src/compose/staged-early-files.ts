@@ -8,9 +8,8 @@ import { checkBlock, type BlobBlock } from "../storage/blob-block.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { beneath, type EarlyStage } from "../worktree/apply/early-stage.ts";
 import { checkBlocks, toBlockBatch, type BlockBatch, type BlockColumns, type BlockFile } from "../workers/block-job.ts";
-import type { KeptStagePool } from "../workers/kept-stage-pool.ts";
+import type { KeptStagePool, StagePool } from "../workers/stage-pool.ts";
 import { statOfStaged } from "../workers/stage-job.ts";
-import type { StagePool } from "../workers/stage-pool.ts";
 
 /** Bits that are never set on disk. */
 const NEVER_SET = 0o7000;

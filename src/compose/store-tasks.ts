@@ -1,9 +1,13 @@
+import type { HistoryCopy, StoreTasks, NeededElsewhere } from "../engine/log/context.ts";
+import { mirrorParts } from "./mirror-places.ts";
+import { type StoreParts, openContext, restoreWorkers, traitsOf } from "./open-context.ts";
+import { openMirror, historiesOf, type MarkedHistory } from "./open-mirror.ts";
 import type { DuShape, GcShape } from "../api/shapes.ts";
 import { workspaceLayout } from "../storage/layout.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { LoggedErasure } from "../core/records/erasures.ts";
 import type { Hash } from "../core/values/hash.ts";
-import { wholePath } from "../core/tree/whole-path.ts";
+import { wholePath } from "../core/tree/root-place.ts";
 import type { Disk } from "../disk/disk.ts";
 import { refuseOwnFolders } from "../disk/refuse-own-folders.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
@@ -11,7 +15,6 @@ import { FileWithheldContents } from "../replication/replica/withheld-contents.t
 import { aliveContents, type AliveOptions } from "../engine/upkeep/alive.ts";
 import { answer } from "../engine/log/answer.ts";
 import type { GivenUp } from "../engine/log/history-needs.ts";
-import type { NeededElsewhere, StoreTasks } from "../engine/log/context.ts";
 import { salvagedContents } from "../engine/upkeep/salvaged-contents.ts";
 import { oldestSeq } from "../engine/log/history-start.ts";
 import { signingFault, unsigned } from "../engine/log/signing.ts";
@@ -19,16 +22,31 @@ import type { SigningFault } from "../engine/log/signing-fault.ts";
 import { givenUpInLog, prunedForGood } from "../engine/log/recorded-prunings.ts";
 import { emptyWorktree, refuseFilled } from "../store/empty-worktree.ts";
 import { FreedErasures } from "../store/freed-erasures.ts";
-import { historiesOf, type MarkedHistory } from "./marked-histories.ts";
-import { mirrorParts } from "./mirror-places.ts";
-import { openCopy } from "./open-copy.ts";
 import { newFolders } from "../store/new-folder.ts";
-import { openContext, restoreWorkers, traitsOf, type StoreParts } from "./open-context.ts";
 import { repairSource } from "../store/repair-sources.ts";
 import { noteGivenUp } from "./note-given-up.ts";
-import { treeSize } from "../store/tree-size.ts";
+import { treeSize } from "../store/store-gauge.ts";
 import { faultOfWorkspaceFile } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
+
+/**
+ * Opens a workspace's mirror of its origin's history for verification; `undefined` if it follows none, or nothing has
+ * come.
+ */
+async function openCopy(parts: StoreParts, id: string, tasks: StoreTasks): Promise<HistoryCopy | undefined> {
+  const files = parts.layout.workspace(id).upstream;
+  const [start] = mirrorParts(parts.backends, files)
+    .slice(-1)
+    .map((anchor) => ({ seq: anchor?.seq ?? 0 }));
+  // A part without a line yet has nothing to verify but its anchor.
+  if (start === undefined || (start.seq === 0 && !parts.backends.hasLog(files.mirror(0).log))) return undefined;
+  const { context, close } = await openMirror(parts, id, { tasks });
+  return {
+    context,
+    where: start.seq === 0 ? "upstream/" : `upstream/from-${start.seq}/`,
+    [Symbol.asyncDispose]: close,
+  };
+}
 
 /** Returns the tasks that an engine may ask of the whole store. */
 export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {

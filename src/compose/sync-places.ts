@@ -1,10 +1,30 @@
 import { basename, join } from "node:path";
+import type { ReplicaHalt, FolderIdentity, ReplicaRecord } from "../core/records/replica-record.ts";
+import type { WorkspaceRecord } from "../core/records/workspace-record.ts";
+import { answer } from "../engine/log/answer.ts";
+import { workspaceRecord } from "../engine/log/own-record.ts";
+import { isFolderStillAt } from "../store/folder-identity.ts";
+import { openContext, type StoreParts, type OpenedContext } from "./open-context.ts";
+import { openMirror } from "./open-mirror.ts";
+import { storeTasks, isThere } from "./store-tasks.ts";
+import { foldsNames, holdsAllEntries } from "../core/tree/folder-traits.ts";
+import { ROOT } from "../core/values/path.ts";
+import type { Disk } from "../disk/disk.ts";
+import { StagedEarlyFiles } from "./staged-early-files.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { LogMirror } from "../replication/replica/log-mirror.ts";
+import type { Mirror } from "../replication/replica/mirror.ts";
+import type { ReplicaOptions } from "../replication/replica/replica-session.ts";
+import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
+import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
+import type { UpstreamLayout } from "../storage/layout.ts";
+import type { Context } from "../engine/log/context.ts";
+import { noteUnfollowed } from "../engine/capture/unclean-end.ts";
+import { followOrigin } from "../store/follow-origin.ts";
+import { makeFolders } from "../store/file-head-keeper.ts";
+import { FileMirrorPlaces } from "./mirror-places.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { StoreApi } from "../api/store-api.ts";
-import { ChronicleError, errnoOf } from "../core/values/errors.ts";
-import { ROOT } from "../core/values/path.ts";
-import type { FolderIdentity, ReplicaRecord } from "../core/records/replica-record.ts";
-import type { Disk } from "../disk/disk.ts";
 import type { Channel } from "../replication/channel.ts";
 import { findReplicaRecord } from "../replication/folder/cycle/find-replica-record.ts";
 import type {
@@ -17,20 +37,168 @@ import type {
 import { NODE_TIMERS } from "../util/timers.ts";
 import { dialOrigin } from "../replication/replica/dial-origin.ts";
 import { rulesForNames } from "../worktree/files/folder-probe.ts";
-import { answer } from "../engine/log/answer.ts";
 import { listConflicts } from "../engine/undo/conflicts.ts";
-import type { Context } from "../engine/log/context.ts";
-import { openContext, type StoreParts } from "./open-context.ts";
-import { openReplica } from "./open-replica.ts";
 import { refuseOwnFolders } from "../disk/refuse-own-folders.ts";
-import { refuseProcessPath } from "../store/refuse-process-path.ts";
-import { refuseSystemFolder } from "../store/refuse-system-folder.ts";
+import { refuseProcessPath } from "../store/roots.ts";
+import { refuseSystemFolder } from "../store/refuse-place.ts";
 import { RootsCache } from "../store/roots-cache.ts";
-import { checkAgainstOrigin, checkFolderIdentity } from "./folder-identity-check.ts";
-import { storeTasks } from "./store-tasks.ts";
 import { SyncTokens } from "../store/sync-tokens.ts";
 import { watchLog } from "../store/watch-log.ts";
 import { optional } from "../util/optional.ts";
+
+/** A replica's folder, and the other folders that follow the same origin from this store. */
+interface Placed {
+  readonly id: string;
+  readonly folder: string;
+  readonly url: string;
+  /** The folders of other replicas of this origin. */
+  readonly beside: readonly string[];
+}
+
+/**
+ * Returns a halt for a folder that would hold itself without end: one within the folder that it follows, or around it,
+ * or one of two that follow one origin and lie in each other. The origin's own folder is known from its history. It
+ * counts if the origin is reached without leaving this machine, or is of this store, and the folder is the very one
+ * that is recorded there.
+ */
+async function checkFolderIdentity(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
+  const { folder, beside } = placed;
+  const other = beside.find((one) => areNested(one, folder));
+  if (other !== undefined) return nested(folder, other, "another folder that follows this origin");
+  const origin = await originFolder(parts, placed);
+  if (origin === undefined || !areNested(origin, folder)) return undefined;
+  return nested(folder, origin, "the folder that it follows");
+}
+
+/** The same of a folder that is yet to follow, as far as the origin is a workspace of this store: its own folder is known before. */
+async function checkAgainstOrigin(parts: StoreParts, origin: string, folder: string): Promise<ReplicaHalt | undefined> {
+  const { disk } = parts.backends;
+  if (!parts.backends.hasLog(parts.layout.workspace(origin).log)) return undefined;
+  const { context, close } = await openContext(parts, origin, { readOnly: true, tasks: storeTasks(parts, origin) });
+  try {
+    const record = await answer(context, () => workspaceRecord(context));
+    const path = record.roots[0]?.folder ?? "";
+    if (path === "" || !isFolderStillAt(disk, path, record) || !areNested(path, folder)) return undefined;
+    return nested(folder, path, "the folder that it follows");
+  } finally {
+    await close();
+  }
+}
+
+/** Is one the other, or within it? Both absolute, links resolved. */
+function areNested(a: string, b: string): boolean {
+  const [outer, inner] = a.length <= b.length ? [a, b] : [b, a];
+  return inner === outer || outer === "/" || inner.startsWith(`${outer}/`);
+}
+
+function nested(folder: string, other: string, what: string): ReplicaHalt {
+  const how = folder.length > other.length ? "lies in" : folder === other ? "is" : "lies around";
+  return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
+}
+
+/** Returns the origin's own folder, if it is on this machine. */
+async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
+  const { disk } = parts.backends;
+  const { workspaceId, record } = await recordOfOrigin(parts, id);
+  const isNear = parts.backends.hasLog(parts.layout.workspace(workspaceId).log) || isHere(url);
+  const path = record.roots[0]?.folder ?? "";
+  return isNear && path !== "" && isFolderStillAt(disk, path, record) ? path : undefined;
+}
+
+async function recordOfOrigin(
+  parts: StoreParts,
+  id: string,
+): Promise<{ readonly workspaceId: string; readonly record: WorkspaceRecord }> {
+  const { context, close } = await openMirror(parts, id, { tasks: storeTasks(parts, id) });
+  try {
+    return { workspaceId: context.workspaceId, record: await answer(context, () => workspaceRecord(context)) };
+  } finally {
+    await close();
+  }
+}
+
+/** True if the address leads to this machine. A tunnel may begin here, too: then the folder is not the recorded one. */
+function isHere(url: string): boolean {
+  if (url.startsWith("unix:")) return true;
+  const host = URL.canParse(url) ? new URL(url).hostname : "";
+  return host === "localhost" || host === "[::1]" || host.startsWith("127.");
+}
+
+/** With less to write, starting threads would take longer. */
+const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
+/** Without threads (the simulation) nothing is gained; so it is always done, to exercise it. */
+const ANY = { files: 1, bytes: 1 };
+
+/**
+ * Returns the writer of a first sync's files while their contents come; clears what an earlier process has left of
+ * that. Returns `undefined` if the disk takes several names for one, as it would be unknown which files are there, or
+ * if it cannot hold everything, which the apply reports.
+ */
+function earlyFilesOf(
+  disk: Disk,
+  { worktree, pools }: NonNullable<OpenedContext["early"]>,
+): StagedEarlyFiles | undefined {
+  const { early: stage } = worktree;
+  if (stage === undefined) return undefined;
+  stage.clear();
+  const traits = worktree.traitsOf(ROOT);
+  if (foldsNames(traits) || !traits.modes || !holdsAllEntries(traits)) return undefined;
+  return new StagedEarlyFiles({ disk, stage, pools, least: pools === undefined ? ANY : LEAST });
+}
+
+/** A workspace that follows an origin, open in this process: the only one that follows it, until it is disposed of. */
+export interface ReplicaHold extends AsyncDisposable {
+  /** The replica's own history and folder. */
+  readonly context: Context;
+  /** The mirror of the origin's history. */
+  readonly mirror: Mirror;
+  /** For `ReplicaSession`, with `sandboxId` (the workspace's id) and the caller's own options. */
+  readonly options: Pick<ReplicaOptions, "upstream" | "mirror" | "blobs" | "notes" | "withheld" | "early">;
+}
+
+/**
+ * Opens a workspace as a replica. Throws `NOT_FOUND`, `LOCKED` if another process follows its origin, `LOG_DAMAGED` if
+ * the mirror is damaged.
+ */
+export async function openReplica(parts: StoreParts, id: string): Promise<ReplicaHold> {
+  const { backends, layout, blobs } = parts;
+  const { upstream } = layout.workspace(id);
+  if (!isThere(parts, id)) throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(id)}`);
+  makeFolders(backends.disk, upstream.folder);
+  await using closing = new AsyncDisposableStack();
+  closing.use(await followOrigin(backends, upstream));
+  const { context, close, early } = await openContext(parts, id, { tasks: storeTasks(parts, id), follows: true });
+  closing.defer(async () => {
+    noteUnfollowed(context);
+    await close();
+  });
+  const files = early === undefined ? undefined : closing.use(earlyFilesOf(backends.disk, early));
+  const mirror = await openLogMirror(parts, upstream);
+  closing.defer(() => mirror.close());
+  const notes = new FileWitnessNotes(backends.disk, upstream.witness);
+  const withheld = new FileWithheldContents(backends.disk, upstream.withheld);
+  const open = closing.move();
+  return {
+    context,
+    mirror,
+    options: { upstream: mirror, mirror, blobs, notes, withheld, early: files },
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+/**
+ * Opens the mirror. If it is damaged, the error says where it lies: with the origin at hand, no part of it is needed.
+ */
+async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
+  try {
+    return await LogMirror.open(new FileMirrorPlaces(parts, layout));
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
+    const { code, message, data } = error;
+    const hint = `move ${layout.folder} away and connect again: it is fetched anew`;
+    throw new ChronicleError(code, message, { hint, data, cause: error });
+  }
+}
 
 /** A replica's view of its origin. */
 export interface KnownOrigin {

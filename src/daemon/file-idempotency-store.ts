@@ -2,7 +2,7 @@ import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably, writeFully } from "../disk/write-fully.ts";
 import { type BookEntry, MemoryIdempotencyStore } from "../server/answers/memory-idempotency-store.ts";
-import type { KeptReply, IdempotencyStore, Standing } from "../server/answers/idempotency-store.ts";
+import type { KeptReply, IdempotencyStore, Standing } from "../server/answers/idempotent.ts";
 import { readSmall } from "./run-folder.ts";
 
 /** When the file is larger than this, in bytes, it is rewritten with the keys still remembered. */

@@ -1,26 +1,67 @@
-import { NodeDisk } from "../disk/node-disk.ts";
+import type { StoreOptions } from "../api/store-api.ts";
 import type { Disk } from "../disk/disk.ts";
 import { answerHook, type HookAnswer } from "../hooks/answer-hook.ts";
+import type { HookAdapter, HookCall } from "../hooks/hook-call.ts";
 import { guardedOf, type KeptPlaces } from "../hooks/refuse-persons-commands.ts";
+import { OpenWorkspaces } from "../server/callers/open-workspaces.ts";
+import { FileNotes } from "./file-notes.ts";
+import type { HookIo } from "./hook-io.ts";
+import { type RunFolder, isOwnAddress, makeRunFolder, ownUid, runFolder } from "./run-folder.ts";
+import { NodeDisk } from "../disk/node-disk.ts";
 import { hookAdapter } from "../hooks/adapters.ts";
-import type { HookAdapter } from "../hooks/hook-call.ts";
-import { OFF_RECORD_VARIABLE } from "../process/off-record-variable.ts";
+import { OFF_RECORD_VARIABLE } from "../process/environment.ts";
 import { placesOf } from "../process/places.ts";
 import { agentProcess } from "./agent-process.ts";
 import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
-import { answerDirectly } from "./direct-hook.ts";
-import type { HookIo } from "./hook-io.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
-import { isOwnAddress, makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
 import { printable } from "../process/printable.ts";
 import { optional } from "../util/optional.ts";
+
+interface DirectHook {
+  readonly adapter: HookAdapter;
+  readonly input: string;
+  readonly strict: boolean;
+  readonly owner: number | null;
+  readonly disk: Disk;
+  readonly run: RunFolder;
+  readonly store: StoreOptions;
+}
+
+/** Answers a hook in this process, directly on the store: slower, but always possible. */
+async function answerDirectly(io: HookIo, hook: DirectHook): Promise<HookAnswer> {
+  let close = (): Promise<void> => Promise.resolve();
+  const { adapter, input, strict, owner, disk, run } = hook;
+  let workspaces: OpenWorkspaces | undefined;
+  let isTool = false;
+  const open = async (folder: string, create: boolean) => {
+    if (workspaces === undefined) {
+      const store = await io.openStore(hook.store, isTool);
+      const opened = new OpenWorkspaces(store, { isThere: () => true, now: () => io.now() });
+      workspaces = opened;
+      close = async () => {
+        await opened.close();
+        await store.close();
+      };
+    }
+    return workspaces.open(folder, create);
+  };
+  const onCall = ({ kind }: HookCall): void => {
+    isTool = kind === "before" || kind === "after";
+  };
+  try {
+    const notes = new FileNotes(disk, run.folder);
+    return await answerHook({ adapter, input, strict, owner, open, notes, onCall, guarded: guardedOf(hook.store) });
+  } finally {
+    await close();
+  }
+}
 
 /** A hook waits this long for a lock, in milliseconds: agents give up on hooks after a minute or so. */
 const WAIT_MS = 20_000;
 
 /** The arguments of the hook's command line. */
-export interface HookWords {
+interface HookWords {
   readonly agent: string;
   readonly strict: boolean;
   /** `--store`. */

@@ -3,8 +3,7 @@ import { errnoOf } from "../core/values/errors.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { writeFully } from "../disk/write-fully.ts";
 import { openStore, openStoreOnce } from "../open.ts";
-import { ownHome } from "../process/own-home.ts";
-import { retentionDefaults } from "../process/retention-defaults.ts";
+import { ownHome, retentionDefaults } from "../process/environment.ts";
 import type { HookIo } from "./hook-io.ts";
 
 const READ_BYTES = 64 * 1024;

@@ -1,39 +1,63 @@
+import { fileURLToPath } from "node:url";
 import type { Socket } from "node:net";
 import { join } from "node:path";
+import type { Disk } from "../disk/disk.ts";
+import { type OtherIssuer, Authenticator } from "../server/callers/authenticate.ts";
+import type { OidcOptions } from "../server/callers/oidc.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { wasMoved } from "../core/tree/moved-folder.ts";
-import { retentionFiles } from "../core/records/retention-config.ts";
+import { retentionFiles } from "../core/records/retention.ts";
 import { Admission } from "../server/callers/admission.ts";
-import { Authenticator } from "../server/callers/authenticate.ts";
 import { tcpListener } from "../server/callers/listener.ts";
 import { HttpServer, type ServerApp } from "../server/http-server.ts";
 import type { Gateway } from "../server/gateway/gateway.ts";
-import type { Metrics } from "../server/limits/metrics.ts";
-import { RequestTally } from "../server/limits/request-tally.ts";
+import { type Metrics, RequestTally } from "../server/limits/metrics.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/limits/limits.ts";
 import { OpenWorkspaces } from "../server/callers/open-workspaces.ts";
-import { problemReply } from "../server/answers/problem-reply.ts";
+import { problemReply } from "../server/answers/problem.ts";
 import type { Route, ServerReply } from "../server/answers/route.ts";
 import { FileTokenStore } from "./file-token-store.ts";
-import { HostedFolder } from "./hosted-folder.ts";
-import { ServedReplicas } from "./served-replicas.ts";
-import { ServedSyncs } from "./served-syncs.ts";
-import { WatchedFolders } from "./watched-folders.ts";
-import { lazyIssuer } from "./lazy-issuer.ts";
-import { isLater } from "./compare-versions.ts";
-import { OF_CALLER, OF_REPLICA } from "./diagnostics.ts";
+import { HostedFolder, WatchedFolders } from "./watched-folders.ts";
+import { ServedReplicas, ServedSyncs } from "./served-replicas.ts";
+import { OF_CALLER, OF_REPLICA, ServerDiagnostics } from "./diagnostics.ts";
 import { whoAnswers } from "./ask-server.ts";
-import { codeMark } from "./code-mark.ts";
 import { guardedOf } from "../hooks/refuse-persons-commands.ts";
 import { HookEndpoint } from "./hook-endpoint.ts";
 import { openApiPath } from "./program-paths.ts";
 import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
 import type { ServeOptions } from "./serve-options.ts";
-import { ServerDiagnostics } from "./server-diagnostics.ts";
 import { StoreHealth, type StoreTrouble } from "./store-health.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
 import { optional } from "../util/optional.ts";
+
+/**
+ * A mark that changes when this program is installed anew: after that, this process cannot load the old program's
+ * chunks any more.
+ */
+function codeMark(disk: Disk): string {
+  const stat = disk.lstat(fileURLToPath(import.meta.url));
+  return stat === undefined ? "gone" : `${stat.ino} ${stat.mtimeNs}`;
+}
+
+/** True if version `a` (`1.2.3`) is later than `b`. Anything after `-` or `+` is ignored. */
+function isLater(a: string, b: string): boolean {
+  const [left, right] = [a, b].map((one) => (/^\d+(\.\d+)*/.exec(one)?.[0] ?? "0").split(".").map(Number));
+  for (let at = 0; at < 3; at += 1) {
+    const difference = (left?.[at] ?? 0) - (right?.[at] ?? 0);
+    if (difference !== 0) return difference > 0;
+  }
+  return false;
+}
+
+/** The provider of tokens. The code that checks them is loaded with the first token that is in no `TokenStore`. */
+function lazyIssuer(options: OidcOptions): OtherIssuer {
+  let issuer: Promise<OtherIssuer> | undefined;
+  return async (token) => {
+    issuer ??= import("../server/callers/oidc.ts").then(({ oidcIssuer }) => oidcIssuer(options));
+    return (await issuer)(token);
+  };
+}
 
 /** Longest interval at which the process checks whether it is still needed, in milliseconds. */
 const LOOK_MS = 1_000;
@@ -43,7 +67,7 @@ const WATCH_MOST = 32;
 const CLOSE_AFTER_MS = 120_000;
 
 /** Why the process ended. */
-export type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
+type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
 
 /** The one long-lived process of a store: answers hooks and clients, keeps workspaces open, leaves when it is idle. */
 export class StoreServer {

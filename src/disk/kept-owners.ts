@@ -1,5 +1,6 @@
+import type { DiskPath, Owner } from "./disk.ts";
+import { errnoOf } from "../core/values/errors.ts";
 import * as fs from "node:fs";
-import type { DiskPath } from "./disk.ts";
 
 /**
  * Thrown if nothing was made, because it would have belonged to another user than its folder. A system error, with a
@@ -67,4 +68,97 @@ export function userName(uid: number): string {
 /** Returns the user who owns the files that this process makes. */
 export function effectiveUser(): number {
   return process.geteuid?.() ?? 0;
+}
+
+/**
+ * The errors of a file system that stores no owners, and those for a container's root about users whom it does not
+ * know.
+ */
+const KEEPS_NO_OWNERS: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
+let hasDescriptorPaths: boolean | undefined;
+
+/**
+ * Gives what root makes in another user's folder to the owner of that folder. Otherwise a command that was run as root
+ * once (`sudo -E`, `su -m`) would leave files in a user's store that this user can neither read nor replace.
+ *
+ * `make` gets the path at which it is to make something. For root in another user's folder that path goes through the
+ * folder's descriptor, so that the folder whose owner was read is the one in which the file is made: between two
+ * lookups of a path, its owner could put a link to one of root's own folders there. Without such paths (not on Linux)
+ * nothing is given away.
+ *
+ * A path below `/proc/self/fd` is passed on unchanged: it leads to the files of a workspace, which have owners of their
+ * own.
+ */
+export function makeForFolderOwner<T>(path: DiskPath, make: (path: DiskPath, owner?: Owner) => T): T {
+  if (effectiveUser() !== 0 || typeof path !== "string" || path.startsWith("/proc/")) return make(path);
+  const at = path.lastIndexOf("/");
+  const folder = path.slice(0, at) || "/";
+  const isOthers = (fs.statSync(folder, { throwIfNoEntry: false })?.uid ?? 0) !== 0;
+  if (!isOthers || !canAnchor()) return make(path);
+  const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
+  const inner = `/proc/self/fd/${fd}/${path.slice(at + 1)}`;
+  try {
+    const { uid, gid } = fs.fstatSync(fd);
+    return make(inner, { uid, gid });
+  } catch (error) {
+    throw withPath(error, inner, path);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/**
+ * True if what this process makes in a folder of this user will belong to that user, as far as can be told in advance.
+ */
+export function makesFor(uid: number): boolean {
+  return effectiveUser() === uid || (effectiveUser() === 0 && canAnchor());
+}
+
+/** Gives an open file that this process has just made to its owner. */
+export function giveTo(fd: number, owner: Owner): void {
+  try {
+    fs.fchownSync(fd, owner.uid, owner.gid);
+  } catch (error) {
+    if (!KEEPS_NO_OWNERS.has(errnoOf(error) ?? "")) throw error;
+  }
+}
+
+/** Like `giveTo`, for a folder. Only an empty one, because its name may by now stand for another one of root's. */
+export function giveFolderTo(fd: number, owner: Owner): void {
+  if (fs.readdirSync(`/proc/self/fd/${fd}`).length === 0) giveTo(fd, owner);
+}
+
+/**
+ * Like `giveTo`, as far as permitted: root may give anything away, others may give their own files to one of their
+ * groups.
+ */
+export function giveAsPermitted(fd: number, owner: Owner): boolean {
+  const stat = fs.fstatSync(fd);
+  if (stat.uid === owner.uid && stat.gid === owner.gid) return true;
+  if (stat.isDirectory() && fs.readdirSync(`/proc/self/fd/${fd}`).length > 0) return false;
+  if (stat.uid !== owner.uid && isGiven(fd, owner)) return true;
+  // The group alone.
+  return (isGiven(fd, { uid: stat.uid, gid: owner.gid }) || stat.gid === owner.gid) && stat.uid === owner.uid;
+}
+
+function isGiven(fd: number, { uid, gid }: Owner): boolean {
+  try {
+    fs.fchownSync(fd, uid, gid);
+    return true;
+  } catch (error) {
+    if (!KEEPS_NO_OWNERS.has(errnoOf(error) ?? "")) throw error;
+    return false;
+  }
+}
+
+function canAnchor(): boolean {
+  hasDescriptorPaths ??= process.platform === "linux" && fs.existsSync("/proc/self/fd");
+  return hasDescriptorPaths;
+}
+
+/** Returns the error with the requested path instead of the one by descriptor. */
+function withPath(error: unknown, inner: string, path: string): unknown {
+  if (error instanceof Error) error.message = error.message.replaceAll(inner, path);
+  return error;
 }

@@ -1,7 +1,6 @@
 import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
 import { asObject, neededText, safeId, textAt } from "./hook-input.ts";
-import { readToolCall } from "./read-tool-call.ts";
-import { looks, runs, type ToolReader, writes } from "./tool-table.ts";
+import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /** The tools of Claude Code 2, as its hooks name them. For any other tool, the state is captured before and after. */
 const TOOLS: Readonly<Record<string, ToolReader>> = {

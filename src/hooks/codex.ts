@@ -1,8 +1,6 @@
-import { agentPath } from "./agent-path.ts";
+import { agentPath, patchInLine, patchPaths, looks, patches, runs, type ToolReader } from "./tool-table.ts";
 import { claude, readClaudeStyle } from "./claude.ts";
 import type { HookAdapter } from "./hook-call.ts";
-import { patchInLine, patchPaths } from "./patch-paths.ts";
-import { looks, patches, runs, type ToolReader } from "./tool-table.ts";
 
 /**
  * A shell line. One that only hands a patch to `apply_patch` is carried out by Codex itself, which never says that it

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
 import { asObject, type HookInput, neededText, objectAt, safeId, textAt } from "./hook-input.ts";
-import { readToolCall } from "./read-tool-call.ts";
-import { looks, runs, type ToolReader, writes } from "./tool-table.ts";
+import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /** The tools of Gemini CLI, as its hooks name them (recorded from 0.61). */
 const TOOLS: Readonly<Record<string, ToolReader>> = {

@@ -1,8 +1,49 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createMcpHandler, type McpHttpHandler } from "@modelcontextprotocol/server";
-import { LoopbackAdmission } from "./loopback-admission.ts";
+import { type RequestHead, strangerOf, type ServedAddresses } from "../util/web-guard.ts";
 import { makeServer, type ServerParts } from "./make-server.ts";
+
+/** The reason why a request is refused. */
+interface Refusal {
+  readonly status: number;
+  readonly message: string;
+}
+
+const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
+
+/** Admits requests to MCP on a loopback port: only those with the token, and none from a foreign host or origin. */
+class LoopbackAdmission {
+  readonly #served: ServedAddresses;
+  readonly #token: Buffer;
+
+  constructor(port: number, token: string) {
+    const hosts = HOSTS.map((host) => `${host}:${port}`);
+    this.#served = { hosts, origins: hosts.map((host) => `http://${host}`), sharedWith: [] };
+    this.#token = digestOf(token);
+  }
+
+  /** Checks only the head. */
+  refusalOf(head: RequestHead): Refusal | undefined {
+    const stranger = strangerOf(head, this.#served);
+    if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };
+    if (!this.#isBearer(head.headers.authorization)) {
+      return { status: 401, message: "give the server's token: Authorization: Bearer TOKEN" };
+    }
+    return head.url === "/mcp" ? undefined : { status: 404, message: "only /mcp is served" };
+  }
+
+  /** Compares digests, so that timing reveals neither the token's length nor how much of it was right. */
+  #isBearer(authorization: string | undefined): boolean {
+    const given = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
+    return timingSafeEqual(digestOf(given), this.#token);
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
 
 /** Longest request body, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 ** 2;
@@ -12,7 +53,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 100;
 
 /** Options for listening. */
-export interface HttpOptions {
+interface HttpOptions {
   /** 0: any free port. */
   readonly port: number;
   /** The token of each request: `Authorization: Bearer <token>`. */
@@ -20,7 +61,7 @@ export interface HttpOptions {
 }
 
 /** A server that listens on loopback. */
-export interface RunningHttp {
+interface RunningHttp {
   readonly url: string;
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { MEMORY_STORE, type StoreOptions } from "../api/store-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
-import { wholePath } from "../core/tree/whole-path.ts";
-import { typedPath } from "./typed-path.ts";
+import { wholePath } from "../core/tree/root-place.ts";
+import { typedPath } from "./user-path.ts";
 import { usageError } from "./usage-error.ts";
 
 /** The inputs that decide the folders of the store and the configuration. */

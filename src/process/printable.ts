@@ -1,5 +1,17 @@
+import { styleText } from "node:util";
 import { quoteCommand } from "../core/shell/quote-command.ts";
 import { withVisible } from "../core/values/invisible.ts";
+
+/** A format of `styleText`. */
+export type Format = Parameters<typeof styleText>[0];
+
+/** Colours a text, or gives it back as it is. */
+export type Paint = (format: Format, text: string) => string;
+
+/** A `Paint` for a sink that shows colours, or does not. */
+export function paintFor(colours: boolean): Paint {
+  return colours ? (format, text) => styleText(format, text, { validateStream: false }) : (_format, text) => text;
+}
 
 const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\t": "\\t", "\r": "\\r", "\u001b": "\\e" };
 

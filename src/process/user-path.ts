@@ -1,8 +1,47 @@
-import { basename, dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
-import { type ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { isAbsolute, resolve, basename, dirname, join, posix, relative } from "node:path";
+import { usageError } from "./usage-error.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import type { Io } from "./io.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { printable } from "./printable.ts";
-import { usageError } from "./usage-error.ts";
+
+/**
+ * A path of this machine as it was typed, seen from the folder one stands in. An empty one would mean that folder itself, and a
+ * `~` that no shell has replaced a folder of that name in it: both are refused. `what` names the option or argument. Throws
+ * `USAGE`. A function for `cwd` is called only for a relative path: the folder one stands in may be gone.
+ */
+export function typedPath(cwd: string | (() => string), what: string, typed: string): string {
+  if (typed === "") throw usageError(`${what} is empty`, "give a path; the folder you stand in is .");
+  if (typed.startsWith("~")) {
+    const hint = `give the whole path: only a shell replaces ~, where it is not quoted; for that very name: ./${typed}`;
+    throw usageError(`${what} begins with ~, which nobody has replaced: ${typed}`, hint);
+  }
+  if (isAbsolute(typed)) return resolve(typed);
+  return resolve(typeof cwd === "string" ? cwd : cwd(), typed);
+}
+
+/** The folder that a process stands in. Throws `NOT_FOUND` where it was removed: the system has no name for it then. */
+export function standingFolder(cwd: () => string): string {
+  try {
+    return cwd();
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+    throw new ChronicleError("NOT_FOUND", "the folder you stand in is gone", {
+      hint: "go to another one (cd), or name the workspace: chronicle -w ID …",
+      cause: error,
+    });
+  }
+}
+
+/** As `Io.cwd`; `undefined` where the folder is gone. For what goes by it only where it is there. */
+export function standingFolderIfThere(io: Pick<Io, "cwd">): string | undefined {
+  try {
+    return io.cwd();
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "NOT_FOUND") return undefined;
+    throw error;
+  }
+}
 
 /** The path beneath a folder, `undefined` if it lies elsewhere. */
 function beneath(folder: string, path: string): string | undefined {
@@ -34,7 +73,7 @@ function notFromRoot(typed: string): ChronicleError {
 }
 
 /** The parts of a workspace that are needed to translate paths. */
-export interface PathOwner {
+interface PathOwner {
   /** The workspace's own folder; empty if it has none. */
   readonly path: string;
   status(): Promise<{ readonly roots: readonly Root[] }>;

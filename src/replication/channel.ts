@@ -1,5 +1,14 @@
-import type { ChronicleError, ErrorCode } from "../core/values/errors.ts";
+import { ChronicleError, errnoOf, type ErrorCode } from "../core/values/errors.ts";
 import type { Message } from "./protocol/messages.ts";
+
+/**
+ * Returns any failure as the reason for which a channel is closed. Of a failure here, the peer learns only its kind.
+ */
+export function asFatal(error: unknown): ChronicleError {
+  if (error instanceof ChronicleError) return error;
+  const errno = errnoOf(error);
+  return new ChronicleError("IO", `this side has failed${errno === undefined ? "" : ` (${errno})`}`, { cause: error });
+}
 
 /** The end of a channel. */
 export interface ChannelEnd {

@@ -1,4 +1,13 @@
+import { ChronicleError } from "../core/values/errors.ts";
 import type { Timers } from "../util/timers.ts";
+
+/** Returns the error that ends a connection whose other side (`who`) has sent nothing for `ms`. */
+export function silent(who: "the origin" | "the replica", ms: number): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", `${who} has sent nothing for ${ms / 1_000} s`, {
+    hint: "it is tried again by itself; is the other side running, and is the network between the two up?",
+    data: { silent_ms: ms },
+  });
+}
 
 /**
  * The other side is considered gone after this number of silent heartbeats. Heartbeats are counted rather than milliseconds: if this
@@ -7,7 +16,7 @@ import type { Timers } from "../util/timers.ts";
 const SILENT_BEATS = 3;
 
 /** The inputs and callbacks of a heartbeat. None may throw. */
-export interface HeartbeatActions {
+interface HeartbeatActions {
   /** The number of bytes that have arrived. While it grows, the other side is alive, however long the bytes take to process. */
   readonly arrived: () => number;
   /** Sends something, as a heartbeat is due. */

@@ -1,10 +1,13 @@
+import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { TooMuch, discardRest, uploaded } from "./limits/slow-peer.ts";
+import type { Answer, Asked } from "../api/routes/route.ts";
+import { hide, formProblem, type Problem, problemOf, type Report, withStatus } from "./answers/problem.ts";
 import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-headers.ts";
 import { meantByPath } from "../api/routes/meant-by-path.ts";
 import type { MeShape } from "../api/routes/reply-shapes.ts";
 import { mayDo, type Role } from "../api/routes/role.ts";
-import type { Answer, Asked } from "../api/routes/route.ts";
 import type { Route } from "../api/routes/row.ts";
 import { NO_QUERY, validate } from "../api/routes/validate.ts";
 import type { SyncApi } from "../api/sync-api.ts";
@@ -13,25 +16,85 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { withoutStoreSize } from "../core/text/store-full.ts";
 import type { AdmittedRequest } from "./callers/admission.ts";
 import type { Caller } from "./callers/caller.ts";
-import { CallerStore, type StoreParts } from "./callers/caller-store.ts";
-import { inWords, needsRole } from "./callers/forbidden-words.ts";
-import { type HeldBody, heldBody } from "./answers/held-body.ts";
-import { isReused, type NamedChange, onlyOnce, replyBefore, reused } from "./answers/idempotent.ts";
+import { CallerStore, type StoreParts, inWords, needsRole } from "./callers/caller-store.ts";
+import {
+  isReused,
+  type NamedChange,
+  onlyOnce,
+  replyBefore,
+  reused,
+  type KeptReply,
+  type IdempotencyStore,
+} from "./answers/idempotent.ts";
 import type { ServerLimits } from "./limits/limits.ts";
 import type { Lease } from "./callers/open-workspaces.ts";
-import { formProblem, type Problem, problemOf, type Report, withStatus } from "./answers/problem.ts";
 import { conditionOf, eventIdIn, idempotencyKey, refuseEncoded } from "./answers/received.ts";
 import type { Refusals } from "./limits/refusals.ts";
-import type { KeptReply, IdempotencyStore } from "./answers/idempotency-store.ts";
 import { mustSee, openFor } from "./callers/scope.ts";
 import type { HeavyReads } from "./callers/heavy-reads.ts";
 import type { ConcurrencyLimit } from "./limits/concurrency-limit.ts";
 import { sendContent } from "./answers/send-content.ts";
 import { sendEvents } from "./answers/send-events.ts";
 import { SAFE_HEADERS, replyProblem } from "./answers/send.ts";
-import { discardRest, TooMuch, uploaded } from "./limits/slow-peer.ts";
-import { withoutFolders } from "./answers/without-folders.ts";
 import { optional } from "../util/optional.ts";
+
+/** A body of bytes held as a whole, which can be read once more. */
+interface HeldBody {
+  readonly content: AsyncIterable<Uint8Array>;
+  /** The hash of the body. */
+  readonly hash: string;
+}
+
+/** Reads a whole body before anything is done with it. Throws `TooMuch` for more than `most` bytes. */
+async function heldBody(body: AsyncIterable<Uint8Array>, most: number): Promise<HeldBody> {
+  const pieces: Uint8Array[] = [];
+  const hash = createHash("sha256");
+  let size = 0;
+  for await (const piece of body) {
+    size += piece.length;
+    if (size > most) throw new TooMuch(`at most ${most} bytes are taken`);
+    hash.update(piece);
+    pieces.push(piece);
+  }
+  return { content: again(pieces), hash: hash.digest("base64url") };
+}
+
+async function* again(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> {
+  yield* pieces;
+}
+
+/** Operations whose answers name folders of the server's machine. */
+const NAMING: ReadonlySet<string> = new Set([
+  "status",
+  "signing",
+  "listSessions",
+  "getSession",
+  "startSession",
+  "endSession",
+  "retention",
+  "explain",
+  "verify",
+]);
+/** Fields whose text, or each text of whose list, is a place on the machine. */
+const PLACES: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
+
+/**
+ * Returns an answer for a caller who must not learn folders of the server's machine: places are emptied, and `…`
+ * replaces the `hidden` folders in texts. Log events are returned unchanged, since their lines are chained by hashes.
+ */
+function withoutFolders(operation: string, answer: Answer, hidden: readonly string[]): Answer {
+  if (answer.kind !== "json" || !NAMING.has(operation)) return answer;
+  return { ...answer, value: cleaned(answer.value, hidden, false) };
+}
+
+function cleaned(value: unknown, hidden: readonly string[], isPlace: boolean): unknown {
+  if (typeof value === "string") return isPlace && value.startsWith("/") ? "" : hide(value, hidden);
+  if (Array.isArray(value)) return value.map((one) => cleaned(one, hidden, isPlace));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, cleaned(one, hidden, isPlace || PLACES.has(key))]),
+  );
+}
 
 /** Everything needed to answer a request. */
 export interface Answering extends StoreParts {
@@ -70,7 +133,7 @@ const GONE = "the client is gone";
 const NOTHING: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => nothing() };
 
 /** A request whose head has been read, and its route. */
-export interface RequestHead {
+interface RequestHead {
   readonly request: FastifyRequest;
   readonly visit: AdmittedRequest;
   readonly route: MountedRoute;

@@ -11,7 +11,7 @@ import type { ServerApp, AdmittedUpgrade } from "./http-server.ts";
 import { formProblem, makeProblem, type Problem, problemOf } from "./answers/problem.ts";
 import { HeavyReads } from "./callers/heavy-reads.ts";
 import { Refusals } from "./limits/refusals.ts";
-import type { RequestTally } from "./limits/request-tally.ts";
+import type { RequestTally } from "./limits/metrics.ts";
 import { ConcurrencyLimit } from "./limits/concurrency-limit.ts";
 import { replyProblem, SAFE_HEADERS } from "./answers/send.ts";
 import { discardRest } from "./limits/slow-peer.ts";

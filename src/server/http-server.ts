@@ -1,23 +1,144 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import { type Server, createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Socket, AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
+import { createServer as createTlsServer } from "node:https";
+import { makeProblem, type Problem, type Report, unexpectedProblem } from "./answers/problem.ts";
+import type { Role } from "../api/routes/role.ts";
+import type { Caller } from "./callers/caller.ts";
+import type { ServerLimits } from "./limits/limits.ts";
+import { ConcurrencyLimit, ConnectionLimit } from "./limits/concurrency-limit.ts";
 import { Admission, type AdmittedRequest } from "./callers/admission.ts";
 import { answerQuickly, sendReply } from "./answers/answer-quickly.ts";
-import { endBadConnection } from "./answers/client-error.ts";
-import { ConnectionLimit } from "./limits/connection-limit.ts";
 import { shareWith } from "./callers/cors.ts";
-import type { Caller } from "./callers/caller.ts";
 import type { Listener } from "./callers/listener.ts";
-import { endUpgrade } from "./answers/end-upgrade.ts";
-import type { Refusal } from "./callers/guard.ts";
-import type { ServerLimits } from "./limits/limits.ts";
-import { makeProblem, type Report, unexpectedProblem } from "./answers/problem.ts";
-import { RequestConcurrency } from "./callers/request-concurrency.ts";
-import type { RequestTally } from "./limits/request-tally.ts";
-import { sniffProtocol } from "./protocol-sniffer.ts";
+import { endUpgrade, sendProblem } from "./answers/send.ts";
+import type { Refusal } from "./callers/authenticate.ts";
+import type { RequestTally } from "./limits/metrics.ts";
 import { matchRoute, type Route, type ServerReply } from "./answers/route.ts";
-import { sendProblem } from "./answers/send.ts";
+
+/** The first bytes of the frames of the replication protocol (docs/protocol.md). No method of HTTP begins with them. */
+const MARK = Buffer.from("CHR");
+
+interface OtherPeers {
+  /** Takes a connection that speaks in frames; the bytes received so far can be read from the socket again. */
+  readonly take: (socket: Socket) => void;
+  /** A connection whose protocol is not known after this time, in milliseconds, is cut off. */
+  readonly withinMs: number;
+}
+
+/**
+ * Has an HTTP server tell HTTP from replication by the first bytes of a connection: one Unix socket serves both.
+ * Returns a function that cuts the connections that have sent nothing yet.
+ */
+function sniffProtocol(server: Server, { take, withinMs }: OtherPeers): () => void {
+  const serve = server.listeners("connection");
+  const silent = new Set<Socket>();
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    silent.add(socket);
+    const cut = (): void => void socket.destroy();
+    const timer = setTimeout(cut, withinMs);
+    const done = (): void => {
+      clearTimeout(timer);
+      silent.delete(socket);
+      socket.off("readable", look).off("error", cut).off("close", done);
+    };
+    let begun = Buffer.alloc(0);
+    const look = (): void => {
+      const piece: Buffer | null = socket.read();
+      // Its end, before a word.
+      if (piece === null) return;
+      begun = Buffer.concat([begun, piece]);
+      const isFrame = MARK.subarray(0, begun.length).equals(begun.subarray(0, MARK.length));
+      if (isFrame && begun.length < MARK.length) return;
+      done();
+      socket.unshift(begun);
+      if (isFrame) take(socket);
+      else for (const listener of serve) listener.call(server, socket);
+    };
+    socket.on("readable", look).on("error", cut).on("close", done);
+  });
+  return () => {
+    for (const socket of silent) socket.destroy();
+  };
+}
+
+/** Problems by the error codes of Node's parser and timers. */
+const KNOWN: Readonly<Record<string, Problem>> = {
+  HPE_HEADER_OVERFLOW: makeProblem(431, "LIMIT_EXCEEDED", "the headers of this request are larger than is taken here"),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: makeProblem(
+    413,
+    "LIMIT_EXCEEDED",
+    "the chunks of this body say too much of themselves",
+  ),
+  ERR_HTTP_REQUEST_TIMEOUT: makeProblem(408, "USAGE", "this request took too long to arrive"),
+};
+const MALFORMED = makeProblem(400, "USAGE", "this request is not well formed");
+
+/**
+ * Tells a client why its connection is closed, if nothing was answered on it yet: bytes that are not HTTP make no
+ * request that could be answered. Does nothing if the client is gone.
+ */
+function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten?: number }): void {
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  const isOurs = code.startsWith("HPE_") || Object.hasOwn(KNOWN, code);
+  // In the middle of an answer, the client would take this for a part of it.
+  if (!isOurs || !socket.writable || (socket.bytesWritten ?? 0) > 0) {
+    socket.destroy();
+    return;
+  }
+  const problem = KNOWN[code] ?? MALFORMED;
+  const body = JSON.stringify(problem);
+  const head = [
+    `HTTP/1.1 ${problem.status} ${problem.title}`,
+    "Content-Type: application/problem+json",
+    "X-Content-Type-Options: nosniff",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+/**
+ * Limits the requests in progress, including streams and other protocols, which may go on for days: per token, per
+ * role, and in all. The limits of readers and agents leave room for operators, and the total leaves room for health
+ * checks, so that none of these can be shut out.
+ */
+class RequestConcurrency {
+  readonly #ofToken: Readonly<Record<Role, ConcurrencyLimit>>;
+  readonly #ofRole: Readonly<Record<Role, ConcurrencyLimit>>;
+  readonly #ofAll: ConcurrencyLimit;
+
+  constructor({ connections, atOnce }: Pick<ServerLimits, "connections" | "atOnce">) {
+    const slots = (share: number): ConcurrencyLimit =>
+      new ConcurrencyLimit(Math.max(1, Math.floor(connections * share)));
+    const { reader, agent, operator, all } = atOnce;
+    this.#ofToken = { reader: slots(reader.token), agent: slots(agent.token), operator: slots(operator.token) };
+    this.#ofRole = { reader: slots(reader.role), agent: slots(agent.role), operator: slots(operator.role) };
+    this.#ofAll = slots(all);
+  }
+
+  /**
+   * Takes a place for one request, to be given back; `undefined` if the token, its role or the server is at its limit.
+   */
+  take({ id, role, isOwner }: Caller): Disposable | undefined {
+    if (isOwner) return NONE;
+    const ofToken = this.#ofToken[role].take(id);
+    const ofRole = ofToken && this.#ofRole[role].take(role);
+    const ofAll = ofRole && this.#ofAll.take("");
+    // A stack of disposables would cost every request more than the limits themselves.
+    const giveBack = (): void => {
+      ofToken?.[Symbol.dispose]();
+      ofRole?.[Symbol.dispose]();
+      ofAll?.[Symbol.dispose]();
+    };
+    if (ofAll !== undefined) return { [Symbol.dispose]: giveBack };
+    giveBack();
+    return undefined;
+  }
+}
+
+const NONE: Disposable = { [Symbol.dispose]: () => undefined };
 
 /** Answers all requests that the quick routes do not: see `makeApp`. */
 export interface ServerApp {
@@ -32,7 +153,7 @@ export interface AdmittedUpgrade extends AdmittedRequest {
   readonly head: Buffer;
 }
 
-export interface HttpServerOptions {
+interface HttpServerOptions {
   /** Answered without loading the rest of the server: hooks have no time to lose. */
   readonly routes: readonly Route[];
   /** Called before each request on a Unix socket; its reply, if any, replaces the route's. */

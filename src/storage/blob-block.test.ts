@@ -2,11 +2,10 @@ import { createHash } from "node:crypto";
 import { constants, crc32, zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { sha256, type Hash } from "../core/values/hash.ts";
-import { checkBlock, MAX_CONTAINER_CONTENT_BYTES, openBlock, splitBlocks } from "./blob-block.ts";
+import { checkBlock, MAX_CONTAINER_CONTENT_BYTES, openBlock, splitBlocks, isOneFrame } from "./blob-block.ts";
 import { encodeBlock } from "./block.ts";
 import { encodeLargeHeader, encodePiece } from "./large-format.ts";
 import { packBlocks } from "./pack-blocks.ts";
-import { isOneFrame } from "./zstd-frame.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -6,7 +6,7 @@ import { DiskWorktree, type DiskWorktreeOptions } from "../worktree/disk/disk-wo
 import type { Worktree } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { makeFolders } from "./file-head-keeper.ts";
-import { wholePath } from "../core/tree/whole-path.ts";
+import { wholePath } from "../core/tree/root-place.ts";
 
 /** Throws `REFUSED` if a folder is not empty, as `emptyWorktree` does; makes nothing. */
 export function refuseFilled(disk: Disk, given: string): void {

@@ -1,5 +1,7 @@
-import { hintOfErrno, systemMessage } from "../core/values/errno.ts";
+import { createPrivateKey } from "node:crypto";
 import { ChronicleError, errnoOf, hintOfSystemError } from "../core/values/errors.ts";
+import type { HeadKeeper, HeadToSign, KeptHead, SignedHead } from "../engine/log/context.ts";
+import { hintOfErrno, systemMessage } from "../core/values/errno.ts";
 import { sha256 } from "../core/values/hash.ts";
 import {
   encodeHead,
@@ -10,10 +12,33 @@ import {
   verifySignedHead,
   vkeyOf,
 } from "../core/log/signed-head.ts";
-import { createPrivateKey } from "node:crypto";
 import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
-import type { HeadKeeper, HeadToSign, KeptHead, SignedHead } from "../engine/log/context.ts";
+
+/**
+ * The heads of a copy of another machine's history: there are none. We sign no heads of it, and those kept under its
+ * name are the origin's own, if both lie on one machine. The replica's witness checks the copy against what the origin
+ * signs.
+ */
+export const NO_HEADS: HeadKeeper = {
+  keyFile: "",
+  verifierKey: () => undefined,
+  makeKey: refuse,
+  last: () => undefined,
+  first: () => undefined,
+  signFirst: refuse,
+  keep: refuse,
+  replace: refuse,
+  former: () => [],
+  retire: () => undefined,
+  sign: refuse,
+};
+
+function refuse(): never {
+  throw new ChronicleError("READ_ONLY", "heads of an origin's history are signed by the origin", {
+    hint: "ask there, or leave out --upstream for the head of the replica's own history",
+  });
+}
 
 const KEY_NAME = "chronicle";
 /** The suffix of a workspace's id for the file that names the store of its history. */

@@ -4,7 +4,7 @@ import { decodeSentinel, sentinelId } from "../core/records/sentinel.ts";
 import { decodeWorkspace, type WorkspaceRecord } from "../core/records/workspace-record.ts";
 import type { EventLog } from "../storage/event-log.ts";
 import type { WorkspaceLayout } from "../storage/layout.ts";
-import { refuseOtherHistory } from "../engine/log/refuse-other-history.ts";
+import { refuseOtherHistory } from "../engine/log/history-start.ts";
 import type { Backends } from "./backends.ts";
 import { refuseOtherWorkspace } from "./workspace-file.ts";
 import { optional } from "../util/optional.ts";

@@ -3,7 +3,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { BackupFile, NewFolder } from "../engine/log/ledger.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { removeTree } from "../disk/remove-tree.ts";
-import { wholePath } from "../core/tree/whole-path.ts";
+import { wholePath } from "../core/tree/root-place.ts";
 
 /**
  * Makes folders on this disk, as `NewFolder` specifies. A name that is taken gets a counter; modes are 0700 and 0600.

@@ -5,7 +5,7 @@ import { storeLayout } from "../storage/layout.ts";
 import type { Backends } from "./backends.ts";
 import type { OfferedContent, RepairSource, WantedContents } from "../engine/log/repair-source.ts";
 import { findInFolder } from "../worktree/files/find-in-folder.ts";
-import { wholePath } from "../core/tree/whole-path.ts";
+import { wholePath } from "../core/tree/root-place.ts";
 
 /** Opens a place that may have good bytes. Throws `NOT_FOUND` if it is not there, `USAGE` if it is no such place. */
 export function repairSource(

@@ -6,7 +6,7 @@ import {
   RETENTION_KEYS,
   retentionFiles,
   type RetentionConfig,
-} from "../core/records/retention-config.ts";
+} from "../core/records/retention.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { Retention } from "../engine/log/context.ts";
 import { readText } from "./file-head-keeper.ts";
@@ -63,7 +63,7 @@ async function readLimits(
 async function fileConfig(disk: Disk, path: string): Promise<RetentionConfig> {
   const text = readText(disk, path);
   if (text === undefined) return {};
-  const { parseRetentionConfig } = await import("../core/records/parse-retention.ts");
+  const { parseRetentionConfig } = await import("../core/records/retention.ts");
   return parseRetentionConfig(text, path);
 }
 

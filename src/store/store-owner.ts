@@ -1,9 +1,108 @@
-import { ChronicleError, errnoOf } from "../core/values/errors.ts";
-import type { Disk } from "../disk/disk.ts";
-import { asOwner, effectiveUser, userName } from "../disk/kept-owners.ts";
+import { join } from "node:path";
+import type { DoctorCheck } from "../api/store-api.ts";
+import { errnoOf, ChronicleError } from "../core/values/errors.ts";
+import type { Disk, FileStat } from "../disk/disk.ts";
+import { userName, asOwner, effectiveUser } from "../disk/kept-owners.ts";
+import { refusedWrite } from "../disk/probe-writes.ts";
+import { quotePath } from "../core/shell/quote-command.ts";
+import { addAll } from "../util/long-lists.ts";
+
+/** The number of files that are named in full; the others are counted. */
+const NAMED = 3;
+
+/**
+ * Excluded folders: Node's own cache, in which each user has a folder, and staged files of the workspace, which have
+ * its modes and owners.
+ */
+const NOT_OURS = /^(?:cache\/compile|(?:workspaces|forgotten)\/[^/]+\/staging)$/;
+
+/** A path that the owner of a store cannot use, and the reason. */
+interface Hindered {
+  readonly path: string;
+  readonly why: string;
+  /** True if it belongs to another user; otherwise its permissions are in the way. */
+  readonly isOthers: boolean;
+}
+
+/** The folders of a store and of its keys. */
+interface Places {
+  readonly home: string;
+  readonly configFolder: string;
+  /** The user's home folder. */
+  readonly userHome?: string | undefined;
+}
+
+/**
+ * Checks that the user can read and write each file of the store and of the configuration folder. For root, the user is
+ * the one in whose home folder it lies, or to whom it belongs. A command that ran as another user leaves files on which
+ * every later command fails.
+ */
+export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
+  const name = "access";
+  const own = process.geteuid?.() ?? 0;
+  const found: Hindered[] = [];
+  const mends: string[] = [];
+  for (const folder of [home, configFolder]) {
+    const stat = disk.lstat(folder);
+    if (stat === undefined) continue;
+    const user = own === 0 ? userOf(disk, { folder, userHome }) : own;
+    const hindered = hinderedIn(disk, folder, user);
+    addAll(found, hindered);
+    if (hindered.some(({ isOthers }) => isOthers))
+      mends.push(`${own === 0 ? "" : "sudo "}chown -R ${user} ${quotePath(folder)}`);
+    if (hindered.some(({ isOthers }) => !isOthers)) mends.push(`chmod -R u+rwX ${quotePath(folder)}`);
+  }
+  if (found.length === 0) return { name, ok: true, detail: "all files of the store can be read and written" };
+  const named = found.slice(0, NAMED).map(({ path, why }) => `${path} ${why}`);
+  const detail = [...named, ...(found.length > NAMED ? [`${found.length - NAMED} more`] : [])].join("; ");
+  return { name, ok: false, detail, hint: mends.join(" && ") };
+}
+
+/** Returns the user that a folder is meant for, if root asks. */
+function userOf(
+  disk: Disk,
+  { folder, userHome }: { readonly folder: string; readonly userHome?: string | undefined },
+): number {
+  if (userHome !== undefined && folder.startsWith(`${userHome}/`)) return disk.lstat(userHome)?.uid ?? 0;
+  // A folder of root's may be the mount point of a store that a user has begun in it.
+  return (disk.lstat(join(folder, "workspaces")) ?? disk.lstat(join(folder, "heads")) ?? disk.lstat(folder))?.uid ?? 0;
+}
+
+function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
+  const found: Hindered[] = [];
+  const folders = [""];
+  for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
+    const path = join(folder, at);
+    const stat = disk.lstat(path);
+    const isUsable = at === "" && stat?.uid !== uid && refusedWrite(disk, path) === undefined;
+    const why = stat === undefined || isUsable ? undefined : hindrance(stat, uid);
+    if (why !== undefined) found.push({ path, why, isOthers: stat?.uid !== uid });
+    if (stat?.kind !== "dir" || NOT_OURS.test(at)) continue;
+    for (const name of namesIn(disk, path)) folders.push(join(at, name));
+  }
+  return found;
+}
+
+/** Returns the reason why this user cannot use it. A link has none: it leads elsewhere, and may be anybody's. */
+function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
+  if (kind === "symlink") return undefined;
+  if (owner !== uid) return `belongs to ${userName(owner)}`;
+  const needed = kind === "dir" ? 0o700 : 0o600;
+  return (mode & needed) === needed ? undefined : `may not be read and written (${mode.toString(8)})`;
+}
+
+/** Returns none if the folder may not be read: the folder itself is reported. */
+function namesIn(disk: Disk, path: string): string[] {
+  try {
+    return disk.list(path).map(({ name }) => name.toString());
+  } catch (error) {
+    if (errnoOf(error) === "EACCES" || errnoOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
 
 /** The folders of a store and of its key. */
-export interface StorePlaces {
+interface StorePlaces {
   readonly home: string;
   readonly configFolder: string;
 }

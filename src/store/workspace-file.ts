@@ -1,7 +1,79 @@
+import type { StoreLayout } from "../storage/layout.ts";
+import type { Backends } from "./backends.ts";
+import { followOrigin } from "./follow-origin.ts";
+import { makeFolders, readText } from "./file-head-keeper.ts";
 import { FORMAT_VERSION, refuseOtherFormat } from "../core/records/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
-import { readText } from "./file-head-keeper.ts";
+
+/**
+ * The endings of the names of folders that are not whole yet, and of those being removed for good. Neither is a
+ * workspace.
+ */
+const UNFINISHED = ".new";
+const FORGOTTEN = ".forgotten";
+
+export function unfinishedName(id: string): string {
+  return `${id}${UNFINISHED}`;
+}
+
+/** Returns the name of a workspace's folder while it is removed for good. */
+export function endedName(id: string): string {
+  return `${id}${FORGOTTEN}`;
+}
+
+interface Place {
+  readonly backends: Backends;
+  readonly layout: StoreLayout;
+  readonly waitMs: number;
+}
+
+/**
+ * Holds the store's one lock for workspaces that come, get a name or go, so that only one of two processes gets a name
+ * that both want. First clears away what a crash has left half made or half removed. Throws `LOCKED`.
+ */
+export async function withNames<T>({ backends, layout, waitMs }: Place, work: () => Promise<T>): Promise<T> {
+  const { disk } = backends;
+  makeFolders(disk, layout.workspaces);
+  const lock = await backends.openLock(layout.namesLock);
+  try {
+    using _held = await lock.exclusive(waitMs);
+    for (const { name, kind } of disk.list(layout.workspaces)) {
+      const text = name.toString();
+      const isLeft = kind === "dir" && (text.endsWith(UNFINISHED) || text.endsWith(FORGOTTEN));
+      if (isLeft) backends.removeFolder(`${layout.workspaces}/${text}`);
+    }
+    return await work();
+  } finally {
+    lock.close();
+  }
+}
+
+/**
+ * Moves a workspace's folder away, with its mirror, once no process is at work in it. `before`: makes durable, with the
+ * lock held, what must be so first; if it throws, everything stays as it is. Throws `LOCKED`, also while a process
+ * syncs it.
+ */
+export async function moveWorkspace(
+  { backends, layout, waitMs }: Place,
+  id: string,
+  { to, before }: { readonly to: string; readonly before: () => Promise<void> },
+): Promise<void> {
+  const { disk } = backends;
+  const { folder, lock: lockPath, upstream } = layout.workspace(id);
+  using _followed = disk.lstat(upstream.folder) === undefined ? undefined : await followOrigin(backends, upstream);
+  const lock = await backends.openLock(lockPath);
+  try {
+    using _held = await lock.exclusive(waitMs);
+    await before();
+    backends.move(folder, to);
+    // Sync the target first: after a crash, the folder is in at least one place.
+    disk.syncFolder(to.slice(0, to.lastIndexOf("/")));
+    disk.syncFolder(layout.workspaces);
+  } finally {
+    lock.close();
+  }
+}
 
 /** Returns the text of `workspace.json` (docs/format.md): the format's version and the workspace's id, nothing else. */
 

@@ -1,9 +1,9 @@
 import type { StoreApi } from "../api/store-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { openReplica, type ReplicaHold } from "../compose/open-replica.ts";
+import { openReplica, type ReplicaHold } from "../compose/sync-places.ts";
 import type { StoreParts } from "../compose/open-context.ts";
 import { Origins } from "../compose/origins.ts";
-import { partsOf } from "../compose/parts-of.ts";
+import { partsOf } from "../compose/open-parts.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 import type { ReplicaRecord } from "../core/records/replica-record.ts";
@@ -13,9 +13,9 @@ import { memoryWires, type LinkOptions } from "../replication/channels/memory-wi
 import type { Channel } from "../replication/channel.ts";
 import { FolderSync, type FolderSyncParts } from "../replication/folder/sync/folder-sync.ts";
 import { withFilterTo } from "../replication/folder/sync/sync-settings.ts";
-import type { SyncEvent } from "../replication/folder/sync/sync-event.ts";
+import type { SyncEvent } from "../replication/folder/sync/cycle-loop.ts";
 import { OriginSession } from "../replication/origin/origin-session.ts";
-import { optionsFor } from "../replication/origin/options-for.ts";
+import { optionsFor } from "../compose/replica-acceptor.ts";
 import { findReplicaRecord } from "../replication/folder/cycle/find-replica-record.ts";
 import type { WatchHint, Worktree } from "../worktree/worktree.ts";
 import type { Context } from "../engine/log/context.ts";

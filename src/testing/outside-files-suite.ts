@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Entry } from "../core/values/entry.ts";
 import { sha256, sha256Pieces } from "../core/values/hash.ts";
 import { outsidePath } from "../core/records/outside-record.ts";
-import type { OutsideFiles, OutsideLook, OutsideRequest } from "../worktree/outside-files.ts";
-import type { OutsideLimits } from "../worktree/outside/outside-limits.ts";
+import type { OutsideFiles, OutsideLook, OutsideRequest, OutsideLimits } from "../worktree/outside-files.ts";
 import type { ContentReader } from "../worktree/worktree.ts";
 
 /** A user who edits files outside of workspaces. Paths are absolute. */

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Change } from "../core/values/change.ts";
-import type { Entry } from "../core/values/entry.ts";
+import type { Change, Entry } from "../core/values/entry.ts";
 import type { CaptureLimits } from "../core/filter/filter.ts";
 import { DEFAULT_FILTER } from "../core/filter/filter.ts";
 import { sha256 } from "../core/values/hash.ts";

@@ -10,9 +10,8 @@ import type { WriteBackAnswer, WriteBackEntry, WriteBackRules } from "../core/re
 import { SimDisk } from "./sim-disk/sim-disk.ts";
 import type { SimDiskOptions } from "./sim-disk/sim-machine.ts";
 import type { Context } from "../engine/log/context.ts";
-import type { FileWrite } from "../engine/write/file-write.ts";
+import { type FileWrite, readyWrite } from "../engine/write/ready-write.ts";
 import { readRange } from "../engine/log/read-events.ts";
-import { readyWrite } from "../engine/write/ready-write.ts";
 import { acceptWriteBack } from "../engine/replica/accept-write-back.ts";
 import { writeTogether } from "../engine/write/write-together.ts";
 import { SimEngine } from "./sim-engine.ts";

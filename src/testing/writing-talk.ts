@@ -1,9 +1,9 @@
-import { openWriteBack, type OpenWriteBack } from "../compose/open-write-back.ts";
+import { openWriteBack, type OpenWriteBack } from "../compose/origins.ts";
 import { HistoryContents } from "../replication/contents/history-contents.ts";
 import { LogHistory } from "../replication/contents/log-history.ts";
 import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { MemoryReplicaCursors } from "../replication/origin/replica-cursors.ts";
-import type { WriteBackTarget } from "../replication/origin/write-back-target.ts";
+import type { WriteBackTarget } from "../replication/origin/write-back-intake.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import { storeLayout } from "../storage/layout.ts";
 import { HEARTBEAT_MS, RigOrigin, talk, type RigReplica, type Talk, type TalkOptions } from "./push-rig.ts";

@@ -1,10 +1,216 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { SignalForwarder } from "./signal-forwarder.ts";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import { isatty } from "node:tty";
 import { type ByteWords, throughShell } from "./byte-words.ts";
 import { greatestOf } from "./long-lists.ts";
 
+/** Signals that the probe can report: `KILL` and `STOP` never arrive, and those of a crash have no sender. */
+const PROBED_SIGNALS: readonly NodeJS.Signals[] = [
+  "SIGINT",
+  "SIGQUIT",
+  "SIGTERM",
+  "SIGHUP",
+  "SIGUSR1",
+  "SIGUSR2",
+  "SIGWINCH",
+  "SIGCONT",
+  "SIGTSTP",
+];
+
+/**
+ * Prints the name of each signal that it gets, and an empty line for each line that it reads. A shell runs a trap
+ * before the next command, so a signal that came before a line was read is printed before the answer to it. `read`
+ * fails at a signal and at the end of its input; only at the latter is `r` empty.
+ */
+const SCRIPT = `
+for s in ${PROBED_SIGNALS.map((signal) => signal.slice("SIG".length)).join(" ")}; do trap "r=1; echo $s" $s; done
+trap r=1 TTIN TTOU
+echo
+while :; do
+  r=
+  if read -r _; then echo; elif [ -z "$r" ]; then exit; fi
+done`;
+
+/** An answer takes a fifth of a millisecond. A stopped probe gives none. */
+const ANSWER_MS = 1_000;
+
+/**
+ * A process in this process's group that reports the signals it got. Those were sent to the whole group, as a terminal
+ * does at Ctrl-C, and as `kill -- -GROUP` does; Node does not tell who sent a signal. The system signals the youngest
+ * process of a group first, so this process gets no group signal before the probe does.
+ */
+class GroupProbe implements Disposable {
+  readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
+  #seen = new Set<string>();
+  #text = "";
+  #answers = 0;
+  #waiting: { readonly answers: number; done(isAnswered: boolean): void } | undefined;
+  #ended = false;
+
+  private constructor(shell: ChildProcessByStdio<Writable, Readable, null>) {
+    this.#shell = shell;
+    const end = (): void => {
+      this.#ended = true;
+      this.#waiting?.done(false);
+    };
+    shell.on("error", end);
+    shell.on("exit", end);
+    shell.stdin.on("error", end);
+    shell.stdout.on("data", (piece: Buffer) => this.#read(piece.toString("latin1")));
+  }
+
+  /** Resolves to `undefined` if none can be started: without a shell, or without room for a process. */
+  static async start(): Promise<GroupProbe | undefined> {
+    const shell: ChildProcess = spawn("/bin/sh", ["-c", SCRIPT], {
+      cwd: "/",
+      env: {},
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    if (!hasPipes(shell)) {
+      shell.on("error", () => undefined);
+      return undefined;
+    }
+    const probe = new GroupProbe(shell);
+    if (await probe.#answer(1)) return probe;
+    probe[Symbol.dispose]();
+    return undefined;
+  }
+
+  /**
+   * Returns the signals that the group got since the last call, at least up to the last one that this process was
+   * notified of. Returns `undefined` if unknown.
+   */
+  async seen(): Promise<ReadonlySet<string> | undefined> {
+    if (this.#ended) return undefined;
+    this.#shell.stdin.write("\n");
+    if (!(await this.#answer(this.#answers + 1))) {
+      // A late answer must not be taken for the answer to a later question.
+      this[Symbol.dispose]();
+      return undefined;
+    }
+    // Signals that the group got while the probe answered are noted here, too, before the next turn of the loop.
+    await setImmediate();
+    const seen = this.#seen;
+    this.#seen = new Set();
+    return seen;
+  }
+
+  [Symbol.dispose](): void {
+    this.#ended = true;
+    this.#shell.kill("SIGKILL");
+    this.#shell.stdin.destroy();
+    this.#shell.stdout.destroy();
+    this.#shell.unref();
+  }
+
+  async #answer(answers: number): Promise<boolean> {
+    if (this.#answers >= answers) return true;
+    if (this.#ended) return false;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => resolve(false), ANSWER_MS);
+    this.#waiting = { answers, done: resolve };
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      this.#waiting = undefined;
+    }
+  }
+
+  #read(text: string): void {
+    const lines = (this.#text + text).split("\n");
+    this.#text = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line === "") this.#answers += 1;
+      else this.#seen.add(`SIG${line}`);
+    }
+    if (this.#waiting !== undefined && this.#answers >= this.#waiting.answers) this.#waiting.done(true);
+  }
+}
+
+type Piped = ChildProcessByStdio<Writable, Readable, null>;
+
+/** True if the child has pipes. Without free descriptors it has none, whatever the types say. */
+function hasPipes(child: ChildProcess): child is Piped {
+  return (child.stdin ?? undefined) !== undefined && (child.stdout ?? undefined) !== undefined;
+}
+
+/** Signals that a terminal sends to the processes in its foreground. */
+const FROM_TERMINALS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTSTP", "SIGWINCH", "SIGCONT"]);
+
+/** Signals that mean nothing to a command that is only now started. */
+const OF_RUNNING: ReadonlySet<string> = new Set(["SIGWINCH", "SIGCONT", "SIGTSTP"]);
+
+/**
+ * Passes the signals of this process on to a child in the same process group, each once: the child already has those
+ * that the whole group got. Stops with the child at Ctrl-Z.
+ */
+class SignalForwarder implements Disposable {
+  readonly #probe: GroupProbe | undefined;
+  readonly #note = (signal: NodeJS.Signals): void => this.#take(signal);
+  #child: ChildProcess | undefined;
+  #arrived: NodeJS.Signals[] = [];
+  #forwarding = false;
+  #closed = false;
+
+  private constructor(probe: GroupProbe | undefined) {
+    this.#probe = probe;
+    for (const signal of PROBED_SIGNALS) process.on(signal, this.#note);
+  }
+
+  /** From now on, signals do not end this process. */
+  static async start(): Promise<SignalForwarder> {
+    return new SignalForwarder(await GroupProbe.start());
+  }
+
+  /** Sets the child. It gets the signals that came before it was started, whoever else got them. */
+  to(child: ChildProcess): void {
+    this.#child = child;
+    for (const signal of this.#arrived.splice(0)) if (!OF_RUNNING.has(signal)) child.kill(signal);
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    for (const signal of PROBED_SIGNALS) process.off(signal, this.#note);
+    this.#probe?.[Symbol.dispose]();
+  }
+
+  #take(signal: NodeJS.Signals): void {
+    this.#arrived.push(signal);
+    if (this.#child !== undefined && !this.#forwarding) void this.#forward(this.#child);
+  }
+
+  async #forward(child: ChildProcess): Promise<void> {
+    this.#forwarding = true;
+    while (this.#arrived.length > 0 && !this.#closed) {
+      const seen = (await this.#probe?.seen()) ?? likelySeen();
+      for (const signal of this.#arrived.splice(0)) {
+        if (!seen.has(signal)) child.kill(signal);
+        if (signal === "SIGTSTP" && !this.#closed) this.#stop();
+      }
+    }
+    this.#forwarding = false;
+  }
+
+  /**
+   * Stops this process, as the system does by default if nobody listens. An orphaned group, which nothing would
+   * continue, keeps running.
+   */
+  #stop(): void {
+    process.off("SIGTSTP", this.#note);
+    if (process.listenerCount("SIGTSTP") === 0) process.kill(process.pid, "SIGTSTP");
+    process.on("SIGTSTP", this.#note);
+  }
+}
+
+/** Guesses which signals the whole group got: on a terminal, those that terminals send. */
+function likelySeen(): ReadonlySet<string> {
+  return [0, 1, 2].some((fd) => isatty(fd)) ? FROM_TERMINALS : new Set();
+}
+
 /** The options of a command besides its words. */
-export interface CommandOptions {
+interface CommandOptions {
   /** Default: this process's own. */
   readonly cwd?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -17,7 +223,7 @@ export interface CommandOptions {
 }
 
 /** The end of a command: by itself, or by a signal. */
-export interface CommandEnd {
+interface CommandEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
 }

@@ -4,7 +4,7 @@ import { sha256, type Hash } from "../core/values/hash.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
-import { FileIntake } from "../storage/files/file-intake.ts";
+import { FileIntake } from "../storage/files/file-backends.ts";
 import { storeLayout } from "../storage/layout.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { MemoryLock } from "../storage/memory/memory-lock.ts";

@@ -4,9 +4,8 @@ import type { BlobPlaces } from "../storage/blob-index.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import type { RestoreWorkers, StageFile } from "../worktree/apply/restore-workers.ts";
 import { addAll } from "../util/long-lists.ts";
-import { KeptStagePool } from "./kept-stage-pool.ts";
+import { KeptStagePool, type StagePool } from "./stage-pool.ts";
 import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
-import type { StagePool } from "./stage-pool.ts";
 
 /** Least number of files and bytes for which threads are started. Fewer are written by the caller. */
 const LEAST_FILES = 1_500;

@@ -5,7 +5,7 @@ import type { Disk, FileStat } from "../disk/disk.ts";
 import type { BlobPlace, PackRow } from "../storage/blob-index.ts";
 import type { PackReader } from "../storage/files/pack-reader.ts";
 import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
-import { withMode } from "../worktree/apply/with-mode.ts";
+import { withMode } from "../worktree/apply/staging.ts";
 import type { StageFile } from "../worktree/apply/restore-workers.ts";
 
 /**

@@ -1,9 +1,35 @@
+import { isWithin, ROOT, type WorkspacePath } from "../core/values/path.ts";
 import type { Omission } from "../core/records/coverage.ts";
 import type { Entry } from "../core/values/entry.ts";
 import type { Hash } from "../core/values/hash.ts";
-import type { WorkspacePath } from "../core/values/path.ts";
 import type { Owner } from "../disk/disk.ts";
 import type { ContentReader } from "./worktree.ts";
+
+/** The most that is kept of one tool's paths outside. */
+export interface OutsideLimits {
+  readonly maxFileSize: number;
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+}
+
+export const OUTSIDE_LIMITS: OutsideLimits = {
+  maxFileSize: 2 * 1024 ** 3,
+  maxEntries: 50_000,
+  maxBytes: 4 * 1024 ** 3,
+};
+
+/** Folders in which the system presents itself as files. */
+const SYSTEM = ["proc", "sys", "dev"] as readonly string[] as readonly WorkspacePath[];
+
+/** True if a path outside belongs to the system, or is everything. */
+export function isSystemPath(path: WorkspacePath): boolean {
+  return path === ROOT || SYSTEM.some((folder) => isWithin(path, folder));
+}
+
+/** Returns an absolute path as one beneath `/`. */
+export function beneathSlash(absolute: string): WorkspacePath {
+  return absolute.replace(/^\/+/, "") as WorkspacePath;
+}
 
 /**
  * Files that belong to no workspace and that an agent's tool is about to change: those outside of its folders, and the
@@ -58,7 +84,7 @@ export interface OutsideRequest {
 }
 
 /** A content that is about to be read: its path, and its apparent size in bytes. */
-export interface OutsideContent {
+interface OutsideContent {
   readonly path: WorkspacePath;
   readonly size: number;
 }

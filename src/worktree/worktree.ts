@@ -1,6 +1,5 @@
-import type { Change } from "../core/values/change.ts";
+import type { Change, Entry } from "../core/values/entry.ts";
 import type { Omission, UnappliedRules } from "../core/records/coverage.ts";
-import type { Entry } from "../core/values/entry.ts";
 import type { CaptureLimits, FilterOptions, FilterSpec, Verdict } from "../core/filter/filter.ts";
 import type { FolderTraits } from "../core/tree/folder-traits.ts";
 import type { Hash } from "../core/values/hash.ts";

@@ -23,6 +23,6 @@ it("a command line loads what its command needs: no store, server, client or MCP
   expect(loaded.filter((path) => heavy.test(path))).toEqual([]);
   expect(loaded.filter((path) => path.startsWith("src/cli/remote/"))).toEqual([
     "src/cli/remote/remote-address.ts",
-    "src/cli/remote/remote-hint.ts",
+    "src/cli/remote/remote-address.ts",
   ]);
 });

@@ -1,13 +1,12 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { expiryOf } from "../../src/cli/serving/expiry.ts";
+import { expiryOf } from "../../src/cli/commands/serve/token.ts";
 import { FileTokenStore } from "../../src/daemon/file-token-store.ts";
 import { operatorToken } from "../../src/cli/serving/operator-token.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { Authenticator } from "../../src/server/callers/authenticate.ts";
-import { MemoryTokenStore } from "../../src/server/callers/memory-token-store.ts";
-import { hashToken, type TokenStore, type TokenRecord } from "../../src/server/callers/token.ts";
+import { MemoryTokenStore, hashToken, type TokenStore, type TokenRecord } from "../../src/server/callers/token.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** `chronicle token`, and where tokens are kept. */

@@ -4,7 +4,7 @@ import type { AddressInfo, Server } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { createClient } from "../../src/client/create-client.ts";
 import { createClient as createNodeClient } from "../../src/client/create-node-client.ts";
-import { unavailable } from "../../src/client/unavailable.ts";
+import { unavailable } from "../../src/client/transport.ts";
 import { CERTIFICATE, KEY } from "../server/tls-files.ts";
 
 /** Why a server is not reached is told so that one knows what to do. */

@@ -4,7 +4,7 @@ import type { StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openFileStore } from "../../src/compose/file-store.ts";
 import { openContext } from "../../src/compose/open-context.ts";
-import { partsOf } from "../../src/compose/parts-of.ts";
+import { partsOf } from "../../src/compose/open-parts.ts";
 import { storeTasks } from "../../src/compose/store-tasks.ts";
 import { parsePath } from "../../src/core/values/path.ts";
 import { sha256 } from "../../src/core/values/hash.ts";

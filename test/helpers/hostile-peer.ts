@@ -8,9 +8,8 @@ import { FramedChannel } from "../../src/replication/channels/framed-channel.ts"
 import { SocketWire } from "../../src/replication/channels/socket-wire.ts";
 import type { Channel } from "../../src/replication/channel.ts";
 import { decodeMessage } from "../../src/replication/protocol/codec.ts";
-import { encodeFrame } from "../../src/replication/protocol/frame.ts";
+import { encodeFrame, FrameReader } from "../../src/replication/protocol/frame.ts";
 import { PROTOCOL_VERSION } from "../../src/replication/protocol/limits.ts";
-import { FrameReader } from "../../src/replication/protocol/frame-reader.ts";
 import { isCredited, type Message, type MessageOf, type MessageType } from "../../src/replication/protocol/messages.ts";
 
 /** A pair of connected Unix sockets. Disposed, both are gone. */

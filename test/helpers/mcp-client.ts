@@ -1,5 +1,5 @@
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
-import { TOOLS } from "../../src/mcp/tool-table.ts";
+import { TOOLS } from "../../src/mcp/make-server.ts";
 import type { Readable, Writable } from "node:stream";
 import type { CallToolResult } from "@modelcontextprotocol/server";
 

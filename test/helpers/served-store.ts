@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { StoreApi } from "../../src/api/store-api.ts";
 import { StoreServer } from "../../src/daemon/serve-store.ts";
 import type { ChronicleClient } from "../../src/client/chronicle-client.ts";
-import type { ClientOptions } from "../../src/client/client-options.ts";
+import type { ClientOptions } from "../../src/client/create-client.ts";
 import { createClient } from "../../src/client/create-node-client.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { openStore } from "../../src/open.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { claude } from "../../src/hooks/claude.ts";
 import { codex } from "../../src/hooks/codex.ts";
 import { gemini } from "../../src/hooks/gemini.ts";
-import { patchPaths } from "../../src/hooks/patch-paths.ts";
+import { patchPaths } from "../../src/hooks/tool-table.ts";
 
 /** Inputs as the real programs wrote them (Claude Code 2.1, Codex 0.169, Gemini CLI 0.61), shortened. */
 

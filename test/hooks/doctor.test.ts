@@ -16,11 +16,11 @@ import type { DoctorCheck } from "../../src/api/store-api.ts";
 import { AGENT_CONFIGS } from "../../src/cli/agents/agent-table.ts";
 import { agentChecks, watchCheck } from "../../src/cli/agents/doctor-checks.ts";
 import { carryOut, planInstall } from "../../src/cli/agents/install-agent.ts";
-import { hookScriptPath, wantedFor, writeHookScript } from "../../src/cli/agents/installed-hook.ts";
+import { hookScriptPath, wantedFor, writeHookScript } from "../../src/cli/agents/hook-script.ts";
 import { addDiagnostic } from "../../src/daemon/diagnostics.ts";
 import { rememberCall } from "../../src/daemon/last-call.ts";
 import type { Io } from "../../src/process/io.ts";
-import { processIo } from "../../src/cli/process-io.ts";
+import { processIo } from "../../src/cli/start.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 
 /** Each trouble is planted, found, and told with how to mend it. */

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { TOOLS } from "../../src/mcp/tool-table.ts";
+import { TOOLS } from "../../src/mcp/make-server.ts";
 
 const EFFECTS = { reads: "reads", records: "records", changes: "changes files" } as const;
 

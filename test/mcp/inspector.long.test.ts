@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { TOOLS } from "../../src/mcp/tool-table.ts";
+import { TOOLS } from "../../src/mcp/make-server.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { type ToolAnswer, toolAnswer } from "../helpers/mcp-client.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { annotationsOf, TOOLS } from "../../src/mcp/tool-table.ts";
+import { annotationsOf, TOOLS } from "../../src/mcp/make-server.ts";
 import { McpProject } from "../helpers/mcp-project.ts";
 import { toolsSuite } from "./tools-suite.ts";
 

@@ -1,5 +1,5 @@
 import { decodeAside } from "../../src/core/records/aside.ts";
-import type { RecordBody } from "../../src/core/values/json.ts";
+import type { RecordBody } from "../../src/core/values/canonical-json.ts";
 import type { Hash } from "../../src/core/values/hash.ts";
 import { decodePlan } from "../../src/core/tree/plan.ts";
 import type { LogEventShape } from "../../src/api/shapes.ts";

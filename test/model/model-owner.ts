@@ -1,6 +1,6 @@
 import type { ActionRecord } from "../../src/core/records/action-record.ts";
 import type { TransactionRecord } from "../../src/core/records/transaction-record.ts";
-import type { Within } from "../../src/core/records/within.ts";
+import type { Within } from "../../src/core/records/records.ts";
 import type { Step } from "./model-undo.ts";
 
 /** Whose a change is, by the rules as they are told to people: of what was going on when it was recorded. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { openReplica, type ReplicaHold } from "../../src/compose/open-replica.ts";
-import { partsOf } from "../../src/compose/parts-of.ts";
+import { openReplica, type ReplicaHold } from "../../src/compose/sync-places.ts";
+import { partsOf } from "../../src/compose/open-parts.ts";
 import { type BaseRecord, encodeRecordRows } from "../../src/core/log/base.ts";
 import { encodeErase } from "../../src/core/records/erase-record.ts";
 import { EMPTY_HASH, sha256 } from "../../src/core/values/hash.ts";

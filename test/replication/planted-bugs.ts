@@ -1,10 +1,9 @@
 import { sha256, type Hash } from "../../src/core/values/hash.ts";
 import type { WriteBackBatch, WriteBackEntry } from "../../src/core/records/write-back.ts";
-import type { OriginLease } from "../../src/compose/origins.ts";
-import { openWriteBack } from "../../src/compose/open-write-back.ts";
+import { type OriginLease, openWriteBack } from "../../src/compose/origins.ts";
 import type { Disk } from "../../src/disk/disk.ts";
 import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
-import type { WriteBackTarget } from "../../src/replication/origin/write-back-target.ts";
+import type { WriteBackTarget } from "../../src/replication/origin/write-back-intake.ts";
 import { decodeMessage } from "../../src/replication/protocol/codec.ts";
 import { decodeFrame, decodeHeader } from "../../src/replication/protocol/frame.ts";
 import type { BlobBlock } from "../../src/storage/blob-block.ts";

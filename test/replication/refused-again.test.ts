@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { OriginLease } from "../../src/compose/origins.ts";
 import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
 import { memoryWires } from "../../src/replication/channels/memory-wire.ts";
-import type { WriteBackTarget } from "../../src/replication/origin/write-back-target.ts";
+import type { WriteBackTarget } from "../../src/replication/origin/write-back-intake.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { removeSim, writeSim } from "../../src/testing/folder-rig.ts";
 import { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";

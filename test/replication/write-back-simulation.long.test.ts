@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, expect, it } from "vitest";
 import { decodeFile, pathOfRecordId } from "../../src/core/values/file-record.ts";
 import type { Hash } from "../../src/core/values/hash.ts";
-import type { WriteBackEntry } from "../../src/core/records/write-back.ts";
-import { decodeVersion } from "../../src/core/records/write-back-record.ts";
+import { type WriteBackEntry, decodeVersion } from "../../src/core/records/write-back.ts";
 import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import type { SimPlan } from "../../src/testing/sim-disk/sim-faults.ts";
 import { settle } from "../../src/engine/capture/operate.ts";
@@ -14,7 +13,7 @@ import { RigReplica } from "../../src/testing/push-rig.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { WriteBackRig } from "../../src/testing/write-back-rig.ts";
 import { WritingOrigin, writingTalk } from "../../src/testing/writing-talk.ts";
-import type { WriteBackTarget } from "../../src/replication/origin/write-back-target.ts";
+import type { WriteBackTarget } from "../../src/replication/origin/write-back-intake.ts";
 
 /** So long the weather is bad, and so long it may take afterwards. In ms of the simulation. */
 const STORM_MS = 4_000;

@@ -7,7 +7,7 @@ import { RigReplica, type Talk, type TalkOptions } from "../../src/testing/push-
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { WriteBackRig } from "../../src/testing/write-back-rig.ts";
 import { WritingOrigin, writingTalk } from "../../src/testing/writing-talk.ts";
-import type { WriteBackTarget } from "../../src/replication/origin/write-back-target.ts";
+import type { WriteBackTarget } from "../../src/replication/origin/write-back-intake.ts";
 import { memoryChannels } from "../../src/replication/channels/memory-wire.ts";
 import { OriginSession } from "../../src/replication/origin/origin-session.ts";
 import type { Message, MessageOf } from "../../src/replication/protocol/messages.ts";

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { plannedOidc } from "../../src/cli/serving/oidc-plan.ts";
+import { plannedOidc } from "../../src/cli/serving/serve-plan.ts";
 import { Serving } from "./serving.ts";
 
 /** Tokens of an OpenID provider at a server: on HTTP, and for who asks for what is not theirs. */

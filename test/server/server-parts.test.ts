@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rangeOf } from "../../src/server/answers/byte-range.ts";
-import { attachment, contentTypeOf } from "../../src/server/answers/content-type.ts";
+import { rangeOf, attachment, contentTypeOf } from "../../src/server/answers/send-content.ts";
 import { tcpListener } from "../../src/server/callers/listener.ts";
 import { RateLimiter } from "../../src/server/limits/rate-limiter.ts";
 

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import type { SyncEvent } from "../../src/replication/folder/sync/sync-event.ts";
+import type { SyncEvent } from "../../src/replication/folder/sync/cycle-loop.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { PROTOCOL_VERSION } from "../../src/replication/protocol/limits.ts";
 

@@ -10,7 +10,7 @@ import { readRange } from "../../src/engine/log/read-events.ts";
 import { readyWrite } from "../../src/engine/write/ready-write.ts";
 import { writeTogether } from "../../src/engine/write/write-together.ts";
 import { openContext, type OpenedContext } from "../../src/compose/open-context.ts";
-import { partsOf } from "../../src/compose/parts-of.ts";
+import { partsOf } from "../../src/compose/open-parts.ts";
 import { storeTasks } from "../../src/compose/store-tasks.ts";
 
 /** The engine of a workspace as one more process would open it. */

@@ -12,9 +12,9 @@ import type { IterationRow } from "../../src/storage/index-store.ts";
 import { linkWeather } from "../../src/testing/link-weather.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import { openReplica, type ReplicaHold } from "../../src/compose/open-replica.ts";
+import { openReplica, type ReplicaHold } from "../../src/compose/sync-places.ts";
 import { Origins, type OriginLease } from "../../src/compose/origins.ts";
-import { partsOf } from "../../src/compose/parts-of.ts";
+import { partsOf } from "../../src/compose/open-parts.ts";
 
 const HEARTBEAT_MS = 100;
 const ROUNDS = 5;

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { encodeAside, isKeptAt } from "../../src/core/records/aside.ts";
 import type { LogEvent } from "../../src/core/values/event.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
-import { contentsOf } from "../../src/replication/replica/named-contents.ts";
+import { contentsOf } from "../../src/replication/replica/event-contents.ts";
 import { Project } from "../helpers/project.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 

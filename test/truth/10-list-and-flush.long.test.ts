@@ -4,7 +4,7 @@ import type { StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Origins } from "../../src/compose/origins.ts";
 import { ChronicleError } from "../../src/core/values/errors.ts";
-import { partsOf } from "../../src/compose/parts-of.ts";
+import { partsOf } from "../../src/compose/open-parts.ts";
 import { HEARTBEAT_MS, RigOrigin, RigReplica, talk } from "../../src/testing/push-rig.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { Project } from "../helpers/project.ts";

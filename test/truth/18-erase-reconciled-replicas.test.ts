@@ -7,7 +7,7 @@ import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { erasuresInForce } from "../../src/engine/facts/erasures-in-force.ts";
 import { historyOf } from "../../src/engine/read/history.ts";
 import { listFiles } from "../../src/engine/read/list-files.ts";
-import { listErasures } from "../../src/engine/upkeep/unerase.ts";
+import { listErasures } from "../../src/engine/upkeep/erase.ts";
 import { verify } from "../../src/engine/upkeep/verify.ts";
 
 /**

@@ -2,9 +2,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { EraseShape } from "../../src/api/action-shapes.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
-import { erase } from "../../src/engine/upkeep/erase.ts";
+import { erase, listErasures, unerase } from "../../src/engine/upkeep/erase.ts";
 import { historyOf } from "../../src/engine/read/history.ts";
-import { listErasures, unerase } from "../../src/engine/upkeep/unerase.ts";
 import { verify } from "../../src/engine/upkeep/verify.ts";
 
 /**

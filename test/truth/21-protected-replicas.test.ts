@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, test } from "vitest";
 import { Origins } from "../../src/compose/origins.ts";
-import { partsOf } from "../../src/compose/parts-of.ts";
+import { partsOf } from "../../src/compose/open-parts.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 import type { OriginOptions } from "../../src/replication/origin/origin-session.ts";
 import type { ReplicaOptions } from "../../src/replication/replica/replica-session.ts";

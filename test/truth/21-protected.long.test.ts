@@ -8,7 +8,7 @@ import type { Role } from "../../src/api/routes/role.ts";
 import { ROUTES } from "../../src/api/routes/table.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { COMMANDS } from "../../src/cli/table/command-table.ts";
-import { TOOLS } from "../../src/mcp/tool-table.ts";
+import { TOOLS } from "../../src/mcp/make-server.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { McpProject } from "../helpers/mcp-project.ts";
 import { Project } from "../helpers/project.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Change } from "../../src/core/values/change.ts";
+import type { Change } from "../../src/core/values/entry.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../../src/core/filter/filter.ts";
 import { HOLDS_ALL } from "../../src/core/tree/folder-traits.ts";
 import { parsePath } from "../../src/core/values/path.ts";

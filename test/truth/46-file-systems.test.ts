@@ -3,8 +3,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { lackedBy, type FolderTraits } from "../../src/core/tree/folder-traits.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { FolderProbe } from "../../src/worktree/files/folder-probe.ts";
-import { probeByWriting } from "../../src/worktree/files/probe-folder.ts";
+import { FolderProbe, probeByWriting } from "../../src/worktree/files/folder-probe.ts";
 import { type DiskKind, MountedDisk } from "../helpers/mounted-disk.ts";
 
 /** The table of docs/file-systems.md: each of its rows is tried out on such a disk. */

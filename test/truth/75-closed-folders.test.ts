@@ -1,7 +1,6 @@
 import { chmodSync, mkdirSync, statSync, symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { Change } from "../../src/core/values/change.ts";
-import type { Entry } from "../../src/core/values/entry.ts";
+import type { Change, Entry } from "../../src/core/values/entry.ts";
 import { DEFAULT_FILTER } from "../../src/core/filter/filter.ts";
 import { parsePath } from "../../src/core/values/path.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { Change } from "../../src/core/values/change.ts";
-import type { Entry } from "../../src/core/values/entry.ts";
+import type { Change, Entry } from "../../src/core/values/entry.ts";
 import type { Hash } from "../../src/core/values/hash.ts";
 import type { SimTree } from "../../src/testing/sim-disk/sim-tree.ts";
 import type { SimDiskOptions } from "../../src/testing/sim-disk/sim-machine.ts";

@@ -1,9 +1,11 @@
-import type * as z from "zod";
 import type { StoreApi } from "../store-api.ts";
 import type { SyncApi } from "../sync-api.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
-import type { Role } from "./role.ts";
-import type { Answer, Asked, Method, ReplyKind } from "./route.ts";
+import { type Role, mayDo } from "./role.ts";
+import type { Answer, Asked, Method, ReplyKind, AnswerOf, Call, ContentReply, EventsReply } from "./route.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { MeShape } from "./reply-shapes.ts";
+import type * as z from "zod";
 
 /**
  * The server's half of a route, with its schemas. It is separate from the client's half (`route.ts`), because the
@@ -11,7 +13,7 @@ import type { Answer, Asked, Method, ReplyKind } from "./route.ts";
  */
 
 /** The parts of a route that describe it to people. */
-export interface RouteText {
+interface RouteText {
   /** The least role that may use the route. A lesser role is refused. */
   readonly role: Role;
   readonly summary: string;
@@ -23,7 +25,7 @@ export interface RouteText {
 }
 
 /** The input of a request. Queries are flat; a body is JSON, or bytes of any length. */
-export interface RouteInput<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType> {
+interface RouteInput<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType> {
   readonly query?: Query;
   readonly body?: Body;
   /** The body is bytes (`Asked.content`): of any length, or at most `most` bytes, which are held in memory. */
@@ -57,3 +59,122 @@ export type StoreRoute = Row<StoreApi> & { readonly on: "store" };
 export type SyncRoute = Row<SyncApi> & { readonly on: "syncs" };
 
 export type Route = WorkspaceRoute | StoreRoute | SyncRoute;
+
+/** A query or body as a client makes it: absent fields are left out. */
+type Sent<T> = T extends readonly (infer Item)[]
+  ? readonly Sent<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]?: Sent<T[K]> | undefined }
+    : T;
+
+/** A schema's output: optional fields are present or absent, and never `undefined`. */
+type Given<T> = T extends (infer Item)[]
+  ? Given<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Given<Exclude<T[K], undefined>> }
+    : T;
+
+/** The server's half of a row: who may ask, what is accepted, what is done. */
+interface Handling<On, Query extends z.ZodObject, Body extends z.ZodType, Reply extends ReplyKind>
+  extends RouteText, RouteInput<Query, Body> {
+  answer(on: On, asked: Asked<Given<z.output<Query>>, Given<z.output<Body>>>): Promise<AnswerOf<Reply>>;
+}
+
+type CallFor<Query extends z.ZodObject, Body extends z.ZodType, Reply extends ReplyKind> = Call<
+  never,
+  Sent<z.output<Query>>,
+  Sent<z.output<Body>>,
+  Reply
+>;
+
+/** Joins the halves of a row about one workspace. */
+export function workspaceRoute<
+  const Reply extends ReplyKind,
+  Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  Body extends z.ZodType = z.ZodUndefined,
+>(call: CallFor<Query, Body, Reply>, handling: Handling<WorkspaceApi, Query, Body, Reply>): WorkspaceRoute {
+  return { ...joined(call, handling), on: "workspace" };
+}
+
+/** Joins the halves of a row about the store. */
+export function storeRoute<
+  const Reply extends ReplyKind,
+  Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  Body extends z.ZodType = z.ZodUndefined,
+>(call: CallFor<Query, Body, Reply>, handling: Handling<StoreApi, Query, Body, Reply>): StoreRoute {
+  return { ...joined(call, handling), on: "store" };
+}
+
+/** Joins the halves of a row about syncs. */
+export function syncRoute<
+  const Reply extends ReplyKind,
+  Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  Body extends z.ZodType = z.ZodUndefined,
+>(call: CallFor<Query, Body, Reply>, handling: Handling<SyncApi, Query, Body, Reply>): SyncRoute {
+  return { ...joined(call, handling), on: "syncs" };
+}
+
+function joined<On, Query extends z.ZodObject, Body extends z.ZodType, Reply extends ReplyKind>(
+  { operation, method, path, reply }: CallFor<Query, Body, Reply>,
+  handling: Handling<On, Query, Body, Reply>,
+): Omit<WorkspaceRoute, "on" | "answer"> & { answer(on: On, asked: Asked<unknown, unknown>): Promise<Answer> } {
+  return {
+    ...handling,
+    operation,
+    method,
+    path,
+    reply,
+    answer: async (on, asked) =>
+      answerOf(reply, await handling.answer(on, asked as Asked<Given<z.output<Query>>, Given<z.output<Body>>>)),
+  };
+}
+
+function answerOf(reply: ReplyKind, value: unknown): Answer {
+  if ("json" in reply) return { kind: "json", status: reply.status ?? 200, value };
+  if ("pageOf" in reply) return { kind: "json", status: 200, value };
+  if ("content" in reply) return { kind: "content", content: value as ContentReply };
+  if ("nothing" in reply) return { kind: "nothing" };
+  const { after, events } = value as EventsReply<{ readonly seq: number }>;
+  return { kind: "events", after, events };
+}
+
+/** The path prefix of every route about one workspace. */
+export const WORKSPACE = "/v1/workspaces/{id}";
+
+/** Returns the client's half of a row, with its exact types. */
+export function defineCall<
+  const Args extends readonly unknown[],
+  const Reply extends ReplyKind,
+  Query = Record<never, never>,
+  Body = undefined,
+>(call: Call<Args, Query, Body, Reply>): Call<Args, Query, Body, Reply> {
+  return call;
+}
+
+/** The error for operations that only work on the machine of the store. */
+export function elsewhere(what: string): ChronicleError {
+  return new ChronicleError("USAGE", `a server cannot ${what} for its caller`, {
+    hint: "do it on the machine where the folder is",
+  });
+}
+
+/** Throws `FORBIDDEN` for a caller who may see only a part of the store, in operations on the whole store. */
+export function needsWholeStore({ workspaces }: MeShape): void {
+  if (workspaces === null) return;
+  throw new ChronicleError("FORBIDDEN", "this token is for certain workspaces, and this concerns the whole store");
+}
+
+/**
+ * Throws `FORBIDDEN` unless the caller is an operator of the whole store: paths outside of every workspace belong to
+ * the machine.
+ */
+export function needsMachine({ role, workspaces }: MeShape): void {
+  if (mayDo(role, "operator") && workspaces === null) return;
+  throw new ChronicleError("FORBIDDEN", "this token is for workspaces, and these paths lie outside of them");
+}
+
+/** Returns a copy without the members that are `undefined`. */
+export function withoutUndefined<T extends object>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const members = Object.entries(given).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(members) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}

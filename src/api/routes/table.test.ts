@@ -1,8 +1,6 @@
 import * as z from "zod";
 import { describe, expect, it } from "vitest";
-import { defineCall, WORKSPACE } from "./define-call.ts";
-import { workspaceRoute } from "./define-route.ts";
-import type { Route } from "./row.ts";
+import { defineCall, WORKSPACE, workspaceRoute, type Route } from "./row.ts";
 import { ROUTES } from "./table.ts";
 import { NO_QUERY, validate, type Validated } from "./validate.ts";
 

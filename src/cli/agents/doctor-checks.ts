@@ -4,13 +4,13 @@ import { ChronicleError, codedError } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { isAnswered } from "../../daemon/ask-server.ts";
-import { orNothing, procText } from "../../daemon/proc.ts";
+import { orNothing, procText } from "../../daemon/agent-process.ts";
 import { folderTrouble, isOwnAddress, ownUid, type RunFolder, runFolder } from "../../daemon/run-folder.ts";
 import type { Io } from "../../process/io.ts";
-import { counted } from "../render/counted.ts";
+import { counted } from "../render/words.ts";
 import { agentStatus, recentTroubles } from "./agent-status.ts";
 import { AGENT_CONFIGS } from "./agent-table.ts";
-import type { HookPlaces } from "./installed-hook.ts";
+import type { HookPlaces } from "./hook-script.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
 /** Linux: inotify(7). */

@@ -3,7 +3,7 @@ import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { knownHome } from "../../process/places.ts";
 import { readTextIfThere, removeUserFile, replaceUserFile } from "../../process/user-files.ts";
 import type { AgentConfig, ConfigFile, Found, Scope, Wanted } from "./agent-config.ts";
-import { wholePath } from "../../core/tree/whole-path.ts";
+import { wholePath } from "../../core/tree/root-place.ts";
 import type { Misfit } from "./json-dialect.ts";
 import { optional } from "../../util/optional.ts";
 

@@ -1,5 +1,5 @@
 import { dropAt, isObject, malformed, putAt, readJsonc } from "./json-edit.ts";
-import { ownCommand } from "./own-server.ts";
+import { ownCommand } from "./agent-config.ts";
 
 const SERVERS = "mcpServers";
 const NAME = "chronicle";

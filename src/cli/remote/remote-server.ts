@@ -1,17 +1,32 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { ChronicleError, STARTING } from "../../core/values/errors.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { isOwnAddress, ownUid, runFolder } from "../../daemon/run-folder.ts";
+import { placesOf } from "../../process/places.ts";
+import type { Io } from "../../process/io.ts";
 import type { WorkspaceShape } from "../../api/shapes.ts";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { ActingAs } from "../../api/workspace-api.ts";
 import type { MeShape } from "../../api/routes/reply-shapes.ts";
 import type { ChronicleClient } from "../../client/chronicle-client.ts";
 import { createClient } from "../../client/create-node-client.ts";
-import { ChronicleError, STARTING } from "../../core/values/errors.ts";
-import type { Io } from "../../process/io.ts";
-import { bareTokenNote } from "./bare-token.ts";
-import { ownServer } from "./own-server.ts";
+import { bareTokenNote, remoteToken } from "./remote-token.ts";
 import type { RemoteAddress } from "./remote-address.ts";
-import { remoteToken } from "./remote-token.ts";
 import { optional } from "../../util/optional.ts";
+
+/**
+ * The server of this machine's own store, for a bare `unix:`. Throws `UNSAFE` if its socket could be another user's.
+ */
+function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {
+  const disk = new NodeDisk();
+  const { home } = placesOf({ env, userHome, cwd, store: undefined });
+  const run = runFolder(disk, { env, home, uid: ownUid() });
+  if (isOwnAddress(disk, run, ownUid())) return `unix:${run.address}`;
+  throw new ChronicleError("UNSAFE", `${run.address} leads to a folder that is not yours alone`, {
+    hint: "look at it, remove it, and start the server anew: chronicle serve",
+    data: { path: run.address },
+  });
+}
 
 const MOST_LISTED = 20;
 /** Delay before a server that is starting is asked again, in milliseconds. */

@@ -1,11 +1,20 @@
+import { isAbsolute, resolve } from "node:path";
+import { isLoopback } from "../../server/callers/listener.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { readUserFile } from "../../process/read-json-list.ts";
 import { usageError } from "../../process/usage-error.ts";
-import { isAbsolute, resolve } from "node:path";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
+/** A warning if a token goes over a network as plain text; else `undefined`. */
+export function bareTokenNote(url: string, token: string | undefined): string | undefined {
+  if (token === undefined || !URL.canParse(url)) return undefined;
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== "http:" || isLoopback(hostname)) return undefined;
+  return `whoever listens on the way to ${hostname} can read the token: use https, or a tunnel to the server's own port`;
+}
+
 /** The possible sources of a server's token. */
-export interface TokenSources {
+interface TokenSources {
   /** `--token-file`, as it was typed. */
   readonly file: string | undefined;
   /** `$CHRONICLE_TOKEN`. */

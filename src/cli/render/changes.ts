@@ -1,11 +1,10 @@
 import type { ChangeShape, CoverageShape, SkippedShape } from "../../api/shapes.ts";
 import { isMeant } from "../../core/records/coverage.ts";
 import { formatBytes } from "../../core/values/duration.ts";
-import type { Format, Paint } from "../../process/paint.ts";
+import { type Format, type Paint, printable } from "../../process/printable.ts";
 import { columns } from "./columns.ts";
-import { counted } from "./counted.ts";
+import { counted } from "./words.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
-import { printable } from "../../process/printable.ts";
 
 /** The style of a list of changes. */
 export interface ChangesStyle {

@@ -1,6 +1,6 @@
 import type { OmittedChangeShape } from "../../api/shapes.ts";
 import { isMeant as isMeantOmission } from "../../core/records/coverage.ts";
-import { counted } from "./counted.ts";
+import { counted } from "./words.ts";
 import { printable } from "../../process/printable.ts";
 
 const MOST_PATHS = 5;

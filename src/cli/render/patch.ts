@@ -1,10 +1,9 @@
 import type { ChangeShape } from "../../api/shapes.ts";
 import { type DiffInput, type GitMode, patchWithoutText } from "../../core/text/text-diff.ts";
 import { pathFromBytes } from "../../core/values/path.ts";
-import type { Format, Paint } from "../../process/paint.ts";
+import { type Format, type Paint, printable, printableText } from "../../process/printable.ts";
 import { modeText } from "./changes.ts";
 import { columns } from "./columns.ts";
-import { printable, printableText } from "../../process/printable.ts";
 
 const COLOURS: readonly (readonly [RegExp, Format])[] = [
   [/^(diff |--- |\+\+\+ )/, "bold"],

@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ChangeShape, CoverageShape, RunShape, SessionShape } from "../../api/shapes.ts";
-import { paintFor } from "../../process/paint.ts";
+import { paintFor, printable, printableText, shownCommand } from "../../process/printable.ts";
 import { changeLines, countsOf, coverageLines } from "./changes.ts";
 import { closestTo, distance } from "./closest.ts";
 import { columns } from "./columns.ts";
 import { writeJson } from "./json.ts";
 import { patchLines, statLines } from "./patch.ts";
-import { printable, printableText, shownCommand } from "../../process/printable.ts";
 import { runSummary } from "./run-summary.ts";
 
 const plain = { paint: paintFor(false), shown: (path: string) => path };

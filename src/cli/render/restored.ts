@@ -1,6 +1,6 @@
 import type { RestoreShape } from "../../api/shapes.ts";
 import { changeLines, type ChangesStyle, countsOf, skippedLines } from "./changes.ts";
-import { counted } from "./counted.ts";
+import { counted } from "./words.ts";
 import { printable } from "../../process/printable.ts";
 
 const MOST_LINES = 100;

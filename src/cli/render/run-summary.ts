@@ -1,10 +1,9 @@
 import type { RunShape } from "../../api/shapes.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
-import type { Paint } from "../../process/paint.ts";
+import { type Paint, printable, shortened } from "../../process/printable.ts";
 import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
-import { counted } from "./counted.ts";
+import { counted } from "./words.ts";
 import { harmlessLines, lossLines, takenBackLines } from "./omitted-changes.ts";
-import { printable, shortened } from "../../process/printable.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
 
 const MOST_PATHS = 10;

@@ -1,5 +1,5 @@
 import type { ProtectedShape } from "../../api/shapes.ts";
-import { counted } from "./counted.ts";
+import { counted } from "./words.ts";
 
 /** Returns one line on the files that are secrets by their names, and what that means; none if there are none. */
 export function secretsLine({ files, first }: ProtectedShape, shown: (path: string) => string): string[] {

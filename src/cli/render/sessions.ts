@@ -1,6 +1,5 @@
 import type { SessionShape } from "../../api/shapes.ts";
-import type { Paint } from "../../process/paint.ts";
-import { printable, shownCommand } from "../../process/printable.ts";
+import { type Paint, printable, shownCommand } from "../../process/printable.ts";
 
 /** The length of a shortened replica id, as everywhere, in characters. */
 const SHORT = 8;

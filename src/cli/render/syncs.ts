@@ -1,9 +1,8 @@
 import type { LeftOutPathShape, SyncEventShape, SyncShape, SyncTroubleShape } from "../../api/sync-api.ts";
 import { formatBytes } from "../../core/values/duration.ts";
-import type { Paint } from "../../process/paint.ts";
+import { type Paint, printable } from "../../process/printable.ts";
 import { columns } from "./columns.ts";
-import { counted } from "./counted.ts";
-import { printable } from "../../process/printable.ts";
+import { counted } from "./words.ts";
 
 const ARROWS: Readonly<Record<SyncShape["mode"], string>> = {
   "two-way-safe": "⇄",

@@ -1,10 +1,110 @@
-import { isLoopback } from "../../server/callers/listener.ts";
-import type { PortPlace } from "../../server/http-server.ts";
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import type { CommandContext } from "../support/context.ts";
-import type { PortPlan } from "../../daemon/serve-options.ts";
+import type { OidcPlan, PortPlan } from "../../daemon/serve-options.ts";
 import { usageError } from "../../process/usage-error.ts";
-import { tlsPair } from "./tls-pair.ts";
+import type { ChronicleError } from "../../core/values/errors.ts";
+import type { PortPlace } from "../../server/http-server.ts";
+import { readUserFile } from "../../process/read-json-list.ts";
+import { isLoopback } from "../../server/callers/listener.ts";
 import { optional } from "../../util/optional.ts";
+
+/**
+ * The OIDC options of a command line. `hasPorts`: there are ports, so tokens are needed at all. Throws `USAGE` for
+ * options that are unsafe or incomplete.
+ */
+export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: boolean): OidcPlan | undefined {
+  const issuer = input.text("oidcIssuer");
+  const audience = input.text("oidcAudience");
+  const [roleClaim, workspacesClaim] = [input.text("oidcRoleClaim"), input.text("oidcWorkspacesClaim")];
+  if (issuer === undefined) {
+    if (audience === undefined && roleClaim === undefined && workspacesClaim === undefined) return undefined;
+    throw usageError(
+      "--oidc-… goes with --oidc-issuer",
+      "say whose tokens are taken: --oidc-issuer https://login.example.org",
+    );
+  }
+  if (audience === undefined) {
+    throw usageError(
+      "--oidc-issuer needs --oidc-audience",
+      "what tokens for this server name as their audience: others of that provider must not do here",
+    );
+  }
+  if (!hasPorts) throw usageError("--oidc-issuer goes with a port", "say --port N or --listen HOST:PORT as well");
+  refuseUnsafe(issuer);
+  return {
+    ...{ issuer, audience },
+    roleClaim: roleClaim ?? "chronicle_role",
+    workspacesClaim: workspacesClaim ?? "chronicle_workspaces",
+  };
+}
+
+/** Keys that are fetched without TLS could be forged. */
+function refuseUnsafe(issuer: string): void {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  const isLocal = url?.hostname === "localhost" || url?.hostname === "127.0.0.1" || url?.hostname === "[::1]";
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return;
+  throw usageError(`${issuer} is no https address`, "as in --oidc-issuer https://login.example.org");
+}
+
+/** Paths of a certificate and of its key, as typed. */
+interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  readonly cwd: string;
+}
+
+/**
+ * A certificate (with its chain) and its key, in PEM. Throws `USAGE`, naming the option and the file, for any other
+ * content.
+ */
+function tlsPair({ cert, key, cwd }: TlsFiles): NonNullable<PortPlace["tls"]> {
+  const pair = { cert: read("--tls-cert", cert, cwd), key: read("--tls-key", key, cwd) };
+  const certificate = certificateOf(pair.cert, cert);
+  if (!certificate.checkPrivateKey(keyOf(pair.key, key))) {
+    throw usageError(
+      `the key of --tls-key ${key} does not belong to the certificate of --tls-cert ${cert}`,
+      "give the two that were made together; the server's own certificate comes first in its file",
+    );
+  }
+  return pair;
+}
+
+function read(flag: string, file: string, cwd: string): string {
+  const text = readUserFile(file, cwd, flag);
+  if (text.includes("-----BEGIN ")) return text;
+  throw usageError(`${flag} ${file} is no PEM file`, "one begins with -----BEGIN …-----");
+}
+
+function certificateOf(pem: string, file: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (cause) {
+    throw notIn("--tls-cert", file, { what: "certificate", cause });
+  }
+}
+
+function keyOf(pem: string, file: string): KeyObject {
+  if (/-----BEGIN ENCRYPTED|Proc-Type: 4,ENCRYPTED/.test(pem)) {
+    throw usageError(
+      `the key of --tls-key ${file} is locked by a passphrase, which nobody is there to give`,
+      `write it without one: openssl pkey -in ${file} -out FILE`,
+    );
+  }
+  try {
+    return createPrivateKey(pem);
+  } catch (cause) {
+    throw notIn("--tls-key", file, { what: "private key", cause });
+  }
+}
+
+function notIn(
+  flag: string,
+  file: string,
+  { what, cause }: { readonly what: string; readonly cause: unknown },
+): ChronicleError {
+  const why = cause instanceof Error ? ` (${cause.message})` : "";
+  return usageError(`${flag} ${file} holds no ${what} that can be read${why}`, `give a PEM file with a ${what}`);
+}
 
 const MAX_PORT = 65_535;
 

@@ -1,4 +1,16 @@
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { CommandContext } from "./context.ts";
+
+/**
+ * Throws unless a person at a terminal of this machine gives `--now`. `what`: the data that would be given up. No other
+ * option can stand for a person: a program that starts commands can give options, too.
+ */
+export function refuseWithoutPerson(context: CommandContext, what: string): void {
+  if (context.canAsk) return;
+  throw new ChronicleError("REFUSED", `only a person at a terminal gives ${what} up at once`, {
+    hint: "leave out --now: then it is kept for 24 hours, and a later `chronicle gc` frees it",
+  });
+}
 
 /** Asks on the terminal (stderr); Enter, Escape and Ctrl-C mean no. */
 export async function confirm(context: CommandContext, question: string): Promise<boolean> {

@@ -1,27 +1,131 @@
+import type { Progress, ActingAs, WorkspaceApi, ProgressOptions } from "../../api/workspace-api.ts";
+import { formatBytes } from "../../core/values/duration.ts";
+import type { Sink, Io } from "../../process/io.ts";
+import type { Classed } from "../../api/file-api.ts";
 import type { MeShape } from "../../api/routes/reply-shapes.ts";
 import type { OpenOptions, StoreApi, StoreOptions } from "../../api/store-api.ts";
-import type { ProgressOptions, WorkspaceApi } from "../../api/workspace-api.ts";
 import { WHO_CAN } from "../../core/values/agents-role.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { isAgents, isWithinAgents } from "./agents-command.ts";
 import type { Input } from "../../process/input.ts";
-import type { Io } from "../../process/io.ts";
 import { refuseOwn } from "./written-path.ts";
 import { newHistoryLines } from "./new-history.ts";
-import { type Paint, paintFor } from "../../process/paint.ts";
+import { type Paint, paintFor, printable } from "../../process/printable.ts";
 import { placesOf } from "../../process/places.ts";
-import { ProgressLine } from "./progress-line.ts";
 import type { RemoteAddress } from "../remote/remote-address.ts";
 import type { RemoteServer } from "../remote/remote-server.ts";
 import { writeJson } from "../render/json.ts";
-import { secretsForPeople } from "./secrets-for-people.ts";
 import type { CommandSpec } from "../table/spec.ts";
-import { standingFolderIfThere } from "../../process/standing-folder.ts";
+import { standingFolderIfThere, UserPaths } from "../../process/user-path.ts";
 import { usageError } from "../../process/usage-error.ts";
-import { UserPaths } from "../../process/user-path.ts";
 import { type WithGlobalOptions, withGlobalOptions } from "../table/with-global-options.ts";
-import { printable } from "../../process/printable.ts";
 import { optional } from "../../util/optional.ts";
+
+const QUIET_MS = 1000;
+const EVERY_MS = 100;
+const BAR = 24;
+
+const WORDS: Readonly<Record<Progress["phase"], string>> = {
+  scan: "looking",
+  capture: "recording",
+  restore: "restoring",
+  verify: "verifying",
+  rebuild: "rebuilding",
+  collect: "collecting",
+};
+
+function amount(count: number, unit: Progress["unit"]): string {
+  return unit === "bytes" ? formatBytes(count) : count.toLocaleString("en-US");
+}
+
+/**
+ * One line on a terminal that shows the progress of a piece of work; nothing during the first second. It never touches
+ * stdin, which may be a child's.
+ */
+export class ProgressLine {
+  readonly #sink: Sink;
+  readonly #now: () => number;
+  #phase: Progress["phase"] | undefined;
+  #started = 0;
+  #phaseStarted = 0;
+  #shownAt = 0;
+  #visible = false;
+
+  constructor(sink: Sink, now: () => number) {
+    this.#sink = sink;
+    this.#now = now;
+  }
+
+  show(progress: Progress): void {
+    const now = this.#now();
+    if (progress.phase !== this.#phase) {
+      if (this.#phase === undefined) this.#started = now;
+      this.#phase = progress.phase;
+      this.#phaseStarted = now;
+    }
+    if (now - this.#started < QUIET_MS || now - this.#shownAt < EVERY_MS) return;
+    this.#shownAt = now;
+    this.#visible = true;
+    this.#sink.write(`\r\u001b[2K${this.#text(progress, now).slice(0, this.#sink.columns - 1)}`);
+  }
+
+  /** Takes the line away. */
+  clear(): void {
+    if (this.#visible) this.#sink.write("\r\u001b[2K");
+    this.#visible = false;
+    this.#phase = undefined;
+  }
+
+  #text(progress: Progress, now: number): string {
+    const { done, total, unit } = progress;
+    const seconds = Math.max(0.1, (now - this.#phaseStarted) / 1000);
+    const rate = `${amount(Math.round(done / seconds), unit)}/s`;
+    const word = WORDS[progress.phase].padEnd(10);
+    const noun = unit === "bytes" ? "" : ` ${unit}`;
+    if (total <= 0) return `${word} ${amount(done, unit)}${noun}  ${rate}`;
+    const share = Math.min(1, done / total);
+    const bar = "█".repeat(Math.round(share * BAR)).padEnd(BAR, "░");
+    return `${word} ${bar} ${Math.floor(share * 100)}%  ${amount(done, unit)} of ${amount(total, unit)}${noun}  ${rate}`;
+  }
+}
+
+/** The methods by which a command gets a content. */
+type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
+
+/** The caller who asks for a content. */
+interface Asker {
+  /** True if an agent gives the command, as far as its variables and the processes around it tell. */
+  readonly isAgent: () => Promise<boolean>;
+  /** True for a server's workspace: this side does not know which of its contents are secrets. */
+  readonly isRemote: boolean;
+}
+
+/**
+ * A workspace for a command. If an agent gives the command, a secret's content is requested again on behalf of the
+ * agent, and its bytes are then refused. All contents for an answer, or for a program, go through here.
+ */
+function secretsForPeople(workspace: WorkspaceApi, asker: Asker): WorkspaceApi {
+  const asAgent = (): WorkspaceApi => workspace.as({ role: "agent" });
+  async function opened<T extends Classed>(open: (on: WorkspaceApi) => Promise<T>): Promise<T> {
+    if (asker.isRemote) return open((await asker.isAgent()) ? asAgent() : workspace);
+    const content = await open(workspace);
+    // The processes around this one are only checked if that matters.
+    return content.class === "protected" && (await asker.isAgent()) ? open(asAgent()) : content;
+  }
+  const guarded: Contents = {
+    cat: (path, iteration) => opened((on) => on.cat(path, iteration)),
+    file: (path, options) => opened((on) => on.file(path, options)),
+    blob: (hash) => opened((on) => on.blob(hash)),
+    as: (who: ActingAs) => secretsForPeople(workspace.as(who), asker),
+  };
+  return new Proxy(workspace, {
+    get: (target, key) => {
+      if (Object.hasOwn(guarded, key)) return Reflect.get(guarded, key) as unknown;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
 
 const DEFAULT_WAIT_SECONDS = 30;
 

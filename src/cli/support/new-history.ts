@@ -4,7 +4,7 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { Io } from "../../process/io.ts";
 import { leftOutText } from "../render/changes.ts";
-import { counted } from "../render/counted.ts";
+import { counted } from "../render/words.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 
 /** Returns the lines about a history that a command began by itself: its folder, its size, and what is left out. */

@@ -1,7 +1,7 @@
 import type { RecordStoreApi } from "../../api/record-api.ts";
 import type { CommandContext } from "./context.ts";
 import { writtenPath } from "./written-path.ts";
-import { typedPath } from "../../process/typed-path.ts";
+import { typedPath } from "../../process/user-path.ts";
 
 /** Works on the records of `--folder`, else of the current folder's workspace. */
 export async function withRecords<T>(

@@ -1,10 +1,9 @@
 import type { RepairPlace, WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { CommandContext } from "./context.ts";
-import { parseRemote, type RemoteAddress } from "../remote/remote-address.ts";
-import { withRemoteHint } from "../remote/remote-hint.ts";
+import { parseRemote, type RemoteAddress, withRemoteHint } from "../remote/remote-address.ts";
 import { usageError } from "../../process/usage-error.ts";
-import { typedPath } from "../../process/typed-path.ts";
+import { typedPath } from "../../process/user-path.ts";
 
 const OPTION = "--repair-from";
 /** The word for the origin that a replica follows. */

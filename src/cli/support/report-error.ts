@@ -1,9 +1,8 @@
 import { EXIT, exitCodeOf } from "../../api/problems.ts";
 import { ChronicleError, codedError } from "../../core/values/errors.ts";
 import type { Io } from "../../process/io.ts";
-import type { Paint } from "../../process/paint.ts";
+import { type Paint, printable, printableText } from "../../process/printable.ts";
 import { writeJson } from "../render/json.ts";
-import { printable, printableText } from "../../process/printable.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
 
 /** The form, target and colours of an error. */

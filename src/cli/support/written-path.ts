@@ -3,7 +3,7 @@ import { refuseOwnFolders } from "../../disk/refuse-own-folders.ts";
 import type { Input } from "../../process/input.ts";
 import type { Io } from "../../process/io.ts";
 import { ownFolders } from "../../process/places.ts";
-import { typedPath } from "../../process/typed-path.ts";
+import { typedPath } from "../../process/user-path.ts";
 
 /** The surroundings and options of a command. */
 interface Given {

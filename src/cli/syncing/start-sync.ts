@@ -1,24 +1,108 @@
+import type { SyncMode, SyncSettings, SyncApi, SyncShape, SyncRunner, SyncStart } from "../../api/sync-api.ts";
+import type { CommandContext } from "../support/context.ts";
+import { bareTokenNote, remoteToken } from "../remote/remote-token.ts";
+import type { Input } from "../../process/input.ts";
+import { usageError } from "../../process/usage-error.ts";
+import { optional } from "../../util/optional.ts";
 import { EXIT } from "../../api/problems.ts";
 import type { StoreApi } from "../../api/store-api.ts";
-import type { SyncApi, SyncMode, SyncRunner, SyncShape, SyncStart } from "../../api/sync-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import type { CommandContext } from "../support/context.ts";
 import { writtenPath } from "../support/written-path.ts";
 import { ownUid, syncRunFolder } from "../../daemon/run-folder.ts";
 import { placesOf } from "../../process/places.ts";
-import { counted } from "../render/counted.ts";
+import { counted } from "../render/words.ts";
 import { printable } from "../../process/printable.ts";
 import { secretsStay } from "../render/secrets.ts";
 import { syncLines } from "../render/syncs.ts";
 import { findSyncProcess } from "../../daemon/find-sync-process.ts";
-import { usageError } from "../../process/usage-error.ts";
-import { followOptions, upstreamToken } from "./follow-options.ts";
 import { showSyncs } from "./live-syncs.ts";
-import { reached } from "./reached.ts";
 import { backgroundClient, runningClient } from "./sync-client.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
-import { optional } from "../../util/optional.ts";
+
+const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
+
+/** How a folder follows, from the options of `replicate` and `sync start`. Throws `USAGE`. */
+function followOptions({ input }: CommandContext): SyncSettings {
+  const [mode, policy, debounceMs] = [input.text("mode"), input.text("policy"), input.number("debounce")];
+  const editorFiles = input.text("editorFiles");
+  if (editorFiles !== undefined && editorFiles !== "leave" && editorFiles !== "sync")
+    throw usageError(`editors' files cannot be ${editorFiles}`, "--editor-files leave, or --editor-files sync");
+  const [filterTo, filterFrom] = [patterns(input, "to"), patterns(input, "from")];
+  if (policy !== undefined && policy !== "sandbox")
+    throw usageError(`there is no policy ${policy}`, "there is: sandbox");
+  const withProtected = input.flag("withProtected");
+  if (withProtected && input.flag("withoutProtected"))
+    throw usageError("--with-protected and --without-protected are opposites", "give one of them");
+  return {
+    ...(mode === undefined ? {} : { mode: modeOf(mode) }),
+    ...optional({ filterTo, filterFrom, policy, editorFiles, debounceMs }),
+    ...(withProtected || input.flag("withoutProtected") ? { withProtected } : {}),
+  };
+}
+
+/** The patterns of a direction; `undefined`: unchanged. */
+function patterns(input: Input, way: "to" | "from"): readonly string[] | undefined {
+  const [given, without] = way === "to" ? ["filterTo", "withoutFilterTo"] : ["filterFrom", "withoutFilterFrom"];
+  const list = input.list(given);
+  if (!input.flag(without)) return list.length === 0 ? undefined : list;
+  if (list.length > 0)
+    throw usageError(`--filter-${way} and --without-filter-${way} are opposites`, "give one of them");
+  return [];
+}
+
+function modeOf(text: string): SyncMode {
+  const mode = MODES.find((one) => one === text);
+  if (mode === undefined) throw usageError(`there is no mode ${text}`, `there are: ${MODES.join(", ")}`);
+  return mode;
+}
+
+/** The token for an origin on a port; a Unix socket needs none. Throws `USAGE`. */
+function upstreamToken(context: CommandContext, url: string): { readonly token?: string } {
+  if (url.startsWith("unix:")) return {};
+  const { io, input } = context;
+  const token = remoteToken({ file: input.text("tokenFile"), given: io.env["CHRONICLE_TOKEN"], cwd: () => io.cwd() });
+  if (token === undefined) {
+    throw usageError(
+      `${url} is a port, where a token is needed`,
+      "--token-file FILE or $CHRONICLE_TOKEN; on the origin's machine, `token create --role agent` makes one",
+    );
+  }
+  const note = bareTokenNote(url.replace(/^ws/, "http"), token);
+  if (note !== undefined) context.note(note);
+  return { token };
+}
+
+/** Longest wait for an answer of the origin, in milliseconds: a running origin answers at once. */
+const PATIENCE_MS = 2_000;
+/** A refused sync is offline for a moment, until the refusal is recorded; in milliseconds. */
+const SETTLING_MS = 300;
+
+/**
+ * Waits until it is known whether a sync's origin can be reached, and whether the folder may follow it, or for a moment
+ * at most. Returns the last state.
+ */
+export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
+  const isOpen = ({ state, applied }: SyncShape): boolean =>
+    state === "connecting" || state === "offline" || (state === "syncing" && applied === 0);
+  if (!isOpen(begun)) return begun;
+  const enough = new AbortController();
+  let timer = setTimeout(() => enough.abort(), PATIENCE_MS);
+  let last = begun;
+  try {
+    for await (const event of syncs.events(begun.id, enough.signal)) {
+      if (event.kind !== "state") continue;
+      last = event.sync;
+      if (!isOpen(last)) break;
+      if (last.state !== "offline") continue;
+      clearTimeout(timer);
+      timer = setTimeout(() => enough.abort(), SETTLING_MS);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  return last;
+}
 
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
 

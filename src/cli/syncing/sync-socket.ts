@@ -8,7 +8,7 @@ import { Authenticator } from "../../server/callers/authenticate.ts";
 import { HttpServer, type ServerApp } from "../../server/http-server.ts";
 import { DEFAULT_LIMITS } from "../../server/limits/limits.ts";
 import { MemoryIdempotencyStore } from "../../server/answers/memory-idempotency-store.ts";
-import { MemoryTokenStore } from "../../server/callers/memory-token-store.ts";
+import { MemoryTokenStore } from "../../server/callers/token.ts";
 import { OpenWorkspaces } from "../../server/callers/open-workspaces.ts";
 import type { Route } from "../../server/answers/route.ts";
 import { makeRunFolder, type RunFolder } from "../../daemon/run-folder.ts";

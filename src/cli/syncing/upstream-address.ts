@@ -1,6 +1,6 @@
-import { refuseLongSocket } from "../serving/socket-length.ts";
+import { refuseLongSocket } from "../serving/listen-trouble.ts";
 import { usageError } from "../../process/usage-error.ts";
-import { typedPath } from "../../process/typed-path.ts";
+import { typedPath } from "../../process/user-path.ts";
 
 /** The address of an origin, and the workspace meant there. */
 export interface UpstreamAddress {

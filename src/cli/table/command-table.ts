@@ -1,7 +1,22 @@
 import type { CommandSpec } from "./spec.ts";
-import { ACTIONS, ROLLBACK } from "./actions.ts";
-import { AGENTS_COMMAND, HOOK } from "./agents.ts";
-import { REDO, RESTORE, UNDO } from "./back.ts";
+import {
+  ACTIONS,
+  ROLLBACK,
+  CAT,
+  DIFF,
+  EXPLAIN,
+  HISTORY,
+  LIST,
+  LOG,
+  MANIFEST,
+  SESSIONS,
+  SHOW,
+  STATUS,
+  HEAD,
+  VERIFY,
+} from "./look.ts";
+import { AGENTS_COMMAND, HOOK, MCP, SERVE, TOKEN } from "./serve.ts";
+import { REDO, RESTORE, UNDO, TRANSACTION } from "./back.ts";
 import {
   COMPACT,
   COMPLETE,
@@ -14,17 +29,15 @@ import {
   REBUILD,
   UNFORGET,
   WORKSPACES,
+  ERASE,
+  PIN,
+  PRUNE,
+  UNERASE,
+  UNPIN,
 } from "./keep.ts";
-import { CAT, DIFF, EXPLAIN, HISTORY, LIST, LOG, MANIFEST, SESSIONS, SHOW, STATUS } from "./look.ts";
 import { FILES, MV, PUT, RM } from "./files.ts";
-import { MCP } from "./mcp.ts";
-import { HEAD, VERIFY } from "./prove.ts";
-import { INIT, RUN, SNAPSHOT, WATCH } from "./record.ts";
-import { IMPORT, RECORD } from "./records.ts";
-import { ERASE, PIN, PRUNE, UNERASE, UNPIN } from "./retention.ts";
-import { SERVE, TOKEN } from "./serve.ts";
+import { INIT, RUN, SNAPSHOT, WATCH, IMPORT, RECORD } from "./record.ts";
 import { REPLICATE, SYNC } from "./sync.ts";
-import { TRANSACTION } from "./transaction.ts";
 import { CHANGES, CONFLICTS, RESOLVE, VERSIONS } from "./work.ts";
 
 /** Every command, in the order of the help. */

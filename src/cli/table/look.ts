@@ -1,12 +1,119 @@
-import type { ArgumentSpec, CommandSpec } from "./spec.ts";
+import type { CommandSpec, ArgumentSpec } from "./spec.ts";
 
-const GROUP = "Look";
+const PROVE_GROUP = "Prove";
+
+export const VERIFY: CommandSpec = {
+  name: "verify",
+  group: PROVE_GROUP,
+  summary: "recompute everything and list every problem",
+  details:
+    "Changes nothing. Exits 4 if something is damaged. With --repair-from, each content that is missing or damaged is looked " +
+    "for by its SHA-256: among the files below a folder (that of the workspace, too), in another store, or at a server " +
+    "(`origin`: the one that a replica follows; the token as with --remote). What is found is stored anew, and damaged files " +
+    "of the store are put aside until the next gc. The history stays as it is. Exits 0 only if all is well afterwards.",
+  args: [],
+  options: [
+    { flags: "--quick", description: "log, links, root and heads only; no contents" },
+    {
+      flags: "--expect <file>",
+      description: "what head printed earlier (-: from stdin): also finds a log cut, replaced or rolled back since",
+      completes: "path",
+    },
+    {
+      flags: "--repair-from <place>",
+      description: "heal contents from a folder, a store, a server's URL[#WORKSPACE], or origin",
+      repeated: true,
+      completes: "path",
+      localOnly: {
+        why: "a store is repaired on its own machine, not through a server",
+        instead: "run it there, or with --remote '' for the store of this machine",
+      },
+    },
+  ],
+  examples: [
+    { line: "chronicle verify", why: "check all" },
+    { line: "chronicle verify --repair-from . --repair-from /mnt/backup/chronicle", why: "heal what rotted" },
+    { line: "chronicle head > head.txt; chronicle verify --expect head.txt", why: "hold it to its word later" },
+  ],
+};
+
+export const HEAD: CommandSpec = {
+  name: "head",
+  group: PROVE_GROUP,
+  summary: "the signed head: what commits to the whole history",
+  details:
+    "A signed note (C2SP checkpoint). Keep it anywhere else; `verify --expect` holds the log to it. Where the history is not " +
+    "signed (the kept head or the key is missing, or not its own), none is printed, and it exits 6. Where the log " +
+    "contradicts the kept head (it was cut or replaced, or the store was put back from an older copy), nothing can be recorded. " +
+    "In both cases --accept goes on from what is there: an event names the log's end and the old head, whose note is kept. " +
+    "Without a terminal it needs --yes.",
+  args: [],
+  options: [
+    {
+      flags: "--accept",
+      description: "go on from what is there, with a new head: for people",
+      localOnly: { why: "--accept is about a store of this machine", instead: "run it there, in a terminal" },
+    },
+    { flags: "-y, --yes", description: "do not ask" },
+  ],
+  examples: [
+    { line: "chronicle head > head.txt", why: "keep it" },
+    { line: "chronicle head --json", why: "with its parts and the key" },
+    { line: "chronicle head --accept", why: "after the store was put back from an older backup" },
+  ],
+};
+
+export const ACTIONS: CommandSpec = {
+  name: "actions",
+  group: "Look",
+  summary: "what agents' tools did, newest first; one of them with what differs now",
+  details:
+    "An action is one tool call: what it was about to touch was kept before it ran. Text shows the last 20; JSON gives " +
+    "all unless --limit says otherwise.",
+  args: [{ name: "[action]", description: "an id, its beginning, or the agent's own id of the call" }],
+  options: [
+    { flags: "--session <id>", description: "only this session's (an id or its beginning)" },
+    { flags: "--turn <id>", description: "only this turn's (an id or its beginning)" },
+    { flags: "--limit <n>", description: "at most so many, the newest (default 20; 0: all)", value: "count" },
+  ],
+  examples: [
+    { line: "chronicle actions", why: "what was done lately" },
+    { line: "chronicle actions 3f2a9c", why: "one action, beside what is there now" },
+    { line: "chronicle changes --turn last", why: "what the last turn changed" },
+  ],
+};
+
+export const ROLLBACK: CommandSpec = {
+  name: "rollback",
+  group: "Go back",
+  summary: "make the files of one action as they were before it",
+  details:
+    "Whoever changed them since: what is there now is recorded first, and `chronicle undo` brings it again. To take back " +
+    "only what the action did, and leave later work, use `chronicle undo --action ID`.",
+  args: [{ name: "<action>", description: "an id, its beginning, or the agent's own id of the call" }],
+  options: [
+    { flags: "--dry-run", description: "say what would be done or refused, change nothing (exit code as without it)" },
+    { flags: "--force", description: "leave what cannot be changed and do the rest" },
+    {
+      flags: "--outside <path>",
+      description: "only this path outside of the workspace (absolute; may be repeated)",
+      repeated: true,
+    },
+    { flags: "-y, --yes", description: "do not ask" },
+  ],
+  examples: [
+    { line: "chronicle rollback 3f2a9c --dry-run", why: "see it first" },
+    { line: "chronicle rollback 3f2a9c", why: "as it was before that tool call" },
+  ],
+};
+
+const LOOK_GROUP = "Look";
 
 const ONE_PATH: ArgumentSpec = { name: "<file>", description: "a path, also of a deleted file", completes: "path" };
 
 export const STATUS: CommandSpec = {
   name: "status",
-  group: GROUP,
+  group: LOOK_GROUP,
   summary: "what is recorded, what changed since, what is not covered",
   args: [],
   options: [],
@@ -18,7 +125,7 @@ export const STATUS: CommandSpec = {
 
 export const LIST: CommandSpec = {
   name: "list",
-  group: GROUP,
+  group: LOOK_GROUP,
   summary: "recent work, and how to take it back or go back to before it",
   details: "A bare `chronicle` does the same.",
   args: [],
@@ -34,7 +141,7 @@ export const LIST: CommandSpec = {
 
 export const LOG: CommandSpec = {
   name: "log",
-  group: GROUP,
+  group: LOOK_GROUP,
   summary: "the events, as they stand in the log",
   details:
     "In the order of the log. Text shows the newest 50 events, or with --from the first 50 from there on; --limit 0 shows " +
@@ -59,7 +166,7 @@ export const LOG: CommandSpec = {
 
 export const SHOW: CommandSpec = {
   name: "show",
-  group: GROUP,
+  group: LOOK_GROUP,
   summary: "one session: its command, times, exit code, roots and changes",
   args: [{ name: "[session]", description: "an id or its unique prefix (default: the latest)", completes: "session" }],
   options: [{ flags: "-p, --patch", description: "also what it changed, as unified text" }],
@@ -71,7 +178,7 @@ export const SHOW: CommandSpec = {
 
 export const SESSIONS: CommandSpec = {
   name: "sessions",
-  group: GROUP,
+  group: LOOK_GROUP,
   summary: "all sessions, newest first",
   args: [],
   options: [{ flags: "--limit <n>", description: "at most so many (0: all)", value: "count" }],
@@ -80,7 +187,7 @@ export const SESSIONS: CommandSpec = {
 
 export const DIFF: CommandSpec = {
   name: "diff",
-  group: GROUP,
+  group: LOOK_GROUP,
   summary: "what differs between two moments",
   details:
     "Without moments: between the latest snapshot and the disk. With one: between it and the disk. A moment is a " +
@@ -110,7 +217,7 @@ export const DIFF: CommandSpec = {
 
 export const MANIFEST: CommandSpec = {
   name: "manifest",
-  group: GROUP,
+  group: LOOK_GROUP,
   summary: "every path at a moment, with hash, size and permissions",
   args: [{ name: "[moment]", description: "a moment (default: latest)", completes: "moment" }],
   options: [],
@@ -122,7 +229,7 @@ export const MANIFEST: CommandSpec = {
 
 export const HISTORY: CommandSpec = {
   name: "history",
-  group: GROUP,
+  group: LOOK_GROUP,
   summary: "the iterations of a file, deletions too",
   details: "Where no such path is recorded, paths with that file name are listed: so a deleted file is found again.",
   args: [ONE_PATH],
@@ -135,7 +242,7 @@ export const HISTORY: CommandSpec = {
 
 export const CAT: CommandSpec = {
   name: "cat",
-  group: GROUP,
+  group: LOOK_GROUP,
   summary: "the content of a file at an iteration",
   args: [{ ...ONE_PATH, name: "<file[@n]>", description: "a path, and the iteration (default: the latest)" }],
   options: [
@@ -153,7 +260,7 @@ export const CAT: CommandSpec = {
 
 export const EXPLAIN: CommandSpec = {
   name: "explain",
-  group: GROUP,
+  group: LOOK_GROUP,
   summary: "why a path is or is not tracked",
   args: [{ name: "<path...>", description: "paths, existing or not", completes: "path" }],
   options: [],

@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DirectionalFilter, type ReplicaDirection } from "./directional-filter.ts";
+import { DirectionalFilter, type ReplicaDirection, SANDBOX_POLICY } from "./directional-filter.ts";
 import { FilterPattern, fastTest } from "./filter-pattern.ts";
 import { DEFAULT_FILTER } from "./filter.ts";
 import { compileSpec } from "./ignore.ts";
 import type { WorkspacePath } from "../values/path.ts";
-import { SANDBOX_POLICY } from "./sandbox-policy.ts";
 
 function filterOf(...patterns: string[]): DirectionalFilter {
   const filter = new DirectionalFilter();

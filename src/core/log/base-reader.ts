@@ -12,8 +12,7 @@ import {
   ROOT_TAG,
   rootFolder,
 } from "./base-format.ts";
-import { parseRecord } from "./base-records.ts";
-import { BaseRows, notABase } from "./base-rows.ts";
+import { parseRecord, BaseRows, notABase } from "./base-records.ts";
 import { MAX_LINE_BYTES } from "./chain.ts";
 import { type EntryKind, SYMLINK_MODE } from "../values/entry.ts";
 import { ChronicleError } from "../values/errors.ts";

@@ -12,8 +12,7 @@ import {
   ROOT_TAG,
   rootFolder,
 } from "./base-format.ts";
-import { recordText } from "./base-records.ts";
-import { BaseRows, notABase } from "./base-rows.ts";
+import { recordText, BaseRows, notABase } from "./base-records.ts";
 import { type Entry, SYMLINK_MODE } from "../values/entry.ts";
 import type { Hash } from "../values/hash.ts";
 import { KIND_BYTES } from "../tree/merkle.ts";

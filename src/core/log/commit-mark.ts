@@ -1,6 +1,6 @@
 import type { EventDraft, LogEvent, RecordBody } from "../values/event.ts";
 import { type Hash, isHash } from "../values/hash.ts";
-import type { Json } from "../values/json.ts";
+import type { Json } from "../values/canonical-json.ts";
 
 /**
  * The end of a commit. All events of one durable append are a commit; its last event marks this in its record:

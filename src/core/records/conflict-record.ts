@@ -2,7 +2,7 @@ import type { Entry } from "../values/entry.ts";
 import type { EventDraft, RecordBody } from "../values/event.ts";
 import { decodePath, decodeState, encodePath, encodeState } from "../values/file-record.ts";
 import type { Hash } from "../values/hash.ts";
-import type { ConflictReason } from "../tree/merge-entry.ts";
+import type { ConflictReason } from "../tree/merge-text.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import { oneOf, optionalText, text, whole } from "../values/record-fields.ts";
 import { optional } from "../../util/optional.ts";

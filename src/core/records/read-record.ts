@@ -1,6 +1,6 @@
 import { decodeAction } from "./action-record.ts";
 import { decodeConflict } from "./conflict-record.ts";
-import { decodeCoverageRecord } from "./coverage-record.ts";
+import { decodeCoverageRecord } from "./coverage.ts";
 import { decodeErase } from "./erase-record.ts";
 import type { RecordBody } from "../values/event.ts";
 import { decodePin } from "./pin-record.ts";
@@ -12,7 +12,7 @@ import { decodeRefused } from "./refused-record.ts";
 import { decodeReplica, originOfRecordId } from "./replica-record.ts";
 import { decodeTransaction } from "./transaction-record.ts";
 import { decodeWorkspace } from "./workspace-record.ts";
-import { decodeVersion, decodeWriteBack, versionRecordId } from "./write-back-record.ts";
+import { decodeVersion, decodeWriteBack, versionRecordId } from "./write-back.ts";
 
 type Reader = (body: RecordBody, recordId: string) => unknown;
 

@@ -1,4 +1,4 @@
-import type { Change } from "../values/change.ts";
+import type { Change } from "../values/entry.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import { list, object, optionalText, orNull, text } from "../values/record-fields.ts";
 import type { Json, RecordBody } from "../values/event.ts";

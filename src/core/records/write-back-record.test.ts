@@ -9,7 +9,7 @@ import {
   writeBackDraft,
   type VersionRecord,
   type WriteBackRecord,
-} from "./write-back-record.ts";
+} from "./write-back.ts";
 
 const RECORD: WriteBackRecord = {
   settled: 9,

@@ -2,6 +2,10 @@ import type { DirectionalFilter } from "../filter/directional-filter.ts";
 import type { Entry } from "../values/entry.ts";
 import type { Hash } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
+import type { EventDraft, Json, RecordBody } from "../values/event.ts";
+import { decodePath, decodeState, encodePath, encodeState } from "../values/file-record.ts";
+import { damaged, hashOf, list, object, optionalText, text, whole } from "../values/record-fields.ts";
+import { optional } from "../../util/optional.ts";
 
 /** One of a replica's own changes, as its origin receives it. */
 export interface WriteBackEntry {
@@ -98,4 +102,154 @@ export interface SettledWriteBack {
   readonly hash?: Hash;
   /** The answers to its last batch, for a replica that never received them. */
   readonly last: WriteBackAnswer;
+}
+
+/**
+ * `writeback:<replica>`: the last of a replica's own changes that is answered, with the answers to its last batch. A
+ * batch that is sent again gets the same answers. Written in the commit that does what the answers say.
+ */
+export interface WriteBackRecord extends WriteBackAnswer {
+  readonly settled: number;
+  /** The hash of that entry's event in the replica's own log. */
+  readonly hash?: Hash;
+  /**
+   * The replica's deletions of folders that were refused because the folders are not empty. Its next batch may delete
+   * their contents; these deletions are then done. By `local_seq`. Meanwhile they are kept as versions.
+   */
+  readonly going: readonly number[];
+}
+
+/** Returns the record id of a replica's answers. */
+export function writeBackRecordId(replica: string): string {
+  return `writeback:${replica}`;
+}
+
+/** A write-back record as JSON: an accepted entry is `[local_seq, iteration, sequence]`. */
+function encodeWriteBack({ settled, hash, accepted, rejected, going }: WriteBackRecord): RecordBody {
+  return {
+    settled,
+    ...optional({ hash }),
+    accepted: accepted.map(({ localSeq, iteration, sequence }) => [localSeq, iteration, sequence]),
+    rejected: rejected.map(({ localSeq, reason, currentSequence, kept }) => ({
+      local_seq: localSeq,
+      reason,
+      ...optional({ current_sequence: currentSequence }),
+      ...(kept === undefined ? {} : { kept: { content_hash: kept.contentHash } }),
+    })),
+    ...(going.length === 0 ? {} : { going }),
+  };
+}
+
+/** The write-back record in a body. Throws `LOG_DAMAGED`. */
+export function decodeWriteBack(body: RecordBody): WriteBackRecord {
+  return {
+    settled: whole(body, "settled"),
+    ...(body["hash"] === undefined ? {} : { hash: hashOf(body, "hash") }),
+    accepted: list(body, "accepted").map(decodeAccepted),
+    rejected: list(body, "rejected").map((item) => decodeRejected(object(item, "a rejected entry"))),
+    going: body["going"] === undefined ? [] : list(body, "going").map(decodeGoing),
+  };
+}
+
+function decodeAccepted(item: Json): AcceptedEntry {
+  const [localSeq, iteration, sequence, ...more] = Array.isArray(item) ? (item as readonly Json[]) : [];
+  const isWhole = [localSeq, iteration, sequence].every((one) => Number.isSafeInteger(one));
+  if (!isWhole || more.length > 0) return damaged("an accepted entry is not three whole numbers");
+  return { localSeq, iteration, sequence } as AcceptedEntry;
+}
+
+function decodeGoing(item: Json): number {
+  return Number.isSafeInteger(item) ? (item as number) : damaged("going holds something else than whole numbers");
+}
+
+function decodeRejected(body: RecordBody): RejectedEntry {
+  const kept = body["kept"] === undefined ? undefined : object(body["kept"], "kept");
+  return {
+    localSeq: whole(body, "local_seq"),
+    reason: text(body, "reason") as WriteBackReason,
+    ...(body["current_sequence"] === undefined ? {} : { currentSequence: whole(body, "current_sequence") }),
+    ...(kept === undefined
+      ? {}
+      : { kept: { contentHash: kept["content_hash"] === null ? null : hashOf(kept, "content_hash") } }),
+  };
+}
+
+/**
+ * `version:<replica>:<local_seq>`: a replica's state of a path that did not become the path's state because there was a
+ * later one. Its content is kept like others of the history.
+ */
+export interface VersionRecord {
+  readonly replica: string;
+  readonly localSeq: number;
+  readonly path: WorkspacePath;
+  /** `undefined`: the replica had deleted the path. */
+  readonly entry: Entry | undefined;
+  /** The event of the path that it was based on; 0: none. */
+  readonly seen: number;
+  /** The last event of the path when the version came; 0: there was none. */
+  readonly against: number;
+  readonly actor: string;
+  readonly session?: string;
+  readonly turn?: string;
+  readonly action?: string;
+}
+
+/** The record id of a version. */
+export function versionRecordId({ replica, localSeq }: Pick<VersionRecord, "replica" | "localSeq">): string {
+  return `version:${replica}:${localSeq}`;
+}
+
+const WHOSE = ["session", "turn", "action"] as const;
+
+/** Encodes a version record as JSON, with the state as in plans. */
+function encodeVersion(record: VersionRecord): RecordBody {
+  const body: Record<string, Json> = {
+    ...encodePath(record.path),
+    replica: record.replica,
+    local_seq: record.localSeq,
+    state: encodeState(record.entry),
+    seen: record.seen,
+    against: record.against,
+    actor: record.actor.toWellFormed(),
+  };
+  for (const key of WHOSE) {
+    const value = record[key];
+    if (value !== undefined) body[key] = value.toWellFormed();
+  }
+  return body;
+}
+
+/** The version record in a body. Throws `LOG_DAMAGED`. */
+export function decodeVersion(body: RecordBody): VersionRecord {
+  const path = decodePath(body);
+  const whose: { session?: string; turn?: string; action?: string } = {};
+  for (const key of WHOSE) {
+    const value = optionalText(body, key);
+    if (value !== undefined) whose[key] = value;
+  }
+  return {
+    replica: text(body, "replica"),
+    localSeq: whole(body, "local_seq"),
+    path,
+    entry: decodeState(path, body["state"]),
+    seen: whole(body, "seen"),
+    against: whole(body, "against"),
+    actor: text(body, "actor"),
+    ...whose,
+  };
+}
+
+/** Returns the content that a version needs. */
+export function contentsOfVersion({ entry }: VersionRecord): Hash[] {
+  return entry?.hash === undefined ? [] : [entry.hash];
+}
+
+/** The event that writes a version. */
+export function versionDraft(record: VersionRecord): EventDraft {
+  return { op: "upsert", recordId: versionRecordId(record), record: encodeVersion(record) };
+}
+
+/** Returns the event that writes a replica's answers. */
+export function writeBackDraft(replica: string, record: WriteBackRecord): EventDraft {
+  return { op: "upsert", recordId: writeBackRecordId(replica), record: encodeWriteBack(record) };
 }

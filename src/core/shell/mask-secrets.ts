@@ -1,5 +1,4 @@
-import { fedPieces } from "./secret-feeds.ts";
-import { ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type ToolWords } from "./secret-tools.ts";
+import { fedPieces, ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type ToolWords } from "./secret-tools.ts";
 
 /**
  * Recorded commands often hold secrets. This module masks those that can be recognised by their name (`--token`,

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
 
@@ -75,4 +76,75 @@ export function readOptions(
     if (given !== undefined) values.set(names.at(-1) ?? "", given);
   }
   return { options, values, operands };
+}
+
+/** Programs that take a command as their arguments, each with those of its own options that take a value. */
+const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  Object.entries({
+    sudo:
+      "-u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --close-from --chdir --chroot " +
+      "--command-timeout --other-user --role --type",
+    doas: "-u -C -a",
+    env: "-u -C -a -S --unset --chdir --argv0 --split-string",
+    time: "-f -o --format --output",
+    nice: "-n --adjustment",
+    ionice: "-c -n -p -P -u --class --classdata --pid --pgid --uid",
+    stdbuf: "-i -o -e --input --output --error",
+    exec: "-a",
+    timeout: "-k -s --kill-after --signal",
+    ...Object.fromEntries("nohup command builtin setsid coproc".split(" ").map((name) => [name, ""])),
+    ...Object.fromEntries("then do else elif if while until ! {".split(" ").map((name) => [name, ""])),
+  }).map(([name, options]) => [name, new Set(options.split(" "))]),
+);
+/** Programs that run a shell line. */
+export const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash"]);
+/** `NAME=value`. */
+export const ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*\+?=/;
+
+/** True if the word after this shell option is a line to run. */
+export function isScriptFlag(option: string): boolean {
+  return /^-[a-zA-Z]*c[a-zA-Z]*$/.test(option);
+}
+
+/** `env -S LINE`. */
+const SPLIT = /^(?:-S|--split-string(?:=|$))/;
+const ENV: ShellWord = { text: "env", known: true, glob: -1 };
+
+/** Removes prefixes: `sudo -u x`, `env A=b`, `A=b`, `timeout 5`, and words that begin a block. */
+export function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
+  const at = afterPrefixes(words);
+  if (!SPLIT.test(words[at]?.text ?? "")) return words.slice(at);
+  // Only one such line is read, not one nested in it.
+  const inner = [ENV, ...splitString(words.slice(at))];
+  return inner.slice(afterPrefixes(inner));
+}
+
+/** Returns the index of the command, or of the option of `env` whose value is the command. */
+function afterPrefixes(words: readonly ShellWord[]): number {
+  let prefix = "";
+  /** Words of the prefix's own before the command. */
+  let operands = 0;
+  for (let at = 0; ; at += 1) {
+    const text = words[at]?.text;
+    if (text === undefined) return at;
+    const valued = PREFIXES.get(prefix);
+    if (ASSIGNMENT.test(text)) continue;
+    if (valued !== undefined && text.startsWith("-")) {
+      if (prefix === "env" && SPLIT.test(text)) return at;
+      if (takesNext(text, valued)) at += 1;
+    } else if (operands > 0) operands -= 1;
+    else if (PREFIXES.has(posix.basename(text))) {
+      prefix = posix.basename(text);
+      operands = prefix === "timeout" ? 1 : 0;
+    } else return at;
+  }
+}
+
+/** Returns the words of the line, and those after it. */
+function splitString([option, next, ...rest]: readonly ShellWord[]): readonly ShellWord[] {
+  const within = option?.text.replace(SPLIT, "") ?? "";
+  const line = within === "" ? next : option;
+  const texts = (within === "" ? (next?.text ?? "") : within).split(/\s+/).filter((text) => text !== "");
+  const behind = within === "" || next === undefined ? rest : [next, ...rest];
+  return [...texts.map((text) => ({ text, known: line?.known === true, glob: -1 })), ...behind];
 }

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { NameSweep } from "../filter/name-sweep.ts";
 import { argumentsOf, type Arguments } from "./shell-arguments.ts";
-import { isScriptFlag, SHELLS, withoutPrefixes } from "./shell-prefixes.ts";
+import { isScriptFlag, SHELLS, withoutPrefixes } from "./shell-options.ts";
 import { parseShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
 import { optional } from "../../util/optional.ts";
 

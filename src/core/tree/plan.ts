@@ -1,7 +1,6 @@
 import { ChronicleError } from "../values/errors.ts";
 import { canonicalJson, parseCanonical } from "../values/canonical-json.ts";
-import type { Change } from "../values/change.ts";
-import { sameEntry, type Entry } from "../values/entry.ts";
+import { type Change, sameEntry, type Entry } from "../values/entry.ts";
 import type { Json, RecordBody } from "../values/event.ts";
 import { comparePaths, type WorkspacePath } from "../values/path.ts";
 import { decodePath, decodeState, encodePath, encodeState } from "../values/file-record.ts";

@@ -3,8 +3,15 @@ import { describe, expect, it } from "vitest";
 import { sameEntry, type Entry } from "../values/entry.ts";
 import { sha256 } from "../values/hash.ts";
 import { isWithin, parentOf, type WorkspacePath } from "../values/path.ts";
-import { mergeContents, type ReconcileMode, type Settled, type Side } from "./reconcile.ts";
-import { reconcileTrees, type PathDecision, type Trees } from "./reconcile-trees.ts";
+import {
+  mergeContents,
+  type ReconcileMode,
+  type Settled,
+  type Side,
+  reconcileTrees,
+  type PathDecision,
+  type Trees,
+} from "./reconcile.ts";
 
 const MODES: readonly ReconcileMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 

@@ -1,3 +1,27 @@
+import { posix } from "node:path";
+import { ChronicleError } from "../values/errors.ts";
+
+/**
+ * Checks and normalises a path that is kept or used later: absolute, without `.`, `..` and a slash at its end. A
+ * relative path would mean another place in each process's working directory, and `~` is a shell's notation that is a
+ * plain name to everything else. `what` names the option or variable. Throws `USAGE`.
+ */
+export function wholePath(what: string, path: string): string {
+  // Callers without types may pass nothing at all.
+  if (typeof path === "string" && path.startsWith("/")) return posix.normalize(path).replace(/(?<=.)\/$/, "");
+  throw new ChronicleError("USAGE", refusal(what, path), { hint: hintFor(path) });
+}
+
+function refusal(what: string, path: string | undefined): string {
+  if (path === undefined || path === "") return `${what} is empty: an absolute path is needed`;
+  return `${what} is no absolute path: ${JSON.stringify(path)}`;
+}
+
+function hintFor(path: string | undefined): string {
+  const whole = "give the whole path, which begins with /";
+  return path?.startsWith("~") === true ? `${whole}: only a shell replaces ~, where it is not quoted` : whole;
+}
+
 /** The place of a tracked root: its folder, or the one file in it that is tracked. What lies beside that file is outside. */
 export function placeOfRoot({ folder, only }: { readonly folder: string; readonly only?: string }): string {
   return only === undefined ? folder : `${folder === "/" ? "" : folder}/${only}`;

@@ -1,5 +1,4 @@
-import type { Change } from "../values/change.ts";
-import type { Entry } from "../values/entry.ts";
+import type { Change, Entry } from "../values/entry.ts";
 import type { Json, RecordBody } from "../values/event.ts";
 import {
   decodeReplicaEvent,

@@ -1,6 +1,11 @@
-import canonicalize from "canonicalize";
 import { ChronicleError } from "./errors.ts";
-import type { Json } from "./json.ts";
+import canonicalize from "canonicalize";
+
+/** A value that canonical JSON can write. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** The content of a record: any JSON object. */
+export type RecordBody = { readonly [key: string]: Json };
 
 /**
  * Canonical JSON: RFC 8785 (JCS). One value has exactly one text: no spaces, keys sorted by UTF-16 code units, numbers
@@ -13,7 +18,7 @@ import type { Json } from "./json.ts";
 export const MAX_JSON_DEPTH = 256;
 
 /** The rules for a value beyond RFC 8785. */
-export interface JsonRules {
+interface JsonRules {
   /** Every number is an integer within ±(2^53−1): the rule for Chronicle's own records. */
   readonly integers?: boolean;
   /** The number of objects or arrays that will enclose the value; they count as nesting. Default 0. */

@@ -1,6 +1,24 @@
 import type { Hash } from "./hash.ts";
 import type { WorkspacePath } from "./path.ts";
 
+/** The first and the last time that 64 bits of nanoseconds since 1970 can hold. */
+const EARLIEST_NS = -(2n ** 63n);
+const LATEST_NS = 2n ** 63n - 1n;
+
+const EARLIEST_MS = Number(EARLIEST_NS / 1_000_000n);
+const LATEST_MS = Number(LATEST_NS / 1_000_000n);
+
+/** Clamps a file's time to the range that can be stored: 1677-09-21 to 2262-04-11. */
+export function keptTime(ns: bigint): bigint {
+  if (ns > LATEST_NS) return LATEST_NS;
+  return ns < EARLIEST_NS ? EARLIEST_NS : ns;
+}
+
+/** True if a recorded time, in milliseconds, is the file's own. False if it may have been clamped. */
+export function isKeptTime(ms: number): boolean {
+  return ms > EARLIEST_MS && ms < LATEST_MS;
+}
+
 /** The kinds of things at a path of a workspace. Every directory is an entry too. */
 export type EntryKind = "file" | "symlink" | "dir";
 
@@ -38,4 +56,24 @@ export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
 /** True if two entries (or absences) are the same recorded state, including the informative fields and the class. */
 export function sameRecorded(a: Entry | undefined, b: Entry | undefined): boolean {
   return sameEntry(a, b) && a?.size === b?.size && a?.mtimeMs === b?.mtimeMs && a?.class === b?.class;
+}
+
+/** The kind of difference between two states of a path. */
+type ChangeType = "created" | "modified" | "deleted" | "permissions_changed";
+
+/** One path before and after. The two are never equal, and never both absent. */
+export interface Change {
+  readonly path: WorkspacePath;
+  readonly before: Entry | undefined;
+  readonly after: Entry | undefined;
+}
+
+/**
+ * Returns the type of a change. A change of kind is a modification; a change of the mode only is `permissions_changed`.
+ */
+export function changeType(change: Change): ChangeType {
+  const { before, after } = change;
+  if (before === undefined) return "created";
+  if (after === undefined) return "deleted";
+  return before.kind === after.kind && before.hash === after.hash ? "permissions_changed" : "modified";
 }

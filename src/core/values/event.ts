@@ -1,7 +1,7 @@
 import type { Hash } from "./hash.ts";
-import type { RecordBody } from "./json.ts";
+import type { RecordBody } from "./canonical-json.ts";
 
-export type { Json, RecordBody } from "./json.ts";
+export type { Json, RecordBody } from "./canonical-json.ts";
 
 /** The effect of an event on its record. */
 export type EventOp = "upsert" | "delete" | "compact" | "migrate";

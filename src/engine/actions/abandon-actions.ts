@@ -1,19 +1,46 @@
+import type { EventDraft } from "../../core/values/event.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { type LoggedAction, openActions } from "../facts/actions.ts";
+import { capture, type Capture, type CaptureOptions, type Found } from "../capture/capture.ts";
+import type { Context } from "../log/context.ts";
+import { hiddenRules, type EndOfOmitted, endOfOmitted } from "../capture/omitted-of-action.ts";
 import type { ActionsOf } from "../../api/action-api.ts";
 import { actionRecordId, encodeAction, type ActionState } from "../../core/records/action-record.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { EventDraft } from "../../core/values/event.ts";
 import { addAll } from "../../util/long-lists.ts";
-import { openActions, type LoggedAction } from "../facts/actions.ts";
 import { reachOf } from "../facts/attribution.ts";
 import { goingOn } from "../facts/brackets.ts";
-import type { Found } from "../capture/capture.ts";
 import { withCommit } from "../commit/commit.ts";
-import type { Context } from "../log/context.ts";
 import { isElsewhere, UNOWNED_HOURS } from "../log/owner-process.ts";
-import { captureWithRules } from "../capture/capture-with-rules.ts";
-import { type EndOfOmitted, endOfOmitted } from "../capture/omitted-of-action.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import { optional } from "../../util/optional.ts";
+
+/** Options of a capture that closes actions in the same commit. */
+interface ClosingCapture extends CaptureOptions {
+  readonly also: (found: Found) => Promise<readonly EventDraft[]>;
+}
+
+/**
+ * Captures and closes actions. Rule files that appeared in them and leave themselves out are recorded first: only if
+ * there are such is everything scanned once more.
+ */
+export async function captureWithRules(
+  context: Context,
+  actions: readonly LoggedAction[],
+  { also, ...how }: ClosingCapture,
+): Promise<Capture> {
+  let rules: readonly WorkspacePath[] = [];
+  const captured = await capture(context, {
+    ...how,
+    also: async (found) => {
+      rules = await hiddenRules(context, actions, found);
+      return rules.length > 0 ? [] : also(found);
+    },
+  });
+  if (rules.length === 0) return captured;
+  await capture(context, { ...how, only: rules, named: true });
+  return capture(context, { ...how, also });
+}
 
 /** The end of an action. */
 export interface Closing {

@@ -4,14 +4,13 @@ import { WHO_CAN } from "../../core/values/agents-role.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { encodeRefused } from "../../core/records/refused-record.ts";
 import { secretError } from "../../core/shell/secret-error.ts";
-import { withCommit } from "../commit/commit.ts";
+import { withCommit, archivedSince } from "../commit/commit.ts";
 import { answer } from "../log/answer.ts";
 import type { Context } from "../log/context.ts";
 import { protectedNames } from "../state/protected.ts";
-import { archivedSince } from "../commit/refuse-archived.ts";
 import type { Classed } from "../../api/file-api.ts";
 import { refuseClaimedName } from "../../core/records/actor-name.ts";
-import { parseGivenPath } from "../log/given-path.ts";
+import { parseGivenPath } from "../log/known-paths.ts";
 
 /**
  * Methods that an agent may not call: they give up, free, move away or make anew what was recorded, or change what will

@@ -1,26 +1,25 @@
-import type { ActionRequest } from "../../api/action-api.ts";
 import {
+  type BackedUpFile,
   actionRecordId,
   encodeAction,
   type ActionRecord,
-  type BackedUpFile,
 } from "../../core/records/action-record.ts";
+import { isMeant, type Omission, type OmissionReason, coverageOf } from "../../core/records/coverage.ts";
+import { comparePaths, isWithin, parentOf, ROOT, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import type { Found } from "../capture/capture.ts";
+import type { Context } from "../log/context.ts";
+import type { ActionRequest } from "../../api/action-api.ts";
 import type { ActionTargets } from "../../core/records/action-targets.ts";
-import { coverageOf, isMeant, type Omission } from "../../core/records/coverage.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft, Head } from "../../core/values/event.ts";
-import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { abandoning, withoutOwner } from "./abandon-actions.ts";
-import { filesBefore, missingAbove, offRecordOf, receiptOf, unprotected, withoutLeftOut } from "./action-files.ts";
 import { lastBegunHash, openActions, type LoggedAction } from "../facts/actions.ts";
 import { beginningOf } from "./agent-session.ts";
 import { type Brackets, goingOn, openBrackets } from "../facts/brackets.ts";
-import type { Found } from "../capture/capture.ts";
 import { isGitState, outermost } from "../capture/git-state.ts";
 import type { LeftOut } from "../capture/left-out.ts";
 import { summaryOf } from "./check-action.ts";
-import type { Context } from "../log/context.ts";
 import { Nesting, placeOf, type Place } from "../facts/nesting.ts";
 import { ownerOf } from "../log/owner-process.ts";
 import { keepOmittedList } from "../facts/omitted-changes.ts";
@@ -28,8 +27,115 @@ import type { OutsideDrafts } from "./outside.ts";
 import { omissionShape, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
+/**
+ * The most paths that are listed beneath a folder. With more, only the folder itself is listed: its state is that of
+ * `from_seq`.
+ */
+const MOST_LISTED = 20_000;
+
+/** The state of the declared paths, and of everything beneath them, that a capture leaves. */
+async function filesBefore(
+  context: Context,
+  paths: readonly WorkspacePath[],
+  { head, changes }: Found,
+): Promise<BackedUpFile[]> {
+  const files = new Map<WorkspacePath, BackedUpFile>();
+  const rows = await context.index.iterationsAt(paths, head.seq);
+  for (const [i, path] of paths.entries()) {
+    const row = rows[i];
+    files.set(path, { path, iteration: row?.iteration ?? 0, absent: row?.entry === undefined });
+    if (row?.entry?.kind === "dir") await listBeneath(context, { folder: path, seq: head.seq }, files);
+  }
+  for (const { path, after, iteration } of changes) {
+    if (!paths.some((one) => isWithin(path, one))) continue;
+    // A path that is gone beneath a folder was gone before the action: only paths that the action named are told as
+    // absent.
+    if (after === undefined && !paths.includes(path)) files.delete(path);
+    else files.set(path, { path, iteration, absent: after === undefined });
+  }
+  const listed = [...files.values()].sort((a, b) => comparePaths(a.path, b.path));
+  return listed.length <= MOST_LISTED ? listed : listed.filter((file) => paths.includes(file.path));
+}
+
+async function listBeneath(
+  context: Context,
+  { folder, seq }: { readonly folder: WorkspacePath; readonly seq: number },
+  files: Map<WorkspacePath, BackedUpFile>,
+): Promise<void> {
+  for await (const rows of context.index.entriesAt(seq, folder)) {
+    for (const { path, iteration } of rows) files.set(path, { path, iteration, absent: false });
+    if (files.size > 2 * MOST_LISTED) return;
+  }
+}
+
+/** Reasons that concern the path itself, and all beneath it: what is there now was not read. */
+const NOT_READ: ReadonlySet<OmissionReason> = new Set([
+  "unreadable",
+  "too-large",
+  "special",
+  "store",
+  "other-device",
+  "off-record",
+  "erased",
+  "name-too-long",
+]);
+
+/** Leaves out files that exist and were not captured: an older state may be recorded, but that is no backup of them. */
+function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
+  const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
+  // New names in these folders were left out: one that is not recorded may be there.
+  const full = new Set(omitted.filter(({ reason }) => reason === "over-limit").map(({ path }) => path));
+  return files.filter(
+    ({ path, absent }) => !left.some((one) => isWithin(path, one)) && !(absent && full.has(parentOf(path))),
+  );
+}
+
+/** The folders above absent paths that are not there either: nothing is recorded of them, and nothing on disk. */
+async function missingAbove(context: Context, files: readonly BackedUpFile[]): Promise<WorkspacePath[]> {
+  const missing = new Set<WorkspacePath>();
+  for (const { path, absent } of files) {
+    if (!absent) continue;
+    for (let folder = parentOf(path); splitRoot(folder).path !== ROOT; folder = parentOf(folder)) {
+      if (missing.has(folder) || (await context.worktree.inspect(folder)) !== undefined) break;
+      missing.add(folder);
+    }
+  }
+  return [...missing].sort(comparePaths);
+}
+
+/** Returns the omissions at declared paths that a capture could not take, so that these are not protected. */
+function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
+  return omitted.filter(
+    (one) =>
+      (!isMeant(one) || one.reason === "store" || one.reason === "other-device") &&
+      paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),
+  );
+}
+
+/**
+ * Returns the omissions at or in the declared paths that are off the record: the files exist, and nothing of them may
+ * be kept.
+ */
+function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
+  return omitted.filter(
+    (one) => one.reason === "off-record" && paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),
+  );
+}
+
+/**
+ * Returns the omissions for an action's receipt: all that concern its paths, and of the rest those that were not meant.
+ */
+function receiptOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
+  const kept = new Map<string, Omission>();
+  for (const one of omitted) {
+    const concerns = paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path));
+    if (concerns || !isMeant(one)) kept.set(`${one.path}\0${one.reason}`, one);
+  }
+  return [...kept.values()];
+}
+
 /** The paths that an action touches other than by reading. */
-export type TouchedTargets = Exclude<ActionTargets, { readonly kind: "none" }>;
+type TouchedTargets = Exclude<ActionTargets, { readonly kind: "none" }>;
 
 /** The facts about an action before the disk is read. */
 export interface AskedAction {

@@ -2,7 +2,7 @@ import type { ActionEnd } from "../../api/action-api.ts";
 import type { ActionEndShape } from "../../api/action-shapes.ts";
 import { coverageOf, type Omission } from "../../core/records/coverage.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { abandoning, closingDraft, withoutOwner, type Closing } from "./abandon-actions.ts";
+import { abandoning, closingDraft, withoutOwner, type Closing, captureWithRules } from "./abandon-actions.ts";
 import {
   actionById,
   actionOfEvent,
@@ -15,8 +15,7 @@ import { goingOn } from "../facts/brackets.ts";
 import type { CaptureOptions, Found } from "../capture/capture.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { allOmitted, isNoRoomOrTrouble } from "../facts/failure-coverage.ts";
-import { captureWithRules } from "../capture/capture-with-rules.ts";
+import { allOmitted, isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
 import { endOfOmitted } from "../capture/omitted-of-action.ts";
 import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "../facts/changes-within.ts";

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { SessionShape } from "../../api/shapes.ts";
 import type { Aside } from "../../core/records/aside.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
@@ -5,22 +6,37 @@ import type { EventDraft, Json } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { maskCommand } from "../../core/shell/mask-secrets.ts";
 import { encodeSession, type SessionRecord } from "../../core/records/records.ts";
-import { changedAsOmitted, changedAside, endOfAside } from "../capture/aside-now.ts";
+import { changedAsOmitted, changedAside, endOfAside } from "../capture/keep-aside.ts";
 import { closeDeadActions } from "./abandon-actions.ts";
 import { openSessions } from "../facts/brackets.ts";
 import { withCommit } from "../commit/commit.ts";
-import type { Context } from "../log/context.ts";
+import { type Context, foldersOf } from "../log/context.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
-import { foldersOf } from "../log/hosted.ts";
-import { loggedSessions, type Session } from "../facts/logged-sessions.ts";
+import { loggedSessions, type Session } from "../facts/actions.ts";
 import type { Place } from "../facts/nesting.ts";
 import { isOwnerAlive, ownerOf } from "../log/owner-process.ts";
 import { omittedChangeShape } from "../facts/omitted-changes.ts";
 import { shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
+/**
+ * The actions of a library's `action(…)` in whose function the caller is, outermost first. One process may serve several
+ * agents at once, so that its number does not tell which of them calls; what has called the function does.
+ */
+const surrounding = new AsyncLocalStorage<readonly string[]>();
+
+/** Calls the function of an action: what it begins is begun within the action. */
+export function insideAction<T>(id: string | undefined, work: () => T): T {
+  return id === undefined ? work() : surrounding.run([...surroundingActions(), id], work);
+}
+
+/** The ids of the actions in whose function the caller is. To be asked before anything is waited for. */
+export function surroundingActions(): readonly string[] {
+  return surrounding.getStore() ?? [];
+}
+
 /** The data that a session begins with. */
-export interface SessionDraft {
+interface SessionDraft {
   readonly kind: SessionRecord["kind"];
   readonly command: readonly string[];
   readonly networkEvents?: readonly unknown[];
@@ -79,7 +95,7 @@ export function asJson(value: unknown): Json {
 }
 
 /** The data that a session ends with. */
-export interface SessionEnd {
+interface SessionEnd {
   readonly state: "ended" | "abandoned";
   readonly exitCode: number | null;
   readonly signal: string | null;

@@ -15,13 +15,12 @@ import {
 import { beginning, ofEarlierTurns, type AskedAction } from "./begin-action.ts";
 import { capture } from "../capture/capture.ts";
 import { checkRequest } from "./check-action.ts";
-import { targetsFor } from "./closed-outside.ts";
+import { targetsFor, backUpOutside } from "./outside.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { backUpOutside } from "./outside.ts";
 import { refuseOverQuota, type QuotaOptions } from "../log/quota.ts";
-import { allOmitted, isNoRoomOrTrouble } from "../facts/failure-coverage.ts";
-import { resolveTargets } from "../log/resolve-targets.ts";
+import { allOmitted, isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
+import { resolveTargets } from "../log/known-paths.ts";
 import { keepLeftOut, NOTHING_LEFT_OUT } from "../capture/left-out.ts";
 
 const DEFAULT_ACTOR = "agent";

@@ -1,19 +1,186 @@
+import { encodeBase, type BaseEntry } from "../../core/log/base.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import type { SealedEvent, EventDraft } from "../../core/values/event.ts";
+import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
+import { LogTree } from "../../core/log/log-tree.ts";
+import { manifestRoot } from "../../core/tree/merkle.ts";
+import { pathInRoot, ROOT, type WorkspacePath, displayPath } from "../../core/values/path.ts";
+import type { ProtectedNames } from "../../core/filter/protected-names.ts";
+import { encodeSnapshot, type SnapshotRecord } from "../../core/records/records.ts";
+import { encodeSigner, signerRecordId } from "../../core/records/signer-record.ts";
+import { encodeWorkspace, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
+import { type Commit, withCommit } from "../commit/commit.ts";
+import type { Context, HeadToSign } from "../log/context.ts";
+import { BASELINE_SEQ } from "../log/history-start.ts";
+import { namesOf } from "../state/protected.ts";
+import { withBatch } from "../../storage/blob-store.ts";
+import { encodeErase } from "../../core/records/erase-record.ts";
+import type { LoggedErasure } from "../../core/records/erasures.ts";
+import { keepFilters } from "../log/filters.ts";
+import { optional } from "../../util/optional.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { displayPath } from "../../core/values/path.ts";
 import { coverageOf } from "../../core/records/coverage.ts";
-import type { WorkspaceRecord } from "../../core/records/workspace-record.ts";
 import type { LimitExcess } from "../../worktree/worktree.ts";
 import type { Progress } from "../../api/workspace-api.ts";
-import { isAllSettled, readDisk, type Reading, settledPaths } from "./read-disk.ts";
-import { withCommit } from "../commit/commit.ts";
-import type { Context } from "../log/context.ts";
-import { keepFilters } from "../log/filters.ts";
-import { beginHistory, writeFirstBase, type FirstEntries, type FirstSnapshot } from "../commit/first-base.ts";
-import { BASELINE_SEQ } from "../log/history-start.ts";
-import { HeldStates } from "./held-states.ts";
+import { isAllSettled, readDisk, type Reading, settledPaths, HeldStates } from "./read-disk.ts";
 import type { ReadTable } from "./read-table.ts";
 import { noteRemembered } from "./remember-recorded.ts";
 import { noteWhereabouts } from "./unclean-end.ts";
+
+/**
+ * Begins a history: with the workspace's own record, the signer of its heads, and snapshot 0, whose base is the
+ * manifest of the first entries. A baseline finds these on disk; a fork takes them from another history; a new hosted
+ * workspace begins with none.
+ */
+
+/** The seq of the event that names the signer of a new history: the second, after the workspace's own. */
+const SIGNER_SEQ = 2;
+
+/** The entries with which a history begins, in path order. They can be iterated several times. */
+interface FirstEntries extends Iterable<Entry> {
+  readonly size: number;
+}
+
+/** A base that is durable in the store. */
+interface FirstBase {
+  readonly root: Hash;
+  readonly base: Hash;
+  readonly entries: Iterable<BaseEntry>;
+}
+
+/** The rows of the base, built on each iteration. */
+class BaseEntries implements Iterable<BaseEntry> {
+  readonly #entries: FirstEntries;
+  readonly #folders: ReadonlyMap<WorkspacePath, Hash>;
+  readonly #names: ProtectedNames;
+
+  constructor(entries: FirstEntries, folders: ReadonlyMap<WorkspacePath, Hash>, names: ProtectedNames) {
+    this.#entries = entries;
+    this.#folders = folders;
+    this.#names = names;
+  }
+
+  *[Symbol.iterator](): Generator<BaseEntry> {
+    for (const given of this.#entries) {
+      const entry = this.#names.classed(given);
+      const folderHash = this.#folders.get(entry.path);
+      const base = { path: entry.path, iteration: 1, seq: BASELINE_SEQ, entry };
+      yield folderHash === undefined ? base : { ...base, folderHash };
+    }
+  }
+}
+
+/** Writes the base on which a history will begin; each path in it is iteration 1. Hold a lease. */
+async function writeFirstBase(context: Context, workspace: WorkspaceRecord, first: FirstEntries): Promise<FirstBase> {
+  const ids = context.worktree.roots.map(({ id }) => id);
+  const further = ids.flatMap((id) => id ?? []);
+  const { root, folders } = manifestRoot(first, further);
+  const entries = new BaseEntries(first, folders, namesOf(workspace));
+  const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
+  const counts = { entries: first.size, records: 0 };
+  const { hash } = await withBatch(context.blobs, (batch) =>
+    batch.putStream(encodeBase({ root, roots, entries, records: [], counts })),
+  );
+  return { root, base: hash, entries };
+}
+
+/** The parts of the first snapshot that differ from one beginning to another. */
+type FirstSnapshot = Pick<SnapshotRecord, "coverage" | "filter" | "entries" | "bytes" | "message">;
+
+interface Beginning {
+  readonly workspace: WorkspaceRecord;
+  readonly base: FirstBase;
+  readonly snapshot: FirstSnapshot;
+  /**
+   * Set if the history is made aside: nobody finds it before it is put into its place. If that never happens, its head
+   * says nothing.
+   */
+  readonly isAside?: true;
+}
+
+/**
+ * Appends the first events; the log must be empty. Their head is signed before they are written: a process that is
+ * killed right after that still leaves a history that can be signed.
+ */
+async function beginHistory(
+  context: Context,
+  commit: Commit,
+  { workspace, base: { root, base, entries }, snapshot, isAside }: Beginning,
+): Promise<void> {
+  const record: SnapshotRecord = {
+    number: 0,
+    cause: "baseline",
+    root,
+    parent: null,
+    pinned: true,
+    name: "baseline",
+    actor: context.caller.actor,
+    changed: null,
+    ...snapshot,
+    base,
+  };
+  const { heads, workspaceId, caller } = context;
+  const signer = { key: heads.makeKey(), since: SIGNER_SEQ, why: "begun", actor: caller.actor } as const;
+  await commit.append(
+    [
+      { op: "upsert", recordId: `workspace:${workspaceId}`, record: encodeWorkspace(workspace) },
+      { op: "upsert", recordId: signerRecordId(workspaceId), record: encodeSigner(signer) },
+      { op: "upsert", recordId: `snapshot:${context.newId()}`, record: encodeSnapshot(record) },
+    ],
+    {
+      atHand: new Map([[base, entries]]),
+      onSealed: (sealed) => {
+        const head = { workspaceId, root, ...headOf(sealed) };
+        if (isAside === true) heads.replace(head);
+        else heads.signFirst(head);
+      },
+    },
+  );
+}
+
+/** Returns the head behind the first events of a log. */
+function headOf(sealed: readonly SealedEvent[]): Pick<HeadToSign, "seq" | "hash" | "logRoot"> {
+  const tree = new LogTree();
+  for (const { hash } of sealed) tree.append(hash);
+  return { seq: sealed.length, hash: sealed.at(-1)?.hash ?? EMPTY_HASH, logRoot: tree.root() };
+}
+
+/** The files that a hosted workspace begins with: none, or those of a state of another one. */
+export interface Seed {
+  /** In path order; their contents are in the store, but for those that are erased. */
+  readonly entries: readonly Entry[];
+  /** The erasures of contents of these files. Default: none. */
+  readonly erasures?: readonly LoggedErasure[];
+  /** Says where the files come from, for people. */
+  readonly message?: string;
+}
+
+/** Begins the history of a workspace without a folder, in an empty log: its record, snapshot 0 with these files, and what is erased of them. */
+export async function beginHosted(context: Context, workspace: WorkspaceRecord, seed: Seed): Promise<void> {
+  using _lease = await context.blobs.lease();
+  const { filters } = await context.worktree.scan({}, () => undefined);
+  const filter = await keepFilters(context, filters);
+  const { entries, erasures = [], message } = seed;
+  await withCommit(context, async (commit) => {
+    const first = { size: entries.length, [Symbol.iterator]: () => entries.values() };
+    const base = await writeFirstBase(context, workspace, first);
+    const snapshot = {
+      coverage: { complete: true, omitted: [] },
+      filter,
+      entries: entries.length,
+      bytes: entries.reduce((sum, { size }) => sum + size, 0),
+      ...optional({ message }),
+    };
+    await beginHistory(context, commit, { workspace, base, snapshot, isAside: true });
+    // The erasures follow the base: an erasure concerns the contents that events before it name.
+    const drafts = erasures.map((one): EventDraft => ({
+      op: "upsert",
+      recordId: one.recordId,
+      record: encodeErase(one),
+    }));
+    if (drafts.length > 0) await commit.append(drafts);
+  });
+}
 
 /**
  * The first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on disk;

@@ -1,4 +1,8 @@
-import type { Change } from "../../core/values/change.ts";
+import { decodeIntent } from "../../core/records/records.ts";
+import { type Context, isHosted } from "../log/context.ts";
+import { isInBase } from "../log/read-base.ts";
+import { readEvents } from "../log/read-events.ts";
+import type { Change } from "../../core/values/entry.ts";
 import { coverageOf, type Coverage, type Omission } from "../../core/records/coverage.ts";
 import type { EventDraft, Head, SealedEvent } from "../../core/values/event.ts";
 import { encodeFile, fileRecordId, type IterationCause } from "../../core/values/file-record.ts";
@@ -10,9 +14,7 @@ import { addAll, leastOf } from "../../util/long-lists.ts";
 import type { LoggedAction } from "../facts/actions.ts";
 import { type AttributedChange, attributor } from "../facts/attribution.ts";
 import { rebuildingOnce } from "../log/answer.ts";
-import type { Context } from "../log/context.ts";
 import { type AroundReturned, coverageAroundReturned, coverageDrafts } from "../facts/recorded-coverage.ts";
-import { isHosted } from "../log/hosted.ts";
 import { dropNotes, endDeadOffRecord } from "./off-record.ts";
 import { openIntents, settle, withSettledCommit } from "./operate.ts";
 import { lostInCrash, putBackLost, tellLost } from "./put-back.ts";
@@ -30,8 +32,27 @@ import {
 import { doubtRecorded, noteRemembered } from "./remember-recorded.ts";
 import { noteWhereabouts } from "./unclean-end.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
-import { isSomeSkipped } from "../facts/skipped-operations.ts";
 import { optional } from "../../util/optional.ts";
+
+/** Events that are searched at once. */
+const PAGE = 2_000;
+
+/**
+ * Whether an operation that ended in (after, upTo] skipped or reverted some of its paths. It may have changed them and
+ * taken that back when something blocked it: no event says which paths, and a scan in between saw states that nobody
+ * left there.
+ */
+async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
+  for (let from = after + 1; from <= upTo; from += PAGE) {
+    const rows = await context.index.events({ from, to: Math.min(upTo, from + PAGE - 1) });
+    const ends = rows.filter((row) => !row.open && row.recordId.startsWith("intent:") && !isInBase(row));
+    for (const { record } of await readEvents(context, ends)) {
+      const { state, skipped = 0 } = decodeIntent(record);
+      if (state === "abandoned" || skipped > 0) return true;
+    }
+  }
+  return false;
+}
 
 /** Records what changed on disk since the last scan. */
 

@@ -1,12 +1,14 @@
+import { type Change, type Entry, changeType } from "../../core/values/entry.ts";
+import { childOf, foldersAbove, type WorkspacePath, comparePaths } from "../../core/values/path.ts";
+import { changeBetween } from "../../core/tree/plan.ts";
+import { capture, type CaptureOptions } from "./capture.ts";
+import { type Context, isHosted } from "../log/context.ts";
+import { type SkippedPath, type BackTo, leaveUnseen } from "./seen-absent.ts";
+import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
+import type { BlockedPath, PathStat, ApplyReport, OnBlocked } from "../../worktree/worktree.ts";
 import type { AsideChangeShape, RestoreShape } from "../../api/shapes.ts";
 import type { Progress } from "../../api/workspace-api.ts";
-import { type Change, changeType } from "../../core/values/change.ts";
 import type { Omission } from "../../core/records/coverage.ts";
-import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
-import type { ApplyReport, BlockedPath, OnBlocked } from "../../worktree/worktree.ts";
-import { capture, type CaptureOptions } from "./capture.ts";
-import { meanwhile } from "./changed-meanwhile.ts";
-import type { Context } from "../log/context.ts";
 import { databaseUnits, leaveUnits, unitsAmong, wholeUnits } from "../log/database-units.ts";
 import { amongFolders, type FittedChanges, withFolders } from "./fit-folders.ts";
 import { foresee } from "../facts/foresee.ts";
@@ -15,12 +17,155 @@ import { compare, readDisk } from "./read-disk.ts";
 import { leaveErased, refuseAllErased } from "./leave-erased.ts";
 import { refusePrunedContents } from "../facts/pruning.ts";
 import { type PathClaim, proveHistories } from "../state/proved-rows.ts";
-import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
-import { recordHolders, withHolders } from "./record-holders.ts";
 import { changeShape, conflictShape, exactPath, shownPath, skippedShape } from "../log/shape.ts";
 import { type ChangedShape, type ForcedHow, orForced, refused, whyRefused } from "./refused.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
+
+/** The result of recording the folders. */
+interface RecordedHolders {
+  /** The changes, from what is recorded now. */
+  readonly changes: readonly Change[];
+  /** The paths whose folder could not be recorded. */
+  readonly skipped: readonly SkippedPath[];
+}
+
+/**
+ * Records the folders that are on disk, kept out by a rule, and about to get something that is recorded, or to be made themselves: what is
+ * recorded lies in recorded folders. Nothing else in them is recorded. `changes` are those that are meant.
+ */
+async function recordHolders(context: Context, changes: readonly Change[]): Promise<RecordedHolders> {
+  if (isHosted(context.worktree.roots)) return { changes, skipped: [] };
+  const before = await inUnrecorded(context, changes);
+  const there = await unrecordedOf(context, foldersMadeBy(changes));
+  if (before.length + there.length === 0) return { changes, skipped: [] };
+  const stats = await context.worktree.stats(before.map(({ path }) => path));
+  // A state that is already at the path is not recorded here.
+  const free = before.filter((_, i) => stats[i] === undefined).map(({ path }) => path);
+  // A capture takes the folders on the way to a path at which nothing is: of the folder itself it would take all that it holds.
+  const only = [...free, ...there.map((folder) => childOf(folder, context.newId()))];
+  await capture(context, { cause: "capture", reserve: true, only, named: true, holders: true });
+  const detail = "its folder is there, and is not recorded";
+  const rows = await context.index.iterationsAt(there, (await context.index.head()).seq);
+  return {
+    changes: from(changes, new Map(there.map((folder, i) => [folder, rows[i]?.entry]))),
+    skipped: (await inUnrecorded(context, before)).map(({ path }) => ({ path, reason: "no-folder", detail })),
+  };
+}
+
+/** The changes as they will be once the folders are recorded that they make and that are on disk: a dry run records nothing. */
+async function withHolders(context: Context, changes: readonly Change[]): Promise<readonly Change[]> {
+  if (isHosted(context.worktree.roots)) return changes;
+  const there = await unrecordedOf(context, foldersMadeBy(changes));
+  const now = new Map<WorkspacePath, Entry | undefined>();
+  for (const folder of there) now.set(folder, await context.worktree.inspect(folder));
+  return from(changes, now);
+}
+
+/** The changes, of which some begin with another state. */
+function from(changes: readonly Change[], states: ReadonlyMap<WorkspacePath, Entry | undefined>): readonly Change[] {
+  if (states.size === 0) return changes;
+  return changes.flatMap((one) => {
+    const before = states.get(one.path);
+    return before === undefined ? [one] : (changeBetween(one.path, before, one.after) ?? []);
+  });
+}
+
+function foldersMadeBy(changes: readonly Change[]): WorkspacePath[] {
+  return changes.filter(({ before, after }) => before === undefined && after?.kind === "dir").map(({ path }) => path);
+}
+
+/** Returns the paths that are folders on disk and not recorded. */
+async function unrecordedOf(context: Context, folders: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
+  if (folders.length === 0) return [];
+  const recorded = await context.index.iterationsAt(folders, (await context.index.head()).seq);
+  const unknown = folders.filter((_, i) => recorded[i]?.entry === undefined);
+  const stats = await context.worktree.stats(unknown);
+  return unknown.filter((_, i) => {
+    const stat = stats[i];
+    return typeof stat === "object" && stat.kind === "dir";
+  });
+}
+
+/** The paths to be made whose folder is on disk, and neither recorded nor made with them. */
+async function inUnrecorded(context: Context, changes: readonly Change[]): Promise<Change[]> {
+  const made = new Set(changes.filter(({ after }) => after?.kind === "dir").map(({ path }) => path));
+  const within = Map.groupBy(
+    changes.filter(({ before, after }) => before === undefined && after !== undefined),
+    ({ path }): WorkspacePath | undefined => foldersAbove(path).find(() => true),
+  );
+  const folders = [...within.keys()].filter((folder) => folder !== undefined).filter((folder) => !made.has(folder));
+  return (await unrecordedOf(context, folders)).flatMap((folder) => within.get(folder) ?? []);
+}
+
+/**
+ * Paths that somebody changes while an operation is being done: a program that goes on writing a log, say. The operation
+ * leaves them alone and names them, and does everything else.
+ */
+
+/**
+ * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before, so a path
+ * that was not as the plan expected was changed meanwhile.
+ */
+function meanwhile(blocked: readonly BlockedPath[]): SkippedPath[] {
+  return blocked.map((one) => (one.reason === "changed" ? changedMeanwhile(one.path, one.with) : one));
+}
+
+/** A path that is left alone because somebody changed it meanwhile, or a file (`cause`) of the same database. */
+export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
+  const detail = "what is there is not what was recorded when this began";
+  return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
+}
+
+/** A path counts as being written if it changed within this time before a check, and again within this time, in ms. */
+const RECENT_MS = 2_000;
+/** The wait between two scans, in ms. */
+const BETWEEN_MS = 20;
+
+/**
+ * Returns the paths that somebody is still writing: each was changed a moment ago, and changes again during the check.
+ * Resolves at once if none was changed in the last two seconds, and after two seconds at the latest.
+ */
+export async function beingWritten(
+  context: Context,
+  paths: readonly WorkspacePath[],
+): Promise<ReadonlySet<WorkspacePath>> {
+  const { pause, worktree } = context;
+  const written = new Set<WorkspacePath>();
+  if (pause === undefined) return written;
+  const before = new Map(await lookAt(worktree, paths));
+  for (let waited = 0; waited < RECENT_MS; waited += BETWEEN_MS) {
+    const open = paths.filter((path) => !written.has(path));
+    if (!open.some((path) => isRecent(before.get(path), context.now()))) break;
+    await pause(BETWEEN_MS);
+    for (const [path, stat] of await lookAt(worktree, open)) if (isOther(before.get(path), stat)) written.add(path);
+  }
+  return written;
+}
+
+async function lookAt(
+  worktree: Context["worktree"],
+  paths: readonly WorkspacePath[],
+): Promise<[WorkspacePath, PathStat][]> {
+  const stats = await worktree.stats(paths);
+  return paths.map((path, i) => [path, stats[i]]);
+}
+
+function isRecent(stat: PathStat, nowMs: number): boolean {
+  // A file that is not there may be back in a moment: it was replaced.
+  if (stat === undefined || stat === "unknown") return true;
+  return Number(newest(stat) / 1_000_000n) > nowMs - RECENT_MS;
+}
+
+function isOther(known: PathStat, now: PathStat): boolean {
+  if (known === undefined || known === "unknown" || now === undefined || now === "unknown")
+    return (known === undefined) !== (now === undefined);
+  return known.ino !== now.ino || known.size !== now.size || newest(known) !== newest(now);
+}
+
+function newest({ mtimeNs, ctimeNs }: { readonly mtimeNs: bigint; readonly ctimeNs: bigint }): bigint {
+  return mtimeNs > ctimeNs ? mtimeNs : ctimeNs;
+}
 
 /**
  * The one way of operations that change the files of a workspace: restore, rollback, undo, redo, the restore of a version and
@@ -38,7 +183,7 @@ import { optional } from "../../util/optional.ts";
  */
 
 /** Options for carrying out an operation. */
-export interface ChangingHow extends ForcedHow {
+interface ChangingHow extends ForcedHow {
   /** Where to scan first. Default: everywhere. */
   readonly look?: Pick<CaptureOptions, "only" | "exact" | "absentRoot">;
   readonly onProgress?: ((progress: Progress) => void) | undefined;

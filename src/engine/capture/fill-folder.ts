@@ -1,7 +1,6 @@
 import type { RestoreShape, SkippedShape } from "../../api/shapes.ts";
 import type { RestoreOptions } from "../../api/workspace-api.ts";
-import type { Change } from "../../core/values/change.ts";
-import type { Entry } from "../../core/values/entry.ts";
+import type { Change, Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { isGitName } from "../../core/filter/git-name.ts";
 import {

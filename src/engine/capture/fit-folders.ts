@@ -1,6 +1,5 @@
-import type { Change } from "../../core/values/change.ts";
-import type { Entry } from "../../core/values/entry.ts";
-import type { ConflictReason } from "../../core/tree/merge-entry.ts";
+import type { Change, Entry } from "../../core/values/entry.ts";
+import type { ConflictReason } from "../../core/tree/merge-text.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import { comparePaths, foldersAbove, parentOf, type WorkspacePath } from "../../core/values/path.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";

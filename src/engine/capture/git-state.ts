@@ -1,8 +1,7 @@
 import type { Omission } from "../../core/records/coverage.ts";
 import { gitFolderOf } from "../../core/filter/git-name.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/path.ts";
-import type { Context } from "../log/context.ts";
-import { isHosted } from "../log/hosted.ts";
+import { type Context, isHosted } from "../log/context.ts";
 
 /**
  * The own state of a git repository in a folder (`.git`) is no part of the workspace: a state of it that was recorded would

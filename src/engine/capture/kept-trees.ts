@@ -1,6 +1,5 @@
-import type { Change } from "../../core/values/change.ts";
+import { type Change, sameEntry, type Entry } from "../../core/values/entry.ts";
 import type { Omission } from "../../core/records/coverage.ts";
-import { sameEntry, type Entry } from "../../core/values/entry.ts";
 import { explainPath } from "../../core/filter/ignore.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import type { OmittedChange } from "../../core/records/omitted-change.ts";
@@ -10,7 +9,7 @@ import type { BlobBatch } from "../../storage/blob-store.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
 import { type QuotaOptions, refuseFileOverQuota } from "../log/quota.ts";
-import { absoluteOf } from "../log/resolve-targets.ts";
+import { absoluteOf } from "../log/known-paths.ts";
 
 /**
  * A tree is what lies at a path that no capture takes, with everything beneath it: what git ignores, or git's own state. It

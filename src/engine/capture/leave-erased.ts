@@ -1,4 +1,4 @@
-import type { Change } from "../../core/values/change.ts";
+import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { erasedAmong } from "../facts/contents-of-history.ts";
 import type { HistoryContext } from "../log/context.ts";

@@ -5,10 +5,9 @@ import { sweepsName } from "../../core/filter/name-sweep.ts";
 import { isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { capture } from "./capture.ts";
 import { OffRecordLook } from "../facts/off-record-look.ts";
-import type { Context } from "../log/context.ts";
+import { type Context, isHosted } from "../log/context.ts";
 import { isGitState, outermost } from "./git-state.ts";
 import { personalRules } from "./kept-trees.ts";
-import { isHosted } from "../log/hosted.ts";
 import { isIgnoredByGit, keepTrees } from "./keep-aside.ts";
 import type { QuotaOptions } from "../log/quota.ts";
 

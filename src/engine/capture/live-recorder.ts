@@ -3,13 +3,11 @@ import { isTroubleOfDisk } from "../../core/values/errno.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { capture } from "./capture.ts";
-import { refuseReadOnly } from "../commit/commit.ts";
-import type { Context } from "../log/context.ts";
+import { refuseReadOnly, refuseArchived } from "../commit/commit.ts";
+import { type Context, isHosted } from "../log/context.ts";
 import { applySettings } from "../log/follow-settings.ts";
-import { isHosted } from "../log/hosted.ts";
-import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
+import { longestWaitMs, QuietPaths } from "./paths-gone.ts";
 import type { OperationQueue } from "./operation-queue.ts";
-import { refuseArchived } from "../commit/refuse-archived.ts";
 
 /**
  * The time for which a file must have been quiet before it is scanned, in milliseconds: editors and tools write in

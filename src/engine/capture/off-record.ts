@@ -1,13 +1,11 @@
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { Change } from "../../core/values/change.ts";
-import { type Entry, sameEntry } from "../../core/values/entry.ts";
+import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import { type OffRecord, type OffRecordNote, type OffRecordState, sealOf } from "../../core/records/off-record.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import { refuseReadOnly } from "../commit/commit.ts";
-import type { Context } from "../log/context.ts";
-import { refuseHosted } from "../log/hosted.ts";
+import { type Context, refuseHosted } from "../log/context.ts";
 import { type OmittedPaths, statOmitted } from "../facts/omitted-changes.ts";
 import { inForce, OffRecordLook } from "../facts/off-record-look.ts";
 import { isOwnerAlive, ownerOf } from "../log/owner-process.ts";

@@ -1,20 +1,21 @@
+import { type Change, type Entry, sameEntry, isKeptTime } from "../../core/values/entry.ts";
+import { invert, changeBetween, decodePlan, encodePlan } from "../../core/tree/plan.ts";
+import { type IntentRecord, decodeIntent } from "../../core/records/records.ts";
+import { type Context, isHosted } from "../log/context.ts";
+import { ownChanges } from "../facts/own-changes.ts";
+import { readEvent } from "../log/read-events.ts";
+import { memoKey } from "../log/memo.ts";
 import type { Progress } from "../../api/workspace-api.ts";
 import { type Aside, ASIDE_MS } from "../../core/records/aside.ts";
-import type { Change } from "../../core/values/change.ts";
 import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
-import { type Entry, sameEntry } from "../../core/values/entry.ts";
-import { isKeptTime } from "../../core/values/file-time.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft } from "../../core/values/event.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { changeBetween, decodePlan, encodePlan } from "../../core/tree/plan.ts";
-import { decodeIntent, type IntentRecord } from "../../core/records/records.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { UpstreamChange } from "../../core/tree/upstream-change.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport, OnBlocked } from "../../worktree/worktree.ts";
 import { openRows } from "../facts/actions.ts";
 import { type Commit, withCommit } from "../commit/commit.ts";
-import type { Context } from "../log/context.ts";
 import {
   type DatabaseUnits,
   databaseUnits,
@@ -25,16 +26,72 @@ import {
   warnOfOpenDatabases,
   withoutStill,
 } from "../log/database-units.ts";
-import { runCleanup, deferCleanup, tokenOf } from "../log/deferred-cleanup.ts";
 import { closing, doneDrafts, opening } from "../commit/operation-drafts.ts";
 import { refusePrunedContents } from "../facts/pruning.ts";
-import { readEvent } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
 import type { SkippedPath } from "./seen-absent.ts";
-import { tornWrite } from "./torn-write.ts";
 import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
 import { withBatch } from "../../storage/blob-store.ts";
+import { answer } from "../log/answer.ts";
+
+/** The way to close a write that was never acknowledged. */
+interface TornWrite {
+  /** The changes to make: none if the whole write is on disk, else those that take its parts back. */
+  readonly changes: Change[];
+  readonly state: "done" | "abandoned";
+}
+
+/**
+ * A write without a folder is one append, and a crash may leave the first lines of an append. It has no plan from which
+ * the rest could be made; but nobody was told that it is done, so it may as well never have been.
+ */
+async function tornWrite(
+  context: Context,
+  { id, intent }: { readonly id: string; readonly intent: IntentRecord },
+): Promise<TornWrite> {
+  const { seq } = await context.index.head();
+  const span = { fromSeq: intent.fromSeq, toSeq: seq };
+  const { changes: own } = await ownChanges(context, span, { isOwn: (record) => record.intent === id });
+  return own.length === intent.paths ? { changes: [], state: "done" } : { changes: invert(own), state: "abandoned" };
+}
+
+/**
+ * A replica's step leaves its set-aside files to be removed while the next step is prepared; they are gone before that
+ * step opens its intent. So a crash leaves the trash of one step at most, whose intent is closed and is the last one in
+ * the log.
+ */
+
+/**
+ * Returns the token under which an intent stages. The intents of a replica share one id, so their token has the seq
+ * too: a power loss may bring back what an earlier one has cleaned up.
+ */
+function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentRecord }): string {
+  return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
+}
+
+/** The last step's token. */
+const lastTokens = memoKey<string>("token of the last step");
+
+/** Notes a closed step of which some files may be left for now. */
+function deferCleanup(context: Context, token: string): void {
+  context.memo.set(lastTokens, token);
+}
+
+/**
+ * Waits until nothing is left of the previous step with this intent's id; after a start, removes what a crash has left
+ * of it.
+ */
+async function runCleanup(context: Context, id: string): Promise<void> {
+  const token = context.memo.get(lastTokens) ?? (await tokenInLog(context, id));
+  if (token === undefined) return;
+  await context.worktree.cleanUp(token);
+}
+
+async function tokenInLog(context: Context, id: string): Promise<string | undefined> {
+  const row = await context.index.record(`intent:${id}`);
+  return row === undefined ? undefined : tokenOf({ id, intent: decodeIntent((await readEvent(context, row)).record) });
+}
 
 /**
  * Every write of the engine to the worktree: a durable intent first, then the files, then one commit that records what
@@ -178,7 +235,7 @@ function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boole
 }
 
 /** An operation whose intent is made. */
-export interface Performance {
+interface Performance {
   readonly id: string;
   /** Open. */
   readonly intent: IntentRecord;
@@ -336,7 +393,7 @@ export async function todoOf(
 }
 
 /** An intent that was never closed. */
-export interface OpenIntent {
+interface OpenIntent {
   readonly id: string;
   readonly intent: IntentRecord;
 }
@@ -372,7 +429,7 @@ export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
 }
 
 /** The rest of an open intent. */
-export interface Rest {
+interface Rest {
   readonly changes: readonly UpstreamChange[];
   /** The state that closes the intent: `done` if it is carried out, `abandoned` if its changes are taken back. */
   readonly state: "done" | "abandoned";
@@ -448,5 +505,20 @@ async function sweepLeft({ worktree, lock, readOnly }: Context): Promise<void> {
   } catch (error) {
     // Another process is at work there, and the files may be its own.
     if (!(error instanceof ChronicleError && error.code === "LOCKED")) throw error;
+  }
+}
+
+/**
+ * Takes back what a crash has left of a write where there is no folder, before anybody looks: half a move would show files
+ * as gone that are not. Where somebody else is at work, or nothing may be changed, it is seen as it is.
+ */
+export async function finishTorn(context: Context): Promise<void> {
+  if (context.readOnly || !isHosted(context.worktree.roots)) return;
+  try {
+    if ((await answer(context, () => openIntents(context))).length > 0) await settle(context);
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    // A caller that only reads may go on; a caller that changes something is told what is wrong.
+    context.tell?.(`an interrupted change could not be finished: ${error.message}`);
   }
 }

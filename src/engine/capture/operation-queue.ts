@@ -1,14 +1,39 @@
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
+import type { Head } from "../../core/values/event.ts";
+import { openBrackets, type OpenSession } from "../facts/brackets.ts";
+import type { Context } from "../log/context.ts";
+import { mayHaveOwner } from "../log/owner-process.ts";
 import { answer, rebuildingOnce } from "../log/answer.ts";
 import type { CatchUp } from "../log/catch-up.ts";
 import { findDamage } from "../log/chain-fault.ts";
-import { refuseReadOnly } from "../commit/commit.ts";
-import type { Context } from "../log/context.ts";
-import { refuseArchived } from "../commit/refuse-archived.ts";
-import { refuseMoved } from "../commit/refuse-moved.ts";
+import { refuseReadOnly, refuseArchived, refuseMoved } from "../commit/commit.ts";
 import type { FinishedIntent } from "./operate.ts";
 import { keepRemembered } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
+
+/** Throws `REFUSED` while somebody is at work in a workspace: until then nothing of its history is given up without a grace period. */
+export async function refuseAtOnce(context: Context, head?: Head): Promise<void> {
+  const open = await openWork(context, head);
+  if (open === undefined) return;
+  const { workspaceId: id } = context;
+  throw new ChronicleError("REFUSED", `${open} is at work in ${id}, whose history is not given up at once meanwhile`, {
+    hint: "end it first (`chronicle sessions` lists them), or leave out --now",
+    data: { workspace: id },
+  });
+}
+
+async function openWork(context: Context, head: Head | undefined): Promise<string | undefined> {
+  const { actions, runs, watches, agents, transactions } = await openBrackets(context, head);
+  if (runs.length > 0) return "a run";
+  if (watches.length > 0) return "a watch";
+  if (agents.some((one) => isGoingOn(context, one)) || actions.length > 0) return "an agent";
+  return transactions.length > 0 ? "a transaction" : undefined;
+}
+
+/** An agent whose process is not known counts as running: we cannot tell that it has gone. */
+function isGoingOn(context: Context, { record }: OpenSession): boolean {
+  return record.pid <= 0 || mayHaveOwner(context, record, record.started);
+}
 
 /** The operations and sessions that were ended before a change, or would be in a dry run. */
 export interface BeforeChange {
@@ -21,7 +46,7 @@ export interface BeforeChange {
 export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 
 /** The operations that every change runs first. They are handed in, because they use operations that are built on this queue. */
-export interface Settling {
+interface Settling {
   /** Finishes what was interrupted, and closes what was abandoned. */
   readonly endBefore: (context: Context) => Promise<BeforeChange>;
   /** Returns what `endBefore` would do now. Changes nothing. */
@@ -33,7 +58,7 @@ export interface Settling {
 }
 
 /** Options of a change. */
-export interface ChangeHow {
+interface ChangeHow {
   /** True if the change is only previewed. */
   readonly dryRun?: boolean | undefined;
   /**

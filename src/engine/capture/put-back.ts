@@ -1,4 +1,4 @@
-import type { Change } from "../../core/values/change.ts";
+import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";

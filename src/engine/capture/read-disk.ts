@@ -1,15 +1,15 @@
+import { type Change, type Entry, SYMLINK_MODE } from "../../core/values/entry.ts";
+import { heldEntry, type FolderTraits } from "../../core/tree/folder-traits.ts";
+import { isRoot, parentOf, splitRoot, type WorkspacePath, comparePaths } from "../../core/values/path.ts";
+import { changeBetween } from "../../core/tree/plan.ts";
+import type { Worktree, ScanReport, ScanRequest } from "../../worktree/worktree.ts";
 import type { Progress } from "../../api/workspace-api.ts";
-import type { Change } from "../../core/values/change.ts";
 import type { Omission } from "../../core/records/coverage.ts";
-import { SYMLINK_MODE, type Entry } from "../../core/values/entry.ts";
 import { sha256 } from "../../core/values/hash.ts";
-import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
-import type { ScanReport, ScanRequest } from "../../worktree/worktree.ts";
 import type { Context, IngestResult } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
-import { HeldStates } from "./held-states.ts";
 import { ErasedLook } from "../facts/erased-look.ts";
 import { OffRecordLook, type OffRecordOptions } from "../facts/off-record-look.ts";
 import { refuseBatchOverQuota } from "../log/quota.ts";
@@ -17,9 +17,47 @@ import { ReadTable, type ReadPath } from "./read-table.ts";
 import type { UncleanEnd } from "../../core/records/whereabouts.ts";
 import { surroundings } from "./unclean-end.ts";
 import type { DirtyPaths } from "../log/dirty-paths.ts";
-import { refuseMoved } from "../commit/refuse-moved.ts";
+import { refuseMoved } from "../commit/commit.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
+
+/** Maps the states found on disk to recorded states: a trait that the folder cannot hold is no change. */
+export class HeldStates {
+  readonly #worktree: Pick<Worktree, "traitsOf">;
+  readonly #gone: ReadonlySet<WorkspacePath>;
+  readonly #traits = new Map<string | undefined, FolderTraits>();
+
+  /** `gone`: all paths that were found to be gone. */
+  constructor(worktree: Pick<Worktree, "traitsOf">, gone: ReadonlySet<WorkspacePath> = new Set()) {
+    this.#worktree = worktree;
+    this.#gone = gone;
+  }
+
+  changeBetween(path: WorkspacePath, recorded: Entry | undefined, found: Entry | undefined): Change | undefined {
+    const traits = this.#traitsOf(path);
+    if (found === undefined && this.#isLackedOnly(path, recorded, traits)) return undefined;
+    return changeBetween(path, recorded, heldEntry(traits, found, recorded));
+  }
+
+  /** Returns the recorded state of an entry that is not recorded yet. */
+  foundFirst(found: Entry): Entry {
+    return heldEntry(this.#traitsOf(found.path), found) ?? found;
+  }
+
+  /** A link that is not there, where there are none: that nobody has removed it. Unless its folder is gone. */
+  #isLackedOnly(path: WorkspacePath, recorded: Entry | undefined, { symlinks }: FolderTraits): boolean {
+    if (symlinks || recorded?.kind !== "symlink") return false;
+    const folder = parentOf(path);
+    return isRoot(folder) || !this.#gone.has(folder);
+  }
+
+  #traitsOf(path: WorkspacePath): FolderTraits {
+    const { root } = splitRoot(path);
+    let traits = this.#traits.get(root);
+    if (traits === undefined) this.#traits.set(root, (traits = this.#worktree.traitsOf(path)));
+    return traits;
+  }
+}
 
 /** Scans the disk and reads what may have changed since the last scan; records nothing. */
 

@@ -1,11 +1,25 @@
+import type { RecordShape } from "../../api/shapes.ts";
+import { capture, type Capture, type CaptureOptions } from "./capture.ts";
+import { type Context, refuseHosted } from "../log/context.ts";
+import { parseGivenPath } from "../log/known-paths.ts";
+import { changeShape, coverageShape } from "../log/shape.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { IterationCause } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { WatchHandle, WatchHint } from "../../worktree/worktree.ts";
-import { capture, type Capture, type CaptureOptions } from "./capture.ts";
-import type { Context } from "../log/context.ts";
 import { followSettings } from "../log/follow-settings.ts";
 import { optional } from "../../util/optional.ts";
+
+/** Captures these paths and what is beneath them, and looks nowhere else. Throws for a path that is none. */
+export async function record(context: Context, given: readonly string[]): Promise<RecordShape> {
+  refuseHosted(context, "record what is on disk");
+  const captured = await capture(context, { cause: "capture", only: given.map(parseGivenPath) });
+  return {
+    seq: captured.seq,
+    changes: captured.changes.map(changeShape),
+    coverage: coverageShape(captured.coverage),
+  };
+}
 
 /** The delay between a hint and its capture: editors and tools write in bursts. */
 const SETTLE_MS = 60;
@@ -14,7 +28,7 @@ const BUSY_FACTOR = 3;
 /** While hints may be missed, everything is scanned this often. */
 const BLIND_SCAN_MS = 2_000;
 
-export interface RecorderOptions {
+interface RecorderOptions {
   readonly cause: IterationCause;
   readonly onCapture?: (changes: number) => void;
   /** Options of the last capture, at the end. */
@@ -24,7 +38,7 @@ export interface RecorderOptions {
 }
 
 /** The captures that a recorder has made. */
-export interface Recorded {
+interface Recorded {
   /** Merkle root after each capture that found something. */
   readonly roots: readonly Hash[];
   readonly last: Capture;

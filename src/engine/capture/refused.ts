@@ -1,5 +1,5 @@
 import type { ForcedShape, RestoreShape } from "../../api/shapes.ts";
-import type { Change } from "../../core/values/change.ts";
+import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError, type ErrorCode } from "../../core/values/errors.ts";
 import type { IntentRecord } from "../../core/records/records.ts";
 import type { Context } from "../log/context.ts";

@@ -3,8 +3,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import { signerRecordId } from "../../core/records/signer-record.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import type { KnownPath } from "../../worktree/worktree.ts";
-import type { Context } from "../log/context.ts";
-import { isHosted } from "../log/hosted.ts";
+import { type Context, isHosted } from "../log/context.ts";
 import { memoKey } from "../log/memo.ts";
 
 /** No file has this stat: what is remembered with it is read again at the next scan. */

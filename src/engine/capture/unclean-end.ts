@@ -8,8 +8,7 @@ import {
   wentDown,
   type Whereabouts,
 } from "../../core/records/whereabouts.ts";
-import type { Context } from "../log/context.ts";
-import { isHosted } from "../log/hosted.ts";
+import { type Context, isHosted } from "../log/context.ts";
 import { isInBase } from "../log/read-base.ts";
 import { doubtRecorded } from "./remember-recorded.ts";
 import { memoKey } from "../log/memo.ts";

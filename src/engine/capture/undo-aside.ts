@@ -1,7 +1,6 @@
 import { actionRecordId, decodeAction } from "../../core/records/action-record.ts";
 import type { Aside } from "../../core/records/aside.ts";
-import type { Change } from "../../core/values/change.ts";
-import { type Entry, sameEntry } from "../../core/values/entry.ts";
+import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import type { OmittedChange } from "../../core/records/omitted-change.ts";
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../../core/records/records.ts";
@@ -11,7 +10,7 @@ import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
 import { addAll } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
-import { changedAside, entryOnDisk } from "./aside-now.ts";
+import { changedAside, entryOnDisk } from "./keep-aside.ts";
 import { isGitState, outermost } from "./git-state.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import { stillLost } from "../facts/omitted-changes.ts";

@@ -1,5 +1,4 @@
-import type { Change } from "../../core/values/change.ts";
-import { sameEntry } from "../../core/values/entry.ts";
+import { type Change, sameEntry } from "../../core/values/entry.ts";
 import type { Omission, OmissionReason } from "../../core/records/coverage.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";

@@ -1,18 +1,70 @@
+import { movedFolder } from "../../core/tree/moved-folder.ts";
+import { type Context, type HistoryContext, isHosted } from "../log/context.ts";
+import { workspaceRecord } from "../log/own-record.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { decodeWorkspace } from "../../core/records/workspace-record.ts";
+import { readEvent } from "../log/read-events.ts";
+import { memoKey } from "../log/memo.ts";
 import { sealEvents } from "../../core/log/chain.ts";
 import { asCommit, type CommitMark } from "../../core/log/commit-mark.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft, Head, SealedEvent } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { StoredTree, IndexHead } from "../../storage/index-store.ts";
 import { catchUp, refill } from "../log/catch-up.ts";
 import { classedDrafts } from "../state/protected.ts";
-import { refuseArchived } from "./refuse-archived.ts";
-import { refuseMoved } from "./refuse-moved.ts";
-import type { Context } from "../log/context.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { isRootDue, mustStateRoot, pendingChanges, statedRoot } from "../state/commit-root.ts";
 import { project, type BasesAtHand, type PlacedEvent, type ProjectOptions } from "../log/project.ts";
 import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
+
+/**
+ * Throws `NOT_FOUND` if the record says, since this workspace was opened, that a root lies elsewhere: another project
+ * may be at the old place by now. Reads nothing there, and changes nothing.
+ */
+export async function refuseMoved(context: Context): Promise<void> {
+  const { index, worktree, workspaceId, recordedAt } = context;
+  if (isHosted(worktree.roots) || (await index.record(`workspace:${workspaceId}`)) === undefined) return;
+  const { roots } = await workspaceRecord(context);
+  for (const { id, folder } of worktree.roots) {
+    const recorded = roots.find((one) => (one.id ?? undefined) === id)?.folder ?? folder;
+    // Opened through a bind mount, it also lies where it was recorded.
+    const isKnown = recorded === folder || (id === undefined && recorded === recordedAt);
+    if (!isKnown) throw movedFolder(folder, recorded);
+  }
+}
+
+/** The time since which a workspace is archived, as of an event. */
+interface Known {
+  readonly seq: number;
+  readonly since: string | undefined;
+}
+
+const known = memoKey<Known>("archived since");
+
+/**
+ * Returns since when the workspace is archived, as far as the index knows; `undefined` if it is not. The record is read
+ * once.
+ */
+export async function archivedSince(context: HistoryContext): Promise<string | undefined> {
+  const { index, memo, workspaceId } = context;
+  const row = await index.record(`workspace:${workspaceId}`);
+  if (row === undefined) return undefined;
+  const last = memo.get(known);
+  if (last?.seq === row.seq) return last.since;
+  const { archived } = decodeWorkspace((await readEvent(context, row)).record);
+  memo.set(known, { seq: row.seq, since: archived });
+  return archived;
+}
+
+/** Throws `READ_ONLY` for an archived workspace. */
+export async function refuseArchived(context: HistoryContext): Promise<void> {
+  const since = await archivedSince(context);
+  if (since === undefined) return;
+  throw new ChronicleError("READ_ONLY", `this workspace is archived since ${since}: it is only read`, {
+    hint: `take it up again: \`chronicle workspaces unarchive ${context.workspaceId}\``,
+    data: { workspace: context.workspaceId, archived: since },
+  });
+}
 
 /**
  * Commits events: everything that is recorded goes through here.
@@ -22,7 +74,7 @@ import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
  */
 
 /** Options for appending a commit's events. */
-export interface HowToAppend {
+interface HowToAppend {
   /** Bases whose entries are already in memory. */
   readonly atHand?: BasesAtHand;
   /** Receives the events as they will stand in the log, right before they are written there. */
@@ -65,7 +117,7 @@ export function refuseReadOnly(context: Context): void {
 }
 
 /** Options for the one change that an archived workspace takes: its unarchiving. */
-export interface CommitOptions {
+interface CommitOptions {
   readonly archivedToo?: boolean;
 }
 

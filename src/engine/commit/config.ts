@@ -3,10 +3,9 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { CaptureLimits, FilterOptions } from "../../core/filter/filter.ts";
 import { isNamePattern } from "../../core/filter/protected-names.ts";
 import { encodeWorkspace, type RootRecord, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
-import { withCommit } from "./commit.ts";
+import { withCommit, refuseMoved } from "./commit.ts";
 import type { Context } from "../log/context.ts";
 import { workspaceRecord } from "../log/own-record.ts";
-import { refuseMoved } from "./refuse-moved.ts";
 
 /** The options of a root. */
 type RootConfig = Omit<ConfigShape, "keepAside" | "protectedNames">;

@@ -1,16 +1,64 @@
 import { conflictDraft } from "../../core/records/conflict-record.ts";
-import { sameEntry } from "../../core/values/entry.ts";
 import type { EventDraft } from "../../core/values/event.ts";
-import { encodeFile, fileRecordId } from "../../core/values/file-record.ts";
-import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
-import { proposalDraft } from "../../core/records/proposal-record.ts";
-import { encodeIntent, type IntentRecord } from "../../core/records/records.ts";
-import { replicaDraft } from "../../core/records/replica-record.ts";
+import { fileRecordId, encodeFile } from "../../core/values/file-record.ts";
+import { type WorkspacePath, comparePaths } from "../../core/values/path.ts";
+import { type IntentRecord, idOfText, encodeIntent } from "../../core/records/records.ts";
 import type { UpstreamChange, WrittenState } from "../../core/tree/upstream-change.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
-import type { Context } from "../log/context.ts";
-import { holdDrafts } from "../log/hold.ts";
 import { optional } from "../../util/optional.ts";
+import { sameEntry } from "../../core/values/entry.ts";
+import { proposalDraft } from "../../core/records/proposal-record.ts";
+import { replicaDraft } from "../../core/records/replica-record.ts";
+import type { Context } from "../log/context.ts";
+
+/**
+ * Holds paths whose origin's state cannot be written to the folder now. The folder goes on without it, so the path must
+ * not count as reconciled: an edit of its present content would be taken for an edit of the origin's, and undo it.
+ */
+
+/** Returns the id of the conflict that holds a path: always the same one. */
+function holdId(origin: string, path: WorkspacePath): string {
+  return idOfText(`chronicle hold\0${origin}\0${fileRecordId(path)}`);
+}
+
+/** The paths that an intent of a replica left alone. */
+interface Held {
+  readonly intent: IntentRecord;
+  readonly changes: readonly UpstreamChange[];
+  readonly blocked: readonly BlockedPath[];
+  /** The time at which that was found. */
+  readonly met: string;
+}
+
+/**
+ * Returns one open conflict for each path that was left alone. If a conflict of the path was about to be settled, it
+ * stays open as this one.
+ */
+function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
+  const { replica, conflicts = [] } = intent;
+  if (replica === undefined || blocked.length === 0) return [];
+  const { origin } = replica;
+  const wanted = new Map(changes.map((change) => [change.path, change]));
+  const known = new Map(conflicts.map((one) => [one.record.path, one]));
+  return blocked.flatMap(({ path, reason, detail }): EventDraft[] => {
+    const change = wanted.get(path);
+    if (change === undefined) return [];
+    const { before, after, base, upstream } = change;
+    const earlier = known.get(path);
+    // The step that settles a conflict also reconciles what lies beneath its path, so `since` no longer applies.
+    const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
+    const sync = {
+      ...optional({ since }),
+      origin,
+      baseSeq: base?.seq ?? 0,
+      upstreamSeq: upstream?.seq ?? 0,
+      detail: `${reason}: ${detail}`,
+    };
+    const states = { base: base?.entry, current: before, wanted: after };
+    const record = { path, state: "open", reason: "blocked", undo: "", sync, met, ...states } as const;
+    return [conflictDraft({ id: earlier?.id ?? holdId(origin, path), record })];
+  });
+}
 
 /** The events of an operation. */
 
@@ -29,7 +77,7 @@ export function closing(id: string, intent: IntentRecord, blocked: readonly Bloc
 }
 
 /** The result of an intent. */
-export interface Done {
+interface Done {
   readonly id: string;
   readonly intent: IntentRecord;
   readonly changes: readonly UpstreamChange[];

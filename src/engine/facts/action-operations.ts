@@ -1,7 +1,6 @@
-import type { LoggedAction } from "./actions.ts";
+import { type LoggedAction, loggedSessions } from "./actions.ts";
 import type { Context } from "../log/context.ts";
 import { ownChanges, type OwnWork } from "./own-changes.ts";
-import { loggedSessions } from "./logged-sessions.ts";
 import { claimsOf, eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
 import type { UndoneEvents } from "./undone-events.ts";
 import { workOfTransaction } from "./transaction-work.ts";

@@ -1,3 +1,6 @@
+import { decodeSession, type SessionRecord } from "../../core/records/records.ts";
+import type { Context } from "../log/context.ts";
+import { readEvent, readEvents } from "../log/read-events.ts";
 import type { ActionShape } from "../../api/action-shapes.ts";
 import { decodeAction, type ActionRecord, type BegunAt } from "../../core/records/action-record.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
@@ -6,13 +9,33 @@ import type { Hash } from "../../core/values/hash.ts";
 import { keepsAction, type PruneRecord } from "../../core/records/prune-record.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { catchUp } from "../log/catch-up.ts";
-import type { Context } from "../log/context.ts";
 import { omittedChangeShape } from "./omitted-changes.ts";
 import { pruningInForce } from "./pruning.ts";
-import { readEvent, readEvents } from "../log/read-events.ts";
 import { coverageShape, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 import { memoKey } from "../log/memo.ts";
+
+/** One actor's run of work, as in the log. */
+export interface Session extends SessionRecord {
+  readonly id: string;
+  /** The seq of its last event. */
+  readonly seq: number;
+  /** The number of runs and actions around it. */
+  readonly depth: number;
+  /** Set if its process is gone and its end is not written yet: it is shown as `closeAbandoned` would record it. */
+  readonly unclosed?: true;
+}
+
+/** Returns all sessions of the log, oldest first. */
+export async function loggedSessions(context: Context): Promise<Session[]> {
+  const sessions: Session[] = [];
+  for (const row of await context.index.records("session:")) {
+    const event = await readEvent(context, row);
+    const id = row.recordId.slice("session:".length);
+    sessions.push({ ...decodeSession(event.record), id, seq: row.seq, depth: event.recursionDepth });
+  }
+  return sessions.sort((a, b) => a.fromSeq - b.fromSeq);
+}
 
 const PREFIX = "action:";
 

@@ -1,4 +1,4 @@
-import type { Change } from "../../core/values/change.ts";
+import type { Change } from "../../core/values/entry.ts";
 import type { Head } from "../../core/values/event.ts";
 import type { IterationCause } from "../../core/values/file-record.ts";
 import { holdsFolder } from "../../core/records/transaction-record.ts";

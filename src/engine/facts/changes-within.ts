@@ -5,7 +5,7 @@ import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { AttributedChange } from "./attribution.ts";
 import type { Context } from "../log/context.ts";
 import { operationsOf } from "./logged-operations.ts";
-import { loggedSessions } from "./logged-sessions.ts";
+import { loggedSessions } from "./actions.ts";
 import { ownChanges, type OwnWork, type SeqSpan } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
 import { undoneBy, type UndoneEvents } from "./undone-events.ts";

@@ -1,4 +1,4 @@
-import type { Change } from "../../core/values/change.ts";
+import type { Change } from "../../core/values/entry.ts";
 import type { FileRecord } from "../../core/values/file-record.ts";
 
 /** The first of somebody's own events of a path: an undo goes back to the state right before it. */

@@ -1,6 +1,12 @@
 import { decodeReplica, type ReplicaRecord } from "../../core/records/replica-record.ts";
 import type { HistoryContext } from "../log/context.ts";
-import { readEvent } from "../log/read-events.ts";
+import { readEvent, readRange } from "../log/read-events.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import { cameFromOrigin, changesOf } from "../../core/values/file-record.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import { proposedPath } from "../../core/records/proposal-record.ts";
+import { indexedFrom } from "../log/history-start.ts";
 
 /**
  * Returns the sync that sends what is recorded of a folder to its origin; `undefined` if there is none. The last record
@@ -12,4 +18,47 @@ export async function followedOrigin(context: HistoryContext): Promise<ReplicaRe
   if (row === undefined) return undefined;
   const record = decodeReplica((await readEvent(context, row)).record);
   return record.stopped === true ? undefined : record;
+}
+
+/** Changes in the folder of a replica must stay as they were recorded until its origin has answered. */
+
+/**
+ * Returns the replica's event up to which the origin has answered: later states must be kept. `undefined` if no sync
+ * goes on.
+ */
+export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
+  return (await followedOrigin(context))?.settled;
+}
+
+/** Throws `REFUSED` if events are to be removed that an origin was not told of: it would lose the changes. */
+export async function refuseUnsent(context: HistoryContext): Promise<void> {
+  const followed = await followedOrigin(context);
+  if (followed === undefined) return;
+  const { settled, url } = followed;
+  const { seq: head } = await context.index.head();
+  const begins = (await indexedFrom(context)) ?? 1;
+  for await (const event of readRange(context, Math.max(settled + 1, begins), head)) {
+    if (!isJournaled(event)) continue;
+    const { seq } = event;
+    throw new ChronicleError("REFUSED", `event ${seq} is a change that ${url} has not answered yet`, {
+      hint: "wait until the sync is quiet (`chronicle sync flush`), or stop it, and try again",
+      data: { seq, upstream: url },
+    });
+  }
+}
+
+/** Returns the contents of own changes that the origin was not told of up to its answer to event `settled`. */
+export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
+  const { seq: head } = await context.index.head();
+  const begins = (await indexedFrom(context)) ?? 1;
+  const found = new Set<Hash>();
+  for await (const event of readRange(context, Math.max(settled + 1, begins), head)) {
+    const { hash } = event.record;
+    if (typeof hash === "string" && isHash(hash) && isJournaled(event)) found.add(hash);
+  }
+  return found;
+}
+
+function isJournaled(event: LogEvent): boolean {
+  return proposedPath(event.recordId) !== undefined || changesOf(event).some(({ file }) => !cameFromOrigin(file));
 }

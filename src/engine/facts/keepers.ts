@@ -1,6 +1,6 @@
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import type { Context } from "../log/context.ts";
-import { loggedSessions } from "./logged-sessions.ts";
+import { loggedSessions } from "./actions.ts";
 import type { Keeper } from "./own-work.ts";
 import { ownersIn } from "./owners.ts";
 import { actionsEver } from "./transactions.ts";

@@ -9,7 +9,7 @@ import type { Context } from "../log/context.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { doneIntents, type LoggedIntent } from "../log/intents.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
-import type { Session } from "./logged-sessions.ts";
+import type { Session } from "./actions.ts";
 import { ownersIn } from "./owners.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import { allTransactions } from "./transactions.ts";

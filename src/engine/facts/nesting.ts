@@ -1,7 +1,6 @@
 import { decodeAction } from "../../core/records/action-record.ts";
-import { decodeSession } from "../../core/records/records.ts";
+import { decodeSession, type Within } from "../../core/records/records.ts";
 import { holdsFolder } from "../../core/records/transaction-record.ts";
-import type { Within } from "../../core/records/within.ts";
 import { greatestOf } from "../../util/long-lists.ts";
 import type { LoggedAction } from "./actions.ts";
 import type { Brackets, OpenSession, OpenTransaction } from "./brackets.ts";

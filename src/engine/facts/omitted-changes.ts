@@ -1,15 +1,41 @@
-import type { OmittedChangeShape } from "../../api/shapes.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import type { Coverage, Omission } from "../../core/records/coverage.ts";
-import type { OmittedChange } from "../../core/records/omitted-change.ts";
-import { encodeOmittedList, type ListedOmission, type OmittedStat } from "../../core/records/omitted-list.ts";
-import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
-import type { PathStat } from "../../worktree/worktree.ts";
+import { type WorkspacePath, comparePaths } from "../../core/values/path.ts";
+import { erasedAmong } from "./contents-of-history.ts";
 import type { Context } from "../log/context.ts";
+import { followSettings } from "../log/follow-settings.ts";
+import type { OmittedChangeShape } from "../../api/shapes.ts";
+import type { Coverage, Omission } from "../../core/records/coverage.ts";
+import {
+  type OmittedChange,
+  encodeOmittedList,
+  type ListedOmission,
+  type OmittedStat,
+} from "../../core/records/omitted-change.ts";
+import type { PathStat } from "../../worktree/worktree.ts";
 import { isDerived } from "../log/database-units.ts";
-import { keepBytes } from "../log/keep-bytes.ts";
+import { keepBytes } from "../log/quota.ts";
 import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
+
+/**
+ * Returns recorded files that the present rules leave out, and of which the history still has a content: `erase` takes
+ * such contents out. Judges by name alone, in path order; reads no content.
+ */
+export async function leftOutByNow(context: Context): Promise<readonly WorkspacePath[]> {
+  await followSettings(context);
+  const { seq } = await context.index.head();
+  const left = new Set(await context.worktree.leftOut(await context.index.touched(0, seq)));
+  const found: WorkspacePath[] = [];
+  for (const path of left) {
+    const rows = await context.index.iterations(path);
+    const hashes = rows.flatMap(({ entry }): Hash[] =>
+      entry?.hash === undefined || entry.size === 0 ? [] : [entry.hash],
+    );
+    const erased = await erasedAmong(context, hashes);
+    if (hashes.some((hash) => !erased.has(hash))) found.push(path);
+  }
+  return found;
+}
 
 /**
  * Changes that a command makes to paths that no capture takes. Only the omitted paths themselves are checked: of an

@@ -1,7 +1,44 @@
+import type { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { decodeVersion, type VersionRecord } from "../../core/records/write-back.ts";
+import type { Context } from "../log/context.ts";
+import { missingContent, refusePruned } from "./pruning.ts";
+import { readEvents } from "../log/read-events.ts";
+import { shownPath } from "../log/shape.ts";
 import { decodeConflict, type IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import type { EventRow } from "../../storage/index-store.ts";
-import type { Context } from "../log/context.ts";
-import { readEvents } from "../log/read-events.ts";
+
+/** A version, with the event that recorded it. */
+export interface KeptVersion {
+  readonly seq: number;
+  readonly ts: string;
+  readonly record: VersionRecord;
+}
+
+/** Returns the versions that replicas wrote back and that lost against others' work, oldest first. */
+export async function readVersions(context: Context): Promise<KeptVersion[]> {
+  const events = await readEvents(context, await context.index.records("version:"));
+  return events.map(({ seq, ts, record }) => ({ seq, ts, record: decodeVersion(record) }));
+}
+
+/** Throws `PRUNED` or `BLOB_MISSING` if the content of a version is not in the store any more. */
+export async function mustHaveVersion(context: Context, version: KeptVersion): Promise<void> {
+  const { hash } = version.record.entry ?? {};
+  if (hash === undefined || (await context.blobs.has([hash])).has(hash)) return;
+  throw await missingVersion(context, version, hash);
+}
+
+/** Returns the error for a missing content of a version. Throws `PRUNED` if a pruning gave it up. */
+export async function missingVersion(
+  context: Context,
+  { seq, record: { path, replica } }: KeptVersion,
+  hash: Hash,
+): Promise<ChronicleError> {
+  const what = `what replica ${replica.slice(0, 8)} made of ${shownPath(path)}`;
+  // It is needed for as long as the state just after it.
+  await refusePruned(context, what, seq);
+  return missingContent(context, { path, hash, what });
+}
 
 /** Returns the conflicts that are not settled. */
 export async function openConflicts(context: Context): Promise<IdentifiedConflict[]> {

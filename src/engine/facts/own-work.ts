@@ -1,5 +1,4 @@
-import type { Change } from "../../core/values/change.ts";
-import { sameEntry, type Entry } from "../../core/values/entry.ts";
+import { type Change, sameEntry, type Entry } from "../../core/values/entry.ts";
 import { changesOf, type FileRecord } from "../../core/values/file-record.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";

@@ -1,8 +1,8 @@
 import type { FileRecord } from "../../core/values/file-record.ts";
-import type { Within } from "../../core/records/within.ts";
+import type { Within } from "../../core/records/records.ts";
 import type { Context } from "../log/context.ts";
 import { idsOf } from "./own-work.ts";
-import { loggedSessions, type Session } from "./logged-sessions.ts";
+import { loggedSessions, type Session } from "./actions.ts";
 import { actionsEver, allTransactions } from "./transactions.ts";
 
 /** The operations to which an event of a file belongs, by their ids. */

@@ -1,4 +1,4 @@
-import type { Change } from "../../core/values/change.ts";
+import type { Change } from "../../core/values/entry.ts";
 import { ERASE } from "../../core/records/erase-record.ts";
 import type { Erasures } from "../../core/records/erasures.ts";
 import { ChronicleError } from "../../core/values/errors.ts";

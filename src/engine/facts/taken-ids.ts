@@ -1,9 +1,24 @@
-import { claimedName } from "../../core/records/actor-name.ts";
-import { decodeSession } from "../../core/records/records.ts";
-import type { WriteBackEntry } from "../../core/records/write-back.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
+import { decodeIntent, type IntentRecord, decodeSession } from "../../core/records/records.ts";
+import type { EventRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
+import { claimedName } from "../../core/records/actor-name.ts";
+import type { WriteBackEntry } from "../../core/records/write-back.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+
+/** A named request that was done, with the event that says so. */
+interface DoneRequest {
+  readonly intent: IntentRecord;
+  readonly row: EventRow;
+}
+
+/** Returns the request that became this intent, if it was done, as far as the index knows. */
+export async function doneRequest(context: Context, id: string): Promise<DoneRequest | undefined> {
+  const row = await context.index.record(`intent:${id}`);
+  if (row === undefined) return undefined;
+  const intent = decodeIntent((await readEvent(context, row)).record);
+  return intent.state === "done" ? { intent, row } : undefined;
+}
 
 /**
  * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name, so a

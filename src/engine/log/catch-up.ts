@@ -1,20 +1,20 @@
-import { checkLine, parseLine } from "../../core/log/chain.ts";
+import { checkLine, parseLine, sealEvents } from "../../core/log/chain.ts";
 import { asCommit, CommitFollower } from "../../core/log/commit-mark.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { EMPTY_HEAD, type EventDraft, type Head, type LogEvent } from "../../core/values/event.ts";
 import { decodeSentinel, headBefore, sentinelId } from "../../core/records/sentinel.ts";
 import type { IndexHead } from "../../storage/index-store.ts";
 import type { LogEnd, LogPosition, RawLine } from "../../storage/event-log.ts";
-import { sealEvents } from "../../core/log/chain.ts";
-import type { HistoryContext, KeptHead } from "./context.ts";
-import { knownDamage } from "./chain-fault.ts";
+import type { HistoryContext, KeptHead, Context } from "./context.ts";
+import { knownDamage, laterCommitEnd, damageAmid } from "./chain-fault.ts";
 import { DAMAGED_LOG, damagedAt } from "./damaged-log.ts";
-import { indexedFrom, oldestSeq } from "./history-start.ts";
+import { indexedFrom, oldestSeq, refuseOtherHistory } from "./history-start.ts";
 import { logHolds, logHoldsHead } from "./log-holds.ts";
 import { project, projectAnchor, type PlacedEvent } from "./project.ts";
 import { provedHead } from "./signing.ts";
-import { refuseOtherHistory } from "./refuse-other-history.ts";
-import { laterCommitEnd } from "./torn-tail.ts";
+import type { RebuildShape } from "../../api/shapes.ts";
+import type { ProgressOptions } from "../../api/workspace-api.ts";
+import { rootAtHead } from "./tree.ts";
 
 /** Events that are projected into the index at once. */
 const BATCH = 20_000;
@@ -29,7 +29,7 @@ export interface CatchUp {
 }
 
 /** Options of `catchUp`. `recover` needs the lock; `locked`: the caller holds it, though nothing is to be recovered. */
-export interface CatchUpOptions {
+interface CatchUpOptions {
   readonly recover: boolean;
   readonly locked?: boolean;
 }
@@ -428,4 +428,35 @@ async function cutTail(context: HistoryContext, position: LogPosition, detail: s
   await context.log.append(sealed);
   const placed = sealed.map((event) => ({ event, offset: head.offset, length: Buffer.byteLength(event.line) }));
   return project(context, placed);
+}
+
+/**
+ * Discards the index and rebuilds it from the log and the blobs. Throws if the log is damaged; the index is then kept
+ * as it is.
+ */
+export async function rebuildIndex(context: Context, options: ProgressOptions = {}): Promise<RebuildShape> {
+  const began = performance.now();
+  using _held = await context.lock.exclusive(context.waitMs);
+  const amid = await unlessIndexIsWrong(() => damageAmid(context));
+  // The index knows events behind a damaged line, which a rebuilt one would not.
+  if (amid !== undefined) throw amid;
+  await context.index.reset();
+  options.onProgress?.({ phase: "rebuild", done: 0, total: 0, unit: "events" });
+  const { head, damage } = await catchUp(context, { recover: false, locked: true });
+  if (damage !== undefined) throw damage;
+  await rootAtHead(context, head.seq);
+  let entries = 0;
+  for await (const rows of context.index.entriesAt(head.seq)) entries += rows.length;
+  options.onProgress?.({ phase: "rebuild", done: head.seq, total: head.seq, unit: "events" });
+  return { events: head.seq, entries, seconds: Math.round(performance.now() - began) / 1_000 };
+}
+
+/** Returns `undefined` if the index cannot be read: there is nothing in it to lose. */
+async function unlessIndexIsWrong<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION") return undefined;
+    throw error;
+  }
 }

@@ -2,7 +2,7 @@ import type { RetentionShape } from "../../api/action-shapes.ts";
 import type { DuShape, GcShape } from "../../api/shapes.ts";
 import type { RepairPlace, RunOptions } from "../../api/workspace-api.ts";
 import type { AnnouncedContent } from "../../core/records/announced-content.ts";
-import type { ChronicleError } from "../../core/values/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { GivenUpPart } from "../../core/records/tombstone.ts";
 import type { Whereabouts } from "../../core/records/whereabouts.ts";
@@ -384,4 +384,22 @@ export interface ProcessEnd {
   readonly signal: string | null;
   /** The exit code for a shell: the process's own, or 128 + the signal's number. */
   readonly code: number;
+}
+
+/** True if the roots are those of a workspace without a folder: its files are only in its log and the contents. */
+export function isHosted(roots: readonly { readonly folder: string }[]): boolean {
+  return roots.every(({ folder }) => folder === "");
+}
+
+/** Returns the roots that are folders on a disk. */
+export function foldersOf<Root extends { readonly folder: string }>(roots: readonly Root[]): readonly Root[] {
+  return roots.filter(({ folder }) => folder !== "");
+}
+
+/** Throws `REFUSED` for an operation that needs a folder on disk. `what` names it for people, as `run a command`. */
+export function refuseHosted({ worktree }: Pick<Context, "worktree">, what: string): void {
+  if (!isHosted(worktree.roots)) return;
+  throw new ChronicleError("REFUSED", `this workspace has no folder on disk: one cannot ${what} in it`, {
+    hint: "its files are changed through the API; `restore --to DIR` puts them into a folder",
+  });
 }

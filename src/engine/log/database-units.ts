@@ -1,5 +1,4 @@
-import type { Change } from "../../core/values/change.ts";
-import type { Entry } from "../../core/values/entry.ts";
+import type { Change, Entry } from "../../core/values/entry.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import {

@@ -5,7 +5,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { comparePaths, decodeName, pathToBytes } from "../../core/values/path.ts";
 import { flag, list, object, optionalText, text, texts } from "../../core/values/record-fields.ts";
 import type { Context } from "./context.ts";
-import { keepBytes } from "./keep-bytes.ts";
+import { keepBytes } from "./quota.ts";
 
 /** The filters in force at a capture, kept as a blob, so that a later restore can tell what was captured then. */
 

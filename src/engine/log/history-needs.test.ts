@@ -7,7 +7,7 @@ import { sha256, type Hash } from "../../core/values/hash.ts";
 import { encodePrune } from "../../core/records/prune-record.ts";
 import type { KeptStates } from "../../core/tree/kept-states.ts";
 import { encodeIntent, type IntentRecord } from "../../core/records/records.ts";
-import { versionDraft } from "../../core/records/write-back-record.ts";
+import { versionDraft } from "../../core/records/write-back.ts";
 import { replicaRecord } from "../../testing/replica-rig.ts";
 import { HistoryNeeds } from "./history-needs.ts";
 

@@ -12,7 +12,7 @@ import { decodePlan } from "../../core/tree/plan.ts";
 import { decodePrune } from "../../core/records/prune-record.ts";
 import { decodeIntent } from "../../core/records/records.ts";
 import { decodeWorkspace } from "../../core/records/workspace-record.ts";
-import { contentsOfVersion, decodeVersion } from "../../core/records/write-back-record.ts";
+import { contentsOfVersion, decodeVersion } from "../../core/records/write-back.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { baseOf } from "./project.ts";
 

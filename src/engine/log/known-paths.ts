@@ -1,8 +1,62 @@
-import { ChronicleError } from "../../core/values/errors.ts";
-import { isWithin, nameOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { posix } from "node:path";
+import {
+  parsePath,
+  pathFromBytes,
+  pathInRoot,
+  type WorkspacePath,
+  splitRoot,
+  isWithin,
+  nameOf,
+} from "../../core/values/path.ts";
+import { sortTargets, type ActionTargets, type Target } from "../../core/records/action-targets.ts";
 import type { Context } from "./context.ts";
-import { parseGivenPath } from "./given-path.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { shownPath } from "./shape.ts";
+
+/**
+ * Parses a path as a caller gives it: relative to the first root, or `@<root id>:<path>`; a trailing slash is allowed,
+ * and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>` (a file that is really called so:
+ * `./base64:…`). Throws `PATH_INVALID`.
+ */
+export function parseGivenPath(text: string): WorkspacePath {
+  const match = /^@([a-z0-9-]+):(.*)$/s.exec(text);
+  const given = match?.[2] ?? text;
+  if (given.startsWith("base64:")) return pathInRoot(match?.[1], pathFromBytes(Buffer.from(given.slice(7), "base64")));
+  const inner = given.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
+  return pathInRoot(match?.[1], parsePath(inner === "." ? "" : inner));
+}
+
+type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
+
+/**
+ * Resolves the targets that a tool names to what it would reach. Links on the way are resolved; a link at the end also
+ * adds its target. So a workspace that is named through a link is still recognised, and so is a link in it that leads
+ * out. A link that is exchanged after this leads nowhere: files to keep are opened without following links.
+ */
+export function resolveTargets(context: Context, targets: Touched): Touched {
+  const { roots } = context.worktree;
+  const deep = new Set(targets.outsideDeep);
+  const named: Target[] = [
+    ...targets.paths.map((path) => ({ path: absoluteOf(context, path), deep: false })),
+    ...targets.outside.map((path) => ({ path, deep: deep.has(path) })),
+  ];
+  const reached = named.map((one) => ({ one, real: context.outside.resolve(one.path) }));
+  if (reached.every(({ one, real }) => real.name === one.path && real.end === one.path)) return targets;
+  const all = reached.flatMap(({ one, real }): Target[] => {
+    const target = { path: real.name, deep: one.deep };
+    return real.end === real.name ? [target] : [target, { path: real.end, deep: false }];
+  });
+  const { wholeWorkspace, ...sorted } = sortTargets(all, { roots });
+  const swept = [...(targets.swept ?? []), ...(sorted.swept ?? [])];
+  return { kind: wholeWorkspace ? "workspace" : targets.kind, ...sorted, ...(swept.length === 0 ? {} : { swept }) };
+}
+
+/** Returns the absolute path of a path of the workspace. */
+export function absoluteOf({ worktree }: Context, path: WorkspacePath): string {
+  const { root, path: inner } = splitRoot(path);
+  const folder = worktree.roots.find((one) => one.id === root)?.folder ?? "/";
+  return posix.join(folder, inner);
+}
 
 /**
  * Returns the paths that a caller named, each of which must be known: it (or something beneath it) was once recorded,

@@ -1,5 +1,5 @@
 import { changesOf } from "../../core/values/file-record.ts";
-import { leavesOpen } from "../../core/records/open-record.ts";
+import { leavesOpen } from "../../core/records/records.ts";
 import { markOf } from "../../core/log/commit-mark.ts";
 import { LogTree } from "../../core/log/log-tree.ts";
 import type { BaseEntry } from "../../core/log/base.ts";
@@ -16,9 +16,9 @@ import type {
   IndexBatch,
   IndexHead,
   IterationRow,
+  IndexStore,
 } from "../../storage/index-store.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
-import type { IndexStore } from "../../storage/index-store.ts";
 import { baseRecordRow, readBase } from "./read-base.ts";
 
 /** Projects events into rows of the index: the index is this function of the log, and nothing else. */

@@ -1,6 +1,18 @@
+import { sha256, type Hash } from "../../core/values/hash.ts";
+import { withBatch, type BlobStore } from "../../storage/blob-store.ts";
 import { storeFull } from "../../core/text/store-full.ts";
 import type { ScannedPath } from "../../worktree/worktree.ts";
 import type { Context } from "./context.ts";
+
+/**
+ * Stores some bytes as a content of their own, durably, and returns its hash. Costs one lookup if it is stored and
+ * sound.
+ */
+export async function keepBytes(blobs: BlobStore, bytes: Uint8Array): Promise<Hash> {
+  const hash = sha256(bytes);
+  if ((await blobs.sound([hash])).has(hash)) return hash;
+  return withBatch(blobs, (batch) => batch.put(bytes));
+}
 
 /** The reserve beyond the limit that a restore may use, since it first keeps what it replaces. */
 const RESERVE_SHARE = 10;

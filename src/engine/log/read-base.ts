@@ -2,7 +2,7 @@ import { decodeBase, decodeRecordRows, recordsOffset, type BaseEntry, type BaseR
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { LogEvent } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import { leavesOpen } from "../../core/records/open-record.ts";
+import { leavesOpen } from "../../core/records/records.ts";
 import type { BlobReader, BlobStore } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 

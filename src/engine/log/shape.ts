@@ -1,5 +1,5 @@
 import type { ChangeShape, CoverageShape, OmissionShape, RestoreShape, SkippedShape } from "../../api/shapes.ts";
-import { changeType, type Change } from "../../core/values/change.ts";
+import { changeType, type Change } from "../../core/values/entry.ts";
 import type { Coverage, Omission } from "../../core/records/coverage.ts";
 import { displayPath, isUtf8Path, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { looksLikeRoot } from "../../core/text/shown-path.ts";

@@ -1,11 +1,121 @@
 import type { LogEventShape } from "../../api/shapes.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import { readEventFast } from "../../core/log/chain.ts";
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
+import type { HistoryContext, Context, Recorded } from "../log/context.ts";
+import { oldestSeq } from "../log/history-start.ts";
+import { isInBase } from "../log/read-base.ts";
 import { answer } from "../log/answer.ts";
 import type { CatchUp } from "../log/catch-up.ts";
-import type { Context, Recorded } from "../log/context.ts";
-import { eventPage } from "./event-page.ts";
-import { eventShape } from "./event-shape.ts";
-import { LatestEvents } from "./latest-events.ts";
+import type { EventsOptions } from "../../api/file-api.ts";
+
+/** The most events that are kept, and their most bytes together; the last event is always kept. */
+const MOST_EVENTS = 2_048;
+const MOST_BYTES = 2 * 1024 * 1024;
+
+/** The last events of a log, without a gap, for those who follow it closely. */
+class LatestEvents {
+  readonly #events: { readonly event: LogEventShape; readonly bytes: number }[] = [];
+  #bytes = 0;
+  #last: number;
+
+  /** Begins after the event with this seq. */
+  constructor(last: number) {
+    this.#last = last;
+  }
+
+  /** The seq of the last one. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Takes the next one; `bytes`: how long its line is. One that is there already is left out. False: there is a gap. */
+  push(event: LogEventShape, bytes: number): boolean {
+    if (event.seq <= this.#last) return true;
+    if (event.seq !== this.#last + 1) return false;
+    this.#events.push({ event, bytes });
+    this.#bytes += bytes;
+    this.#last = event.seq;
+    this.#shed();
+    return true;
+  }
+
+  /** Returns the events after `seq`; `undefined` if some of them are not kept any more. */
+  after(seq: number): readonly LogEventShape[] | undefined {
+    const kept = this.#events.length;
+    const wanted = this.#last - seq;
+    if (wanted <= 0) return [];
+    return wanted > kept ? undefined : this.#events.slice(kept - wanted).map(({ event }) => event);
+  }
+
+  #shed(): void {
+    let over = 0;
+    while (over < this.#events.length - 1 && (this.#events.length - over > MOST_EVENTS || this.#bytes > MOST_BYTES)) {
+      this.#bytes -= this.#events[over]?.bytes ?? 0;
+      over += 1;
+    }
+    if (over > 0) this.#events.splice(0, over);
+  }
+}
+
+/** An event of the log, for programs. */
+export function eventShape(event: LogEvent): LogEventShape {
+  return {
+    seq: event.seq,
+    ts: event.ts,
+    record_id: event.recordId,
+    op: event.op,
+    hash: event.hash,
+    prev_hash: event.prevHash,
+    recursion_depth: event.recursionDepth,
+    record: event.record,
+  };
+}
+
+/** The most events, and the most bytes, that are read at once for a follower that is behind. */
+const PAGE_EVENTS = 500;
+const PAGE_BYTES = 1024 * 1024;
+
+/** Events that follow one another, and how long their lines are together. */
+interface EventPage {
+  readonly events: readonly LogEventShape[];
+  readonly bytes: number;
+}
+
+/**
+ * The first events with `from <= seq <= to`, at least one. The index knows them. Throws `PRUNED` where the first is in no
+ * log any more; `data.after` says after which event one can go on.
+ */
+async function eventPage(context: HistoryContext, from: number, to: number): Promise<EventPage> {
+  const row = await context.index.locate(from);
+  if (row === undefined || isInBase(row)) throw await notThere(context, from);
+  const events: LogEventShape[] = [];
+  let bytes = 0;
+  for await (const lines of context.log.read({ seq: from, offset: row.offset })) {
+    for (const line of lines) {
+      const event = readEventFast(line.bytes);
+      if (event.seq !== from + events.length) throw await notThere(context, from);
+      events.push(eventShape(event));
+      bytes += line.bytes.length;
+      if (event.seq === to || events.length === PAGE_EVENTS || bytes >= PAGE_BYTES) return { events, bytes };
+    }
+  }
+  throw await notThere(context, from);
+}
+
+async function notThere({ log }: HistoryContext, seq: number): Promise<ChronicleError> {
+  const oldest = await oldestSeq(log);
+  if (seq >= oldest) return new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about event ${seq}`);
+  return eventPruned(seq, oldest);
+}
+
+/** An event that a compaction has dropped; `oldest`: the first that there is. */
+function eventPruned(seq: number, oldest: number): ChronicleError {
+  return new ChronicleError("PRUNED", `event ${seq} is in no log any more: the history begins at event ${oldest}`, {
+    hint: `go on after event ${oldest - 1}; what was recorded before is in the list of files`,
+    data: { seq, after: oldest - 1 },
+  });
+}
 
 /**
  * The interval at which the log is checked for events of other processes, in milliseconds; only while somebody follows.
@@ -192,4 +302,73 @@ export class EventFeed {
   #wake(): void {
     for (const done of [...this.#waiting]) done();
   }
+}
+
+/**
+ * Yields events as they are recorded: those after `after` from the log, page by page, then new ones as they come. A
+ * slow reader falls behind, and holds nothing up. This call settles what "from now on" means, not the first read of its
+ * result.
+ */
+export function followEvents(feed: EventFeed, options: EventsOptions): AsyncIterable<LogEventShape> {
+  const end = feed.end();
+  const start = options.after === undefined ? end : end.then(() => options.after ?? 0);
+  // The code that iterates gets this error.
+  start.catch(() => undefined);
+  return {
+    [Symbol.asyncIterator]: () =>
+      endable((ended) => follow(feed, { start, prefix: options.prefix ?? "", ended }), options),
+  };
+}
+
+interface Following {
+  readonly start: Promise<number>;
+  readonly prefix: string;
+  readonly ended: AbortSignal;
+}
+
+async function* follow(feed: EventFeed, { start, prefix, ended }: Following): AsyncGenerator<LogEventShape, undefined> {
+  if (ended.aborted) return;
+  let last = await start;
+  using _seat = feed.join();
+  await feed.begin(last);
+  for (;;) {
+    const events = await feed.after(last, ended);
+    if (events === undefined) return;
+    for (const event of events) {
+      if (ended.aborted) return;
+      last = event.seq;
+      if (event.record_id.startsWith(prefix)) yield event;
+    }
+  }
+}
+
+/** A generator that ends at once when it is told to, also while it waits: by itself it would only be asked in between. */
+function endable<T>(
+  make: (ended: AbortSignal) => AsyncGenerator<T, undefined>,
+  { signal }: Pick<EventsOptions, "signal">,
+): AsyncIterableIterator<T> {
+  const end = new AbortController();
+  const generator = make(end.signal);
+  const onAbort = (): void => end.abort();
+  if (signal?.aborted === true) end.abort();
+  else signal?.addEventListener("abort", onAbort, { once: true, signal: end.signal });
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    next: async () => {
+      try {
+        const result = await generator.next();
+        if (result.done === true) end.abort();
+        return result;
+      } catch (error) {
+        end.abort();
+        throw error;
+      }
+    },
+    return: async () => {
+      end.abort();
+      return generator.return(undefined);
+    },
+  };
 }

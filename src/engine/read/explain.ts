@@ -3,7 +3,7 @@ import type { Omission } from "../../core/records/coverage.ts";
 import { foldersAbove, isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
-import { parseGivenPath } from "../log/given-path.ts";
+import { parseGivenPath } from "../log/known-paths.ts";
 import { offRecordAmong } from "../capture/off-record.ts";
 import { readDisk } from "../capture/read-disk.ts";
 import { rememberRecorded } from "../capture/remember-recorded.ts";

@@ -1,29 +1,81 @@
-import type { HistoryOptions } from "../../api/file-api.ts";
-import type { IterationShape, LogEventShape, ManifestFileShape, ManifestShape } from "../../api/shapes.ts";
-import type { ContentStream, LogOptions } from "../../api/workspace-api.ts";
+import type {
+  OriginIterationShape,
+  IterationShape,
+  LogEventShape,
+  ManifestFileShape,
+  ManifestShape,
+} from "../../api/shapes.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { LogEvent, RecordBody } from "../../core/values/event.ts";
-import { decodeReplicaEvent, decodeUpstream, type UpstreamIteration } from "../../core/values/file-record.ts";
+import {
+  changeOf,
+  fileRecordId,
+  type UpstreamIteration,
+  decodeReplicaEvent,
+  decodeUpstream,
+} from "../../core/values/file-record.ts";
+import { type WorkspacePath, comparePaths } from "../../core/values/path.ts";
+import { answer } from "../log/answer.ts";
+import type { Context } from "../log/context.ts";
+import { readEvents } from "../log/read-events.ts";
+import { optional } from "../../util/optional.ts";
+import type { HistoryOptions } from "../../api/file-api.ts";
+import type { ContentStream, LogOptions } from "../../api/workspace-api.ts";
 import { ManifestHasher } from "../../core/tree/merkle.ts";
-import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import { erasedAmong } from "../facts/contents-of-history.ts";
-import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
-import { eventShape } from "./event-shape.ts";
-import { parseGivenPath } from "../log/given-path.ts";
+import { eventShape } from "./event-feed.ts";
+import { parseGivenPath, unknownPath } from "../log/known-paths.ts";
 import { resolveMoment } from "./moments.ts";
 import { historyStart } from "../log/history-start.ts";
 import { isProtected } from "../state/protected.ts";
-import { unknownPath } from "../log/known-paths.ts";
 import { iterationsPruned, missingContent } from "../facts/pruning.ts";
 import { isInBase } from "../log/read-base.ts";
 import { proveHistory, proveRow, refuseSize } from "../state/proved-content.ts";
-import { readEvents } from "../log/read-events.ts";
-import { originIterations } from "../facts/origin-iterations.ts";
 import { exactPath, givenPath, shownPath } from "../log/shape.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
-import { optional } from "../../util/optional.ts";
+
+/**
+ * Returns what an origin tells of iterations of a path that came from it, by its events. Their owners and times stand
+ * in the copy of its history: if that does not go back so far, or cannot be read, only their number is known.
+ */
+async function originIterations(
+  context: Context,
+  path: WorkspacePath,
+  taken: readonly UpstreamIteration[],
+): Promise<ReadonlyMap<number, OriginIterationShape>> {
+  const found = new Map<number, OriginIterationShape>(taken.map((one) => [one.seq, { ...one }]));
+  if (found.size === 0) return found;
+  try {
+    await using copy = await context.store.copy();
+    const events = copy === undefined ? [] : await heldEvents(copy.context, [...found.keys()]);
+    for (const event of events) {
+      const known = found.get(event.seq);
+      if (known !== undefined && event.recordId === fileRecordId(path))
+        found.set(event.seq, { ...known, ...saidBy(event, path) });
+    }
+  } catch (error) {
+    // The workspace's own history is whole without it.
+    if (!(error instanceof ChronicleError)) throw error;
+    context.tell?.(`whose work it was at the origin is not known: ${error.message}; \`chronicle --upstream verify\``);
+  }
+  return found;
+}
+
+/** Returns those of some events whose lines the copy holds. */
+function heldEvents(copy: Context, seqs: readonly number[]): Promise<readonly LogEvent[]> {
+  return answer(copy, async () => {
+    const rows = [];
+    for (const seq of seqs) rows.push((await copy.index.locate(seq)) ?? []);
+    return readEvents(copy, rows.flat());
+  });
+}
+
+function saidBy(event: LogEvent, path: WorkspacePath): Partial<OriginIterationShape> {
+  const { actor, session, turn, action } = changeOf(event, path) ?? {};
+  return { timestamp: Date.parse(event.ts), ...optional({ actor, session, turn, action }) };
+}
 
 /** Reading the past: iterations, contents, events, manifests. */
 

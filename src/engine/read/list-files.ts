@@ -1,15 +1,124 @@
+import { comparePaths, displayPath, isWithin, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { IterationRow, EntryPage } from "../../storage/index-store.ts";
+import { type PresentRow, fileShape, isPresent } from "../state/file-shape.ts";
+import { BASELINE_SEQ } from "../log/history-start.ts";
+import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
+import { type ProofContext, type ProvedState, provedState } from "../state/proved-state.ts";
+import { linesSay, startOf } from "../state/row-line.ts";
 import type { FileListShape, ListFilesOptions } from "../../api/file-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { ROOT, type WorkspacePath } from "../../core/values/path.ts";
-import type { EntryPage, IterationRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
-import { fileShape, isPresent, type PresentRow } from "../state/file-shape.ts";
-import { parseGivenPath } from "../log/given-path.ts";
+import { parseGivenPath } from "../log/known-paths.ts";
 import { resolveMoment } from "./moments.ts";
 import { isSecretEntry, protectedNames } from "../state/protected.ts";
-import { provePage } from "../state/proved-page.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
+
+/** A part of a state in path order, as the index gives it. */
+export interface StatePage {
+  readonly seq: number;
+  /** Only paths beneath this folder; `undefined`: all. */
+  readonly folder: WorkspacePath | undefined;
+  /** The number of levels beneath it; `undefined`: all. */
+  readonly depth: number | undefined;
+  /** Only paths behind this one; `undefined`: from the first on. */
+  readonly after: WorkspacePath | undefined;
+  /** True if there is more behind the last row. */
+  readonly isCut: boolean;
+  readonly rows: readonly PresentRow[];
+}
+
+/**
+ * Throws `IndexDisagrees` unless a page holds exactly what the state has there. Kind, mode and content are proved by
+ * the Merkle root; number, event, size and time by the line of each iteration. Iterations of a base have no line: their
+ * number and event are proved for a baseline only, and their size and time are taken from the index. Costs as much as
+ * the folders on the page hold.
+ */
+export async function provePage(context: ProofContext, page: StatePage): Promise<void> {
+  await disagreeing(async () => {
+    const state = await provedState(context, page.seq);
+    refuseDisorder(page.rows);
+    await state.prove(page.rows);
+    await refuseOther(state, page);
+    await proveIterations(context, state, page.rows);
+    state.letGo();
+  });
+}
+
+function refuseDisorder(rows: readonly PresentRow[]): void {
+  rows.forEach(({ path }, i) => {
+    const before = rows[i - 1];
+    if (before !== undefined && comparePaths(before.path, path) >= 0) throw wrongAbout(path);
+  });
+}
+
+/** The paths that belong on the page, and the folders beneath which paths may. */
+class PageRange {
+  readonly #page: StatePage;
+  readonly #last: WorkspacePath | undefined;
+
+  constructor(page: StatePage) {
+    this.#page = page;
+    this.#last = page.isCut ? page.rows.at(-1)?.path : undefined;
+  }
+
+  holds(path: WorkspacePath): boolean {
+    const { folder, depth, after } = this.#page;
+    if (folder !== undefined && (path === folder || !isWithin(path, folder))) return false;
+    if (after !== undefined && comparePaths(path, after) <= 0) return false;
+    if (depth !== undefined && depthOf(path) - depthOf(folder) > depth) return false;
+    return this.#last === undefined || comparePaths(path, this.#last) <= 0;
+  }
+
+  mayHoldBeneath(path: WorkspacePath): boolean {
+    const { folder, depth, after } = this.#page;
+    if (folder !== undefined && !isWithin(path, folder) && !isWithin(folder, path)) return false;
+    if (depth !== undefined && depthOf(path) - depthOf(folder) >= depth) return false;
+    if (after !== undefined && comparePaths(path, after) < 0 && !isWithin(after, path)) return false;
+    return this.#last === undefined || comparePaths(path, this.#last) <= 0;
+  }
+}
+
+/** Counts the components of a path; a further root counts as one. */
+function depthOf(path: WorkspacePath = ROOT): number {
+  return path === ROOT ? 0 : path.split("/").length;
+}
+
+/**
+ * Throws unless the rows are all that the state has on the page, and nothing else: no path of the page before, for
+ * instance.
+ */
+async function refuseOther(state: ProvedState, page: StatePage): Promise<void> {
+  const range = new PageRange(page);
+  const listed = new Set(page.rows.map(({ path }) => path));
+  const refuse = (path: WorkspacePath): void => {
+    if (range.holds(path) && !listed.has(path)) throw wrongAbout(path);
+  };
+  for await (const path of state.paths((beneath) => range.mayHoldBeneath(beneath))) refuse(path);
+  for (const { path } of page.rows) if (!range.holds(path)) throw wrongAbout(path);
+}
+
+async function proveIterations(context: ProofContext, state: ProvedState, rows: readonly PresentRow[]): Promise<void> {
+  for (const row of rows) if (state.knowsOther(row)) throw wrongAbout(row.path);
+  const said = await linesSay(context, rows);
+  const start = said.includes("in-base") ? await startOf(context) : 0;
+  rows.forEach((row, i) => {
+    if (said[i] === "other" || (said[i] === "in-base" && isNotOfBase(row, start))) throw wrongAbout(row.path);
+  });
+}
+
+/**
+ * True if a row cannot be of the base on which the history starts. A baseline holds each of its paths as iteration 1. A
+ * later base holds iterations of events before it.
+ */
+function isNotOfBase({ seq, iteration }: IterationRow, start: number): boolean {
+  if (start === BASELINE_SEQ) return seq !== BASELINE_SEQ || iteration !== 1;
+  return seq < 1 || seq > start || iteration < 1;
+}
+
+function wrongAbout(path: WorkspacePath): IndexDisagrees {
+  return new IndexDisagrees(`about ${displayPath(path)}`, { path });
+}
 
 /** The paths of a moment, in their order: a page costs what it holds, not what lies before it. Throws `NOT_FOUND`. */
 export async function listFiles(context: Context, options: ListFilesOptions): Promise<FileListShape> {

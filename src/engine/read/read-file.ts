@@ -7,9 +7,8 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 import type { BlobReader, ByteRange } from "../../storage/blob-store.ts";
 import type { Context } from "../log/context.ts";
 import { fileShape, isPresent, type PresentRow } from "../state/file-shape.ts";
-import { parseGivenPath } from "../log/given-path.ts";
-import { unknownPath } from "../log/known-paths.ts";
-import { type KeptVersion, missingVersion, readVersions } from "../facts/kept-versions.ts";
+import { parseGivenPath, unknownPath } from "../log/known-paths.ts";
+import { type KeptVersion, missingVersion, readVersions } from "../facts/open-conflicts.ts";
 import { seqOf } from "./list-files.ts";
 import { missingContent } from "../facts/pruning.ts";
 import { proveHistory, proveRow, refuseSize } from "../state/proved-content.ts";
@@ -18,6 +17,8 @@ import { isProtected, isSecretContent, protectedNames } from "../state/protected
 import { provedState } from "../state/proved-state.ts";
 import { readEvents } from "../log/read-events.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
+import type { LogEnd } from "../../storage/event-log.ts";
+import type { OperationQueue } from "../capture/operation-queue.ts";
 
 /** The class of a content that no agent and no reader is shown. */
 const FOR_PEOPLE = { class: "protected" } as const;
@@ -92,7 +93,7 @@ async function notThere(
 }
 
 /** Nothing is read before the range, and the end of a file is where it ends. */
-export function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
+function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
   if (range === undefined) return reader.pieces();
   const { start, end } = range;
   if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && 0 <= start && start <= end)
@@ -165,4 +166,98 @@ async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePa
 /** A content that no path ever had has no class of its own: the name for which it was kept decides. */
 async function isSecretName(context: Context, path: WorkspacePath | undefined): Promise<boolean> {
   return path !== undefined && (await protectedNames(context)).holds(path);
+}
+
+/** Contents of up to this size are cached. */
+const SMALL_BYTES = 64 * 1024;
+/** The most bytes that are cached for one workspace. */
+const MOST_BYTES = 512 * 1024;
+/** The most paths that are cached for one workspace. */
+const MOST_PATHS = 1_000;
+
+/** A path that was asked for once, or what was read of it. */
+type Known = FileContent | "once";
+
+/**
+ * Reads of the last recorded state. What many ask for again and again is answered without the index and the blob store for
+ * as long as the log is what it was: the state is a prefix of the log, so nothing can have changed; and each read looks
+ * whether the log has grown, also by another process. Nothing of a history with damage is kept.
+ */
+export class FileReads {
+  readonly #context: Context;
+  readonly #queue: OperationQueue;
+  /** The end of the log when all of this was read. */
+  #end: LogEnd | undefined;
+  readonly #known = new Map<string, Known>();
+  #bytes = 0;
+
+  constructor(context: Context, queue: OperationQueue) {
+    this.#context = context;
+    this.#queue = queue;
+  }
+
+  /** As `openFile`, of the last state. */
+  open(given: string): Promise<FileContent> {
+    return this.#queue.whileOpen(async () => {
+      const end = await this.#context.log.refresh();
+      if (end !== this.#end) this.#beginAnew(end);
+      const known = this.#known.get(given);
+      return typeof known === "object" ? known : this.#read(given, { end, again: known === "once" });
+    });
+  }
+
+  async #read(given: string, { end, again }: { readonly end: LogEnd; readonly again: boolean }): Promise<FileContent> {
+    const read = await this.#queue.read(async ({ damage }) => {
+      const content = await openFile(this.#context, given, {});
+      return { content, isSound: damage === undefined };
+    });
+    // True if the content belongs to the very state that was found: the log did not grow meanwhile.
+    const isOf = (): boolean => read.isSound && this.#context.log.head === end && this.#end === end;
+    if (!isOf()) return read.content;
+    // A client that walks through all files asks for each once, so only contents that are asked for again are cached.
+    const kept = again ? await atHand(read.content) : "once";
+    if (kept !== undefined && isOf()) this.#keep(given, kept);
+    return kept === undefined || kept === "once" ? read.content : kept;
+  }
+
+  #keep(given: string, known: Known): void {
+    const size = sizeOf(known);
+    if (this.#known.size >= MOST_PATHS || this.#bytes + size > MOST_BYTES) this.#beginAnew(this.#end);
+    this.#bytes += size - sizeOf(this.#known.get(given));
+    this.#known.set(given, known);
+  }
+
+  #beginAnew(end: LogEnd | undefined): void {
+    this.#end = end;
+    this.#known.clear();
+    this.#bytes = 0;
+  }
+}
+
+function sizeOf(known: Known | undefined): number {
+  return typeof known === "object" ? known.size : 0;
+}
+
+/** Returns the same with its bytes in memory, read and checked; `undefined` if it is not small, or cannot be read. */
+async function atHand(content: FileContent): Promise<FileContent | undefined> {
+  if (content.kind === "dir" || content.size > SMALL_BYTES) return undefined;
+  const bytes = await wholeOf(content);
+  if (bytes?.length !== content.size) return undefined;
+  // A copy for each: it is theirs to change.
+  const pieces = async function* (range?: { readonly start: number; readonly end: number }) {
+    const wanted = bytes.subarray(range?.start, range?.end);
+    if (wanted.length > 0) yield Buffer.from(wanted);
+  };
+  return { ...content, pieces: (range) => piecesOf({ size: bytes.length, pieces }, range) };
+}
+
+/** Returns all bytes in a buffer of their own; `undefined` if they cannot be read: their reader will learn why. */
+async function wholeOf(content: FileContent): Promise<Buffer | undefined> {
+  try {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of content.pieces()) pieces.push(piece);
+    return Buffer.concat(pieces);
+  } catch {
+    return undefined;
+  }
 }

@@ -6,7 +6,7 @@ import { decodePin, pinRecordId } from "../../core/records/pin-record.ts";
 import { decodeSnapshot, encodeSnapshot, type SnapshotRecord } from "../../core/records/records.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { capture, type Capture } from "../capture/capture.ts";
-import { parseGivenPath } from "../log/given-path.ts";
+import { parseGivenPath } from "../log/known-paths.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { keepFilters } from "../log/filters.ts";

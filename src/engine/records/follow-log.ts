@@ -5,7 +5,7 @@ import type { Head, LogEvent } from "../../core/values/event.ts";
 import { decodeRecordSentinel } from "../../core/records/record-sentinel.ts";
 import { recordText, type RecordState } from "../../core/records/record-state.ts";
 import type { EventLog, LogPosition, RawLine } from "../../storage/event-log.ts";
-import { laterCommitEnd } from "../log/torn-tail.ts";
+import { laterCommitEnd } from "../log/chain-fault.ts";
 
 /** A state, and the offset of the next event's line. */
 export interface Place {

@@ -5,7 +5,7 @@ import { decodeCheckpoint, decodeRecordBase, type ReadState } from "../../core/r
 import { decodeRecordSentinel, type RecordSentinel } from "../../core/records/record-sentinel.ts";
 import { RecordState } from "../../core/records/record-state.ts";
 import type { EventLog, LogEnd } from "../../storage/event-log.ts";
-import { refuseOtherHistory } from "../log/refuse-other-history.ts";
+import { refuseOtherHistory } from "../log/history-start.ts";
 import { type BadLine, type Bound, followLog, isDamage, type Place, soundEvent } from "./follow-log.ts";
 import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts";
 

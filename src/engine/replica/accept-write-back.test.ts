@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { DirectionalFilter } from "../../core/filter/directional-filter.ts";
 import { FilterPattern } from "../../core/filter/filter-pattern.ts";
 import { sha256 } from "../../core/values/hash.ts";
-import { decodeVersion } from "../../core/records/write-back-record.ts";
+import { decodeVersion } from "../../core/records/write-back.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
 import { settledWriteBack } from "./settled-write-back.ts";
 

@@ -12,7 +12,7 @@ import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { withSettledCommit } from "../capture/operate.ts";
 import { proveLast } from "../state/proved-rows.ts";
-import { unsentContents } from "../facts/unsent.ts";
+import { unsentContents } from "../facts/followed-origin.ts";
 
 /**
  * Follows the erasures of an origin in the own history of a folder that follows it: an own event erases the same contents here, by the

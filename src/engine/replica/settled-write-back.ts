@@ -1,17 +1,15 @@
 import { ChronicleError } from "../../core/values/errors.ts";
-import type {
-  SettledWriteBack,
-  WriteBackAnswer,
-  WriteBackBatch,
-  WriteBackEntry,
-} from "../../core/records/write-back.ts";
 import {
+  type SettledWriteBack,
+  type WriteBackAnswer,
+  type WriteBackBatch,
+  type WriteBackEntry,
   decodeVersion,
   decodeWriteBack,
   versionRecordId,
   writeBackRecordId,
   type WriteBackRecord,
-} from "../../core/records/write-back-record.ts";
+} from "../../core/records/write-back.ts";
 import type { Context } from "../log/context.ts";
 import { withOwnIds } from "../facts/taken-ids.ts";
 import { readEvent } from "../log/read-events.ts";

@@ -1,8 +1,6 @@
-import type { Entry } from "../../core/values/entry.ts";
 import { FolderLeaves } from "../../core/tree/folder-leaves.ts";
-import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
-import { type TreeChild, workspaceRoot } from "../../core/tree/merkle.ts";
 import {
+  type WorkspacePath,
   childOf,
   comparePaths,
   displayPath,
@@ -11,12 +9,59 @@ import {
   parentOf,
   pathInRoot,
   ROOT,
-  type WorkspacePath,
 } from "../../core/values/path.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
+import { type TreeChild, workspaceRoot } from "../../core/tree/merkle.ts";
 import type { FolderHashes, StoredTree } from "../../storage/index-store.ts";
 import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
-import { KnownFolders } from "../log/known-folders.ts";
 import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "../log/tree.ts";
+
+/**
+ * Caches the folders that were hashed last, with all their nodes, so that the next root costs only what has changed in
+ * them. Without the cache each write would read and hash its whole folder: 49 ms instead of 2 in one of 5,000 files.
+ */
+
+/** The number of children that each index keeps, about 200 bytes each. */
+const MOST_CHILDREN = 50_000;
+/** Each folder counts as this many more children, so that there are not too many to copy. */
+const FOLDER = 25;
+
+/** Folders as of a seq. */
+class KnownFolders {
+  readonly #folders: Map<WorkspacePath, FolderLeaves>;
+  #children: number;
+
+  constructor(folders: ReadonlyMap<WorkspacePath, FolderLeaves> = new Map(), children = 0) {
+    this.#folders = new Map(folders);
+    this.#children = children;
+  }
+
+  get(folder: WorkspacePath): FolderLeaves | undefined {
+    return this.#folders.get(folder);
+  }
+
+  /** Sets a folder's leaves; `undefined` if it is no folder, or not known any more. */
+  set(folder: WorkspacePath, leaves: FolderLeaves | undefined): void {
+    const before = this.#folders.get(folder);
+    if (before !== undefined) this.#children -= before.size + FOLDER;
+    this.#folders.delete(folder);
+    if (leaves === undefined || leaves.size > MOST_CHILDREN) return;
+    this.#folders.set(folder, leaves);
+    this.#children += leaves.size + FOLDER;
+    // Evicts the folder that was set longest ago first.
+    for (const [oldest, { size }] of this.#folders) {
+      if (this.#children <= MOST_CHILDREN) return;
+      this.#folders.delete(oldest);
+      this.#children -= size + FOLDER;
+    }
+  }
+
+  /** Returns a copy, for changes that may not happen. */
+  behind(): KnownFolders {
+    return new KnownFolders(this.#folders, this.#children);
+  }
+}
 
 /**
  * The folders after an event whose Merkle root is known from the log. A folder is read from the index when it is first
@@ -38,7 +83,7 @@ interface Proved {
 }
 
 /** The tree behind changes. */
-export interface TreeBehind {
+interface TreeBehind {
   readonly root: Hash;
   /** The folder hashes that differ from those before. */
   readonly stored: StoredTree;

@@ -1,7 +1,6 @@
 import type { UndoShape } from "../../api/shapes.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
-import type { Change } from "../../core/values/change.ts";
-import { type Entry, sameEntry } from "../../core/values/entry.ts";
+import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
 import { type FinishedIntent, openIntents, restOf, settle } from "../capture/operate.ts";

@@ -20,7 +20,7 @@ import { type FilePlan, changeFiles } from "../capture/change-files.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { patchOf } from "../read/diff.ts";
-import { parseGivenPath } from "../log/given-path.ts";
+import { parseGivenPath } from "../log/known-paths.ts";
 import { mergeGroups } from "./invert-work.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { onePathShape, planOnePath } from "./one-path.ts";

@@ -12,7 +12,7 @@ import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { workspaceRecord } from "../log/own-record.ts";
-import { provedEntries } from "../state/proved-entries.ts";
+import { provedEntries } from "../state/proved-rows.ts";
 import { missingContent } from "../facts/pruning.ts";
 import { answer } from "../log/answer.ts";
 import { shownPath } from "../log/shape.ts";

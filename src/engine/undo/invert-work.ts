@@ -1,8 +1,13 @@
-import type { Change } from "../../core/values/change.ts";
-import { sameEntry, type Entry } from "../../core/values/entry.ts";
+import { type Change, sameEntry, type Entry } from "../../core/values/entry.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
-import { type ConflictReason, type EntrySides, mergeEntry, type Preferred } from "../../core/tree/merge-entry.ts";
-import { MAX_MERGE_BYTES, mergeText } from "../../core/tree/merge-text.ts";
+import {
+  type ConflictReason,
+  type EntrySides,
+  mergeEntry,
+  type Preferred,
+  MAX_MERGE_BYTES,
+  mergeText,
+} from "../../core/tree/merge-text.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { BlobBatch } from "../../storage/blob-store.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";

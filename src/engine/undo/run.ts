@@ -1,26 +1,253 @@
-import type { RunShape, SessionShape } from "../../api/shapes.ts";
+import type { RunShape, UndoShape, SessionShape } from "../../api/shapes.ts";
+import type { Change } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Json } from "../../core/values/event.ts";
+import { coverageOf } from "../../core/records/coverage.ts";
+import type { OmittedChange } from "../../core/records/omitted-change.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { quotePath, quoteCommand } from "../../core/shell/quote-command.ts";
+import { endBefore } from "./before-change.ts";
+import { type Capture, capture } from "../capture/capture.ts";
+import { type Context, type ProcessEnd, refuseHosted } from "../log/context.ts";
+import { unrecordedSince, statOmitted } from "../facts/omitted-changes.ts";
+import { type BeforeSession, hiddenBySession, isRuleFile } from "../capture/omitted-of-action.ts";
+import { changesAside, type KeptAside, stillKept, keepAside } from "../capture/keep-aside.ts";
+import { changesOfSession } from "../facts/changes-within.ts";
+import { Recorder } from "../capture/recorder.ts";
+import type { Session } from "../facts/actions.ts";
+import { asJson, endSession, beginSession, sessionShape } from "../actions/session.ts";
+import { coverageShape, shownPath, changeShape } from "../log/shape.ts";
+import { nameMoment } from "../read/snapshot.ts";
+import { commitRun, rollbackTransaction, openTransaction } from "./transaction.ts";
+import { optional } from "../../util/optional.ts";
 import type { ProgressOptions, Recording, RunOptions, WatchOptions } from "../../api/workspace-api.ts";
 import { maskCommand } from "../../core/shell/mask-secrets.ts";
 import { ROLE_VARIABLE } from "../../core/values/agents-role.ts";
-import { quoteCommand } from "../../core/shell/quote-command.ts";
 import { overLimit } from "../capture/baseline.ts";
 import { openBrackets } from "../facts/brackets.ts";
-import { capture } from "../capture/capture.ts";
-import type { Context, ProcessEnd } from "../log/context.ts";
-import { refuseHosted } from "../log/hosted.ts";
-import type { BeforeSession } from "../capture/hidden-by-session.ts";
-import { keepAside } from "../capture/keep-aside.ts";
 import { Nesting, placeOf } from "../facts/nesting.ts";
-import { statOmitted } from "../facts/omitted-changes.ts";
-import { Recorder } from "../capture/recorder.ts";
-import { finish, finishRun, isUndoable, type Kept, land, NOT_ASKED, type Ending } from "./run-end.ts";
-import type { Session } from "../facts/logged-sessions.ts";
-import { beginSession, sessionShape } from "../actions/session.ts";
-import { changeShape, shownPath } from "../log/shape.ts";
 import { refuseOverQuota } from "../log/quota.ts";
-import { nameMoment } from "../read/snapshot.ts";
-import { openTransaction, rollbackTransaction } from "./transaction.ts";
-import { optional } from "../../util/optional.ts";
+
+/** The end of a run: what the command has left is recorded, and taken back if it failed and that was asked for. */
+
+/** A run or a watch whose end is recorded. */
+interface Finished {
+  readonly session: Session;
+  readonly changes: readonly Change[];
+  readonly ambiguous: readonly WorkspacePath[];
+  readonly coverage: RunShape["coverage"];
+  /** Why what the command has left was not recorded; `null`: it was. */
+  readonly notRecorded: RunShape["not_recorded"];
+}
+
+/** The known state before a session, and the contents that were kept aside for it. */
+type Kept = BeforeSession & Pick<KeptAside, "entries">;
+
+/** The known state at the end. */
+interface Ending {
+  readonly recorder: Recorder;
+  readonly kept: Kept;
+  readonly end?: ProcessEnd;
+  /** Asked for now: a proxy writes them while the command runs. */
+  readonly networkEvents?: () => readonly unknown[];
+}
+
+/** Records what there is at the end of a session, and the end. */
+async function finish(context: Context, session: Session, ending: Ending): Promise<Finished> {
+  const { recorder, kept, end } = ending;
+  const { roots, last: found } = await recorder.stop();
+  const { last, hidden: byRules } = await takeRules(recorder, await hiddenBySession(context, kept, found), found);
+  const hidden = [...byRules, ...(await unrecordedSince(context, kept.omitted, last.coverage.omitted))];
+  const { id, fromSeq } = session;
+  const { changes, ambiguous } = await changesOfSession(context, id, { fromSeq, toSeq: last.seq });
+  if (changes.length > 0) await nameMoment(context, last, { cause: session.kind, session: session.id });
+  const network = networkOf(session, ending);
+  const notes = [...session.notes, ...missedNote(recorder.failure), ...network.notes];
+  const { networkEvents } = network;
+  using _lease = await context.blobs.lease();
+  const { aside: before, ...begun } = session;
+  const entries = await stillKept(context, kept.entries, before);
+  const { changes: omittedChanges, aside } = await changesAside(context, { ...kept, entries }, hidden);
+  const ended = await endSession(
+    context,
+    { ...begun, notes, networkEvents, omittedChanges, ...optional({ aside }) },
+    {
+      state: "ended",
+      exitCode: end?.exitCode ?? null,
+      signal: end?.signal ?? null,
+      merkleRoots: roots,
+      snapshots: changes.length > 0 ? 1 : 0,
+      changed: changes.length,
+    },
+  );
+  return { session: ended, changes, ambiguous, coverage: coverageShape(last.coverage), notRecorded: null };
+}
+
+/** Records the rules that came to be in the session and leave themselves out. What else they leave out is only named. */
+async function takeRules(
+  recorder: Recorder,
+  hidden: readonly OmittedChange[],
+  last: Capture,
+): Promise<{ readonly last: Capture; readonly hidden: readonly OmittedChange[] }> {
+  const rules = new Set(hidden.filter(isRuleFile).map(({ path }) => path));
+  if (rules.size === 0) return { last, hidden };
+  const { seq } = await recorder.take([...rules]);
+  const coverage = coverageOf(
+    last.coverage.omitted.filter(({ path }) => !rules.has(path)),
+    last.coverage.unapplied,
+  );
+  return { last: { ...last, coverage, seq }, hidden: hidden.filter(({ path }) => !rules.has(path)) };
+}
+
+/** True if undo has anything to do for the run. */
+function isUndoable({ changes, session }: Finished): boolean {
+  return changes.length > 0 || session.omittedChanges.some((one) => one.kept);
+}
+
+/** The last look made up for what one on the way could not record, but not for what came and went in between. */
+function missedNote(failure: unknown): string[] {
+  if (failure === undefined) return [];
+  const reason = failure instanceof Error ? failure.message : "for an unknown reason";
+  return [`a capture on the way failed (${reason.toWellFormed()}): states between two captures may be missing`];
+}
+
+interface Network {
+  readonly networkEvents: readonly Json[];
+  readonly notes: readonly string[];
+}
+
+/** The network events as they are now. The command has run: what cannot be read of them is a note, not an error. */
+function networkOf(session: Session, { networkEvents: read }: Ending): Network {
+  if (read === undefined) return { networkEvents: session.networkEvents, notes: [] };
+  try {
+    return { networkEvents: read().map(asJson), notes: [] };
+  } catch (error) {
+    return { networkEvents: [], notes: [`the network events were not recorded: ${reasonOf(error)}`] };
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).toWellFormed();
+}
+
+/**
+ * Finishes a command that has run. If its end cannot be recorded, the result says why, and which command helps: the
+ * run's exit code and what is known of it are not lost.
+ */
+async function finishRun(context: Context, session: Session, ending: Ending): Promise<Finished> {
+  try {
+    return await finish(context, session, ending);
+  } catch (error) {
+    const { id, fromSeq } = session;
+    const { changes, ambiguous } = await recordedSoFar(context, id, fromSeq);
+    const { exitCode = null, signal = null } = ending.end ?? {};
+    const hint = `chronicle restore seq:${fromSeq}`;
+    const advice = error instanceof ChronicleError && error.hint !== undefined ? ` (${error.hint})` : "";
+    return {
+      session: { ...session, exitCode, signal },
+      changes,
+      ambiguous,
+      coverage: { complete: false, omitted: [] },
+      notRecorded: { reason: `${reasonOf(error)}${advice}`, hint },
+    };
+  }
+}
+
+/** The recorded changes of a run whose end could not be recorded; none if they cannot be read either. */
+async function recordedSoFar(
+  context: Context,
+  id: string,
+  fromSeq: number,
+): Promise<Pick<Finished, "changes" | "ambiguous">> {
+  try {
+    const { seq } = await context.index.head();
+    return await changesOfSession(context, id, { fromSeq, toSeq: seq });
+  } catch (error) {
+    if (error instanceof ChronicleError) return { changes: [], ambiguous: [] };
+    throw error;
+  }
+}
+
+/** The result of ending a run's transaction. */
+interface Landed {
+  /** Something was taken back. */
+  readonly isTaken: boolean;
+  readonly left: RunShape["not_rolled_back"];
+  readonly skipped: RunShape["skipped"];
+}
+
+/** There was nothing to be taken back. */
+const NOT_ASKED: Landed = { isTaken: false, left: null, skipped: [] };
+
+/** The end of the command and of its recording. */
+interface Landing {
+  readonly end: ProcessEnd;
+  readonly done: Finished;
+}
+
+/** Ends the transaction of a run as the command has ended. */
+async function land(context: Context, transaction: string, { end, done }: Landing): Promise<Landed> {
+  try {
+    if (end.code === 0) {
+      await commitRun(context, transaction);
+      return NOT_ASKED;
+    }
+    // Time has passed since the run began: another process may have been killed meanwhile.
+    const before = await endBefore(context);
+    const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
+    const { skipped, unmerged } = undo;
+    return { isTaken: undo.undo_id !== null, left: leftOf({ done, skipped, unmerged }), skipped };
+  } catch (error) {
+    // A transaction that is not committed is rolled back once this process is gone: that is not to be, and is said.
+    const paths = [...done.changes.map((one) => shownPath(one.path)), ...done.ambiguous.map(shownPath)];
+    const hint = done.notRecorded?.hint ?? `chronicle transaction rollback ${transaction.slice(0, 8)}`;
+    return { isTaken: false, left: { reason: reasonOf(error), paths, hint }, skipped: [] };
+  }
+}
+
+/** The changes that a rollback did not take back, and the command that does; `null`: nothing is left. */
+function leftOf(
+  given: { readonly done: Finished } & Pick<UndoShape, "skipped" | "unmerged">,
+): RunShape["not_rolled_back"] {
+  const { done, skipped, unmerged } = given;
+  const rivals = done.ambiguous.map(shownPath);
+  const pathsOf = (isMeant: (one: OmittedChange) => boolean): string[] =>
+    done.session.omittedChanges.filter(isMeant).map((one) => shownPath(one.path));
+  const lost = pathsOf((one) => one.lost);
+  const erased = pathsOf(({ reason, lost: isLost }) => reason === "erased" && !isLost);
+  const paths = [...rivals, ...skipped.map((one) => one.path), ...unmerged.map((one) => one.path), ...lost, ...erased];
+  const [first] = paths;
+  if (first === undefined) return null;
+  const before = `chronicle restore seq:${done.session.fromSeq}`;
+  if (rivals.length > 0) {
+    const reason = "another run was going on beside this one, and either may have changed them";
+    return { reason, paths, hint: `${before} ${rivals.length === 1 ? quotePath(first) : "PATH..."}` };
+  }
+  const unrecorded = new Set(pathsOf((one) => one.recorded === true));
+  if (skipped.length > 0 && skipped.every(({ path }) => unrecorded.has(path))) {
+    const [reason, them] =
+      paths.length === 1
+        ? ["what it is now could not be recorded, so it stays", `it away, then ${before} ${quotePath(first)}`]
+        : ["what they are now could not be recorded, so they stay", `them away, then ${before} PATH...`];
+    return { reason, paths, hint: `move ${them}` };
+  }
+  if (skipped.length > 0) return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
+  if (unmerged.length > 0)
+    return { reason: "they were edited since, in the same lines", paths, hint: "chronicle conflicts" };
+  if (lost.length === 0)
+    return {
+      reason: "their content now was erased, and nothing overwrites it",
+      paths,
+      hint: `remove them, then ${before} PATH...`,
+    };
+  const hint = `chronicle show ${done.session.id.slice(0, 8)}`;
+  return { reason: "no capture takes them, so that their earlier content is gone", paths, hint };
+}
+
+function whySkipped(skipped: UndoShape["skipped"]): string {
+  const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
+  return isMeanwhile ? "they were changed while the rest was taken back" : "they could not be changed";
+}
 
 /** Records what is there, so that what follows is the session's own. Returns what is there and no capture takes. */
 async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {

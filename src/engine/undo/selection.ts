@@ -1,32 +1,98 @@
+import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
+import type { Context } from "../log/context.ts";
+import { type WorkspacePath, isWithin } from "../../core/values/path.ts";
+import { backTo, SeenAbsent } from "../capture/seen-absent.ts";
+import {
+  type OwnEvents,
+  withoutEvents,
+  type Work,
+  eventsOfWork,
+  groupsOf,
+  type Keeper,
+  ownChanges,
+} from "../facts/own-work.ts";
 import type { Selection } from "../../api/action-api.ts";
 import type { ChangesShape } from "../../api/action-shapes.ts";
 import type { ChangeShape } from "../../api/shapes.ts";
-import type { Change } from "../../core/values/change.ts";
+import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { FileRecord } from "../../core/values/file-record.ts";
-import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { actionById, actionShapes, findAction, type LoggedAction } from "../facts/actions.ts";
-import type { Context } from "../log/context.ts";
 import { unitWith } from "../log/database-units.ts";
 import { patchOf } from "../read/diff.ts";
-import { withoutSightings } from "./first-sightings.ts";
 import { doneIntents } from "../log/intents.ts";
-import { parseGivenPath } from "../log/given-path.ts";
+import { parseGivenPath, knownPaths } from "../log/known-paths.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { allKeepers, keepersWithin, lastKeeperOf } from "../facts/keepers.ts";
-import { knownPaths } from "../log/known-paths.ts";
 import { resolveMoment } from "../read/moments.ts";
-import { eventsOfWork, groupsOf, type Keeper, ownChanges, type Work } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
-import { workElsewhere, type WorkElsewhere } from "../facts/work-elsewhere.ts";
 import { changeShape, shownPath } from "../log/shape.ts";
 import { listSessions } from "../actions/session.ts";
 import { listSnapshots } from "../read/snapshot.ts";
 import { actionsEver } from "../facts/transactions.ts";
 import { isUndoneWithAround } from "../facts/undone-events.ts";
 import { listOperations, stackOf } from "./operations.ts";
+
+/**
+ * Work that was done at another copy of the workspace, and came here by a sync: the actions and sessions that its
+ * events name have no events of their own here.
+ */
+interface WorkElsewhere {
+  readonly session?: string;
+  readonly turn?: string;
+  readonly action?: string;
+  /** The history that it is a part of: a replica wrote it here, or it came here from the origin. */
+  readonly from: "replica" | "origin";
+  /** The event before its first one, and its last one. */
+  readonly fromSeq: number;
+  readonly toSeq: number;
+}
+
+/** Returns all such work, ordered by the last events. */
+export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
+  return (await index.remoteWork()).map(elsewhere);
+}
+
+function elsewhere({ session, turn, action, replica, firstSeq, lastSeq }: RemoteWorkRow): WorkElsewhere {
+  return {
+    ...(session === "" ? {} : { session }),
+    ...(turn === "" ? {} : { turn }),
+    ...(action === "" ? {} : { action }),
+    from: replica === "" ? "origin" : "replica",
+    fromSeq: firstSeq - 1,
+    toSeq: lastSeq,
+  };
+}
+
+/**
+ * Leaves out the events that only say that a path was first seen. A capture records a path that the rules have left out until
+ * then: nothing shows that it was absent before, so this is no change of anybody. Together with a later deletion it would be: the path came and went, and stays away.
+ *
+ * Only work that counts everybody's events holds such an event. A path without later events keeps it: an undo says why the path
+ * stays.
+ */
+export async function withoutSightings(
+  context: Context,
+  { everything, back }: Pick<Work, "everything" | "back">,
+  own: OwnEvents,
+): Promise<OwnEvents> {
+  if (everything !== true) return own;
+  const absent = new SeenAbsent(context);
+  const sightings = new Map<WorkspacePath, number>();
+  for (const [path, seqs] of own.byPath) {
+    const first = own.firsts.get(path);
+    if (first === undefined || seqs.size < 2) continue;
+    const rows = await context.index.iterations(path);
+    const at = rows.findIndex(({ seq }) => seq === first.seq);
+    const { entry } = rows[at] ?? {};
+    if (entry === undefined || rows[at - 1]?.entry !== undefined) continue;
+    const doubt = await absent.doubt(path, entry.kind === "dir", backTo(first, back));
+    if (doubt !== undefined) sightings.set(path, first.seq);
+  }
+  return withoutEvents(own, sightings);
+}
 
 /** Finds whose work a caller means: which events are its own. */
 

@@ -3,14 +3,13 @@ import type { TransactionRollbackShape, TransactionShape } from "../../api/actio
 import type { UndoShape } from "../../api/shapes.ts";
 import { ChronicleError, type ErrorCode } from "../../core/values/errors.ts";
 import type { EventDraft } from "../../core/values/event.ts";
-import { decodeIntent } from "../../core/records/records.ts";
+import { decodeIntent, type Within } from "../../core/records/records.ts";
 import {
   encodeTransaction,
   transactionRecordId,
   type TransactionRecord,
   type TransactionStatus,
 } from "../../core/records/transaction-record.ts";
-import type { Within } from "../../core/records/within.ts";
 import { openRows } from "../facts/actions.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
 import { onlyFinished } from "./before-change.ts";

@@ -1,6 +1,6 @@
 import type { UndoShape } from "../../api/shapes.ts";
 import type { UndoOptions } from "../../api/workspace-api.ts";
-import type { Change } from "../../core/values/change.ts";
+import type { Change } from "../../core/values/entry.ts";
 import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import type { FileRecord } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
@@ -23,8 +23,7 @@ import {
   type Work,
 } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
-import { withoutSightings } from "./first-sightings.ts";
-import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
+import { withoutSightings, type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { planInversion, type Inversion } from "./invert-operation.ts";
 import { coveredBy, isOnlyNamed, isUndoneWithAround, undoneBy } from "../facts/undone-events.ts";
 import { lostNotes } from "../capture/undo-aside.ts";

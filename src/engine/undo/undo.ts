@@ -1,7 +1,6 @@
 import type { UndoShape } from "../../api/shapes.ts";
 import type { UndoOptions } from "../../api/workspace-api.ts";
-import type { Change } from "../../core/values/change.ts";
-import { sameEntry } from "../../core/values/entry.ts";
+import { type Change, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
@@ -11,8 +10,7 @@ import { meantBy } from "../../core/values/meant-by.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { beforeNotes, onlyFinished } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
-import { changeFiles, type FilePlan } from "../capture/change-files.ts";
-import { beingWritten, changedMeanwhile } from "../capture/changed-meanwhile.ts";
+import { changeFiles, type FilePlan, beingWritten, changedMeanwhile } from "../capture/change-files.ts";
 import { conflictsOfStep } from "./conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { databaseUnits } from "../log/database-units.ts";

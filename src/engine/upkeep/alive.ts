@@ -8,7 +8,7 @@ import type { BlobStore } from "../../storage/blob-store.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 import { type GivenUp, HistoryNeeds, privateContents } from "../log/history-needs.ts";
 import { baseOf } from "../log/project.ts";
-import { refuseOtherHistory } from "../log/refuse-other-history.ts";
+import { refuseOtherHistory } from "../log/history-start.ts";
 
 /** Yields the rows of a base. Throws `BLOB_MISSING`. */
 async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBatch> {

@@ -18,7 +18,7 @@ import { IndexDisagrees } from "../log/index-disagrees.ts";
 import { openIntents } from "../capture/operate.ts";
 import { readEvent } from "../log/read-events.ts";
 import { endIdleSessions } from "../actions/agent-session.ts";
-import { refuseUnsent } from "../facts/unsent.ts";
+import { refuseUnsent } from "../facts/followed-origin.ts";
 import { listSessions } from "../actions/session.ts";
 import { latestSnapshot, nameMoment } from "../read/snapshot.ts";
 import { rootToState } from "../state/root-to-state.ts";

@@ -1,29 +1,135 @@
-import type { EraseOptions } from "../../api/action-api.ts";
-import type { ErasedContentShape, EraseShape } from "../../api/action-shapes.ts";
-import { encodeErase, ERASE, type EraseAsked, type ErasedAside } from "../../core/records/erase-record.ts";
+import type { EraseShape, ErasureShape, ErasedContentShape } from "../../api/action-shapes.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
+import { type Hash, isHash } from "../../core/values/hash.ts";
+import type { Context, NeededElsewhere } from "../log/context.ts";
+import { encodeErase, ERASE, type EraseAsked, type ErasedAside } from "../../core/records/erase-record.ts";
+import type { LoggedErasure } from "../../core/records/erasures.ts";
+import { contentUses, type AsideUse, asideUses, type ContentUse } from "../facts/content-uses.ts";
+import { withCommit } from "../commit/commit.ts";
+import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import type { EraseOptions } from "../../api/action-api.ts";
 import type { EventDraft } from "../../core/values/event.ts";
 import { encodeFile, fileRecordId } from "../../core/values/file-record.ts";
 import { FilterPattern, RuleTest } from "../../core/filter/filter-pattern.ts";
-import { isHash, type Hash } from "../../core/values/hash.ts";
 import { comparePaths, isRoot, isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { GRACE_MS } from "../../core/records/tombstone.ts";
-import { type AsideUse, asideUses } from "../facts/aside-uses.ts";
 import { capture } from "../capture/capture.ts";
-import { withCommit } from "../commit/commit.ts";
-import { type ContentUse, contentUses } from "../facts/content-uses.ts";
 import { erasedAmong } from "../facts/contents-of-history.ts";
-import type { Context, NeededElsewhere } from "../log/context.ts";
 import { unrecordedChanges } from "../read/diff.ts";
-import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { applySettings } from "../log/follow-settings.ts";
-import { freeErased } from "./free-erased.ts";
-import { parseGivenPath } from "../log/given-path.ts";
-import { unknownPath } from "../log/known-paths.ts";
+import { parseGivenPath, unknownPath } from "../log/known-paths.ts";
 import { proveLast } from "../state/proved-rows.ts";
-import { refuseAtOnce } from "../capture/refuse-at-once.ts";
+import { refuseAtOnce } from "../capture/operation-queue.ts";
 import { shownPath } from "../log/shape.ts";
 import { refuseUnsigned } from "../log/signing.ts";
+
+/** The number of workspaces that are named as keeping something. */
+const MOST_NAMED = 5;
+
+/**
+ * Frees contents that were just erased to be gone at once, as far as nothing else needs them. If this fails, the event
+ * stands, and a later `gc` frees them.
+ */
+async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pick<EraseShape, "freed" | "not_freed">> {
+  try {
+    const { pending_blobs: pending } = await context.store.collect();
+    const kept = await context.store.stored(hashes);
+    if (pending === 0 && kept.size === 0) return { freed: true, not_freed: null };
+    const why = await whoKeeps(context, kept);
+    return { freed: false, not_freed: [...why, ...(pending > 0 || why.length === 0 ? [IN_USE] : [])].join("; ") };
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    return { freed: false, not_freed: error.message };
+  }
+}
+
+const IN_USE = "another process has a pack with such bytes in use: run `chronicle gc` later";
+
+/** Names the workspaces for which a collection keeps contents, and what can be done there. */
+async function whoKeeps(context: Context, kept: ReadonlySet<Hash>): Promise<readonly string[]> {
+  const { workspaces, upstream = [] } = await context.store.neededElsewhere(kept, { due: true });
+  const needing = new Set((await context.store.neededElsewhere(kept)).workspaces.map(({ id }) => id));
+  const named = workspaces.slice(0, MOST_NAMED).map(({ id, contents }) => {
+    const what = `workspace ${id} ${needing.has(id) ? "needs" : "has erased, and keeps for its 24 hours,"} ${contents.length}`;
+    return `${what} of them (${needing.has(id) ? "erase them there as well" : "say --now there as well"})`;
+  });
+  const left = workspaces.length - named.length;
+  return [
+    ...named,
+    ...(left > 0 ? [`${left} more workspaces need some of them`] : []),
+    ...(upstream.length > 0 ? ["what is kept of the origin's history needs some of them for a time"] : []),
+  ];
+}
+
+/** Returns the erasures in force, oldest first. */
+export async function listErasures(context: Context): Promise<ErasureShape[]> {
+  return (await erasuresInForce(context)).all.map((one) => erasureShape(context, one));
+}
+
+/**
+ * Takes an erasure back, by its id or the unique beginning of it: its contents are there again. Throws `NOT_FOUND`,
+ * `AMBIGUOUS`, and `REFUSED` once its grace period is over, or if a content of it is gone.
+ */
+export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
+  // The lease keeps collectors out from the check of the contents until the event.
+  using _lease = await context.blobs.lease();
+  return withCommit(context, async (commit) => {
+    const one = meantBy((await erasuresInForce(context)).all, asked);
+    await refuseGone(context, one);
+    const { recordId, seq: _, ...record } = one;
+    const at = new Date(context.now()).toISOString();
+    const withdrawn = encodeErase({ ...record, state: "withdrawn", actor: context.caller.actor, at });
+    const [event] = await commit.append([{ op: "upsert", recordId, record: withdrawn }]);
+    return { ...erasureShape(context, one), event: event?.seq ?? one.seq, can_be_withdrawn: false };
+  });
+}
+
+function meantBy(all: readonly LoggedErasure[], asked: string): LoggedErasure {
+  const matching = all.filter(({ recordId }) => asked !== "" && recordId.startsWith(`${ERASE}${asked}`));
+  const [only, second] = matching;
+  const hint = "`chronicle unerase` lists them";
+  if (only === undefined)
+    throw new ChronicleError("NOT_FOUND", `there is no erasure ${JSON.stringify(asked)}`, { hint });
+  if (second === undefined) return only;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${matching.length} erasures`, { hint });
+}
+
+async function refuseGone(context: Context, { until, contents }: LoggedErasure): Promise<void> {
+  const hint = "what another copy of this store or a backup has can be put into the folder, and is then recorded again";
+  if (isOver(context, until)) {
+    throw new ChronicleError("REFUSED", `that could be brought back until ${until}`, { hint, data: { until } });
+  }
+  const stored = await context.store.stored(contents);
+  const missing = new Set(contents.filter((hash) => !stored.has(hash)));
+  // A content that an origin has erased may never have been here.
+  const gone = missing.size === 0 ? [] : [...(await contentUses(context, (hash) => missing.has(hash))).keys()];
+  if (gone.length === 0) return;
+  throw new ChronicleError("REFUSED", `${gone.length} of ${contents.length} contents are gone from the store`, {
+    hint,
+    data: { contents: gone },
+  });
+}
+
+function isOver({ now }: Context, until: string): boolean {
+  return Date.parse(until) <= now();
+}
+
+function erasureShape(context: Context, one: LoggedErasure): ErasureShape {
+  const { recordId, seq, contents, aside = [], asked, ...rest } = one;
+  const { reason, actor, at, until } = rest;
+  return {
+    id: recordId.slice(ERASE.length),
+    event: seq,
+    total: contents.length,
+    kept_aside: new Set(aside.flatMap(({ paths }) => paths)).size,
+    asked: { ...asked },
+    reason: reason ?? null,
+    actor,
+    at,
+    until,
+    can_be_withdrawn: !isOver(context, until),
+  };
+}
 
 /**
  * Takes contents out of a history: an event names them, says who erased them and why, and licenses

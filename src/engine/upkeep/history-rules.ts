@@ -14,9 +14,8 @@ import { decodeReplica } from "../../core/records/replica-record.ts";
 import { decodeSentinel } from "../../core/records/sentinel.ts";
 import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
-import { checkHeldRecord } from "./check-record.ts";
+import { checkHeldRecord, faultOf } from "./check-record.ts";
 import { ROOT_EVERY, mustStateRoot } from "../state/commit-root.ts";
-import { faultOf } from "./verify-start.ts";
 
 /** Reports an event that breaks a rule. */
 type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;

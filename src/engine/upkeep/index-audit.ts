@@ -8,9 +8,8 @@ import type { Hash } from "../../core/values/hash.ts";
 import { displayPath, type WorkspacePath } from "../../core/values/path.ts";
 import { noteRemoteWork, remoteWorkIn, type RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { EventRow, IndexHead, IndexStore, IterationRow, TreeRow } from "../../storage/index-store.ts";
-import { yieldToEventLoop, Breather } from "../../util/yield-to-event-loop.ts";
+import { yieldToEventLoop, Breather, withBreaths } from "../../util/yield-to-event-loop.ts";
 import { addAll, leastOf } from "../../util/long-lists.ts";
-import { withBreaths } from "../../util/with-breaths.ts";
 import { eventRow, iterationsOf, type PlacedEvent } from "../log/project.ts";
 
 /** The number of differences that are reported one by one. */

@@ -10,7 +10,7 @@ import type { Context } from "../log/context.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { pruningInForce } from "../facts/pruning.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
-import { unsentFrom } from "../facts/unsent.ts";
+import { unsentFrom } from "../facts/followed-origin.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 import { memoKey } from "../log/memo.ts";
 

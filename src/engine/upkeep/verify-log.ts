@@ -15,10 +15,10 @@ import type { RawLine } from "../../storage/event-log.ts";
 import type { IndexStore } from "../../storage/index-store.ts";
 import { yieldToEventLoop, Breather } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
-import { withFirstRead } from "../../util/with-first-read.ts";
+import { withFirstRead } from "../../util/ahead.ts";
 import { isSealed } from "../log/catch-up.ts";
 import { checkBase } from "./check-base.ts";
-import { checkRecord } from "./check-record.ts";
+import { checkRecord, anchorFaults, faultOf, heldFaults } from "./check-record.ts";
 import type { Context } from "../log/context.ts";
 import { Memo } from "../log/memo.ts";
 import type { IndexAudit } from "./index-audit.ts";
@@ -29,10 +29,9 @@ import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNote } from "../log/re
 import { baseOf, iterationsOf, project, projectAnchor, type PlacedEvent } from "../log/project.ts";
 import type { LoggedSigner } from "../log/signing-fault.ts";
 import { readEvent } from "../log/read-events.ts";
-import { laterCommitEnd } from "../log/torn-tail.ts";
+import { laterCommitEnd } from "../log/chain-fault.ts";
 import type { VerifyProblemShape as Problem } from "../../api/shapes.ts";
 import { OwnContents } from "./verify-plans.ts";
-import { anchorFaults, faultOf, heldFaults } from "./verify-start.ts";
 import { optional } from "../../util/optional.ts";
 
 /** The first place found that needs a content. */

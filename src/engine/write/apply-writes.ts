@@ -1,19 +1,34 @@
-import type { Change } from "../../core/values/change.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
+import type { Context } from "../log/context.ts";
+import type { ReadyWrite } from "./ready-write.ts";
+import type { Change } from "../../core/values/entry.ts";
 import type { EventDraft, Head } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import type { IntentRecord } from "../../core/records/records.ts";
 import type { ApplyReport, ContentReader } from "../../worktree/worktree.ts";
 import { addAll } from "../../util/long-lists.ts";
-import { announceContent } from "./announce-content.ts";
 import type { Commit } from "../commit/commit.ts";
-import type { Context } from "../log/context.ts";
 import { closing, fileDraft, fileDrafts, opening } from "../commit/operation-drafts.ts";
 import { asMade, MOST_INLINE, todoOf } from "../capture/operate.ts";
-import type { ReadyWrite } from "./ready-write.ts";
 import { refused } from "../capture/refused.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
 import type { PlannedWrite, TargetOutcome } from "./write-batch.ts";
+
+/** Longer contents take longer to be sent than to be made durable. */
+const MOST_BYTES = 4_096;
+
+/**
+ * Tells of the small content of a write that is about to be recorded: copies elsewhere can make it durable at the same time
+ * as this side. Resolves when it is on its way.
+ */
+export async function announceContent({ foreseen }: Context, write: ReadyWrite): Promise<void> {
+  if (write.kind !== "put" || write.content.bytes === undefined) return;
+  const { hash, bytes } = write.content;
+  if (bytes.length >= MOST_BYTES) return;
+  foreseen.emit({ path: write.path, hash, bytes });
+  await yieldToEventLoop();
+}
 
 /** A write with its intent as it stands open in the log. */
 interface Opened {

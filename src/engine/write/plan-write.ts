@@ -1,5 +1,4 @@
-import type { Change } from "../../core/values/change.ts";
-import type { Entry } from "../../core/values/entry.ts";
+import type { Change, Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import { comparePaths, foldersAbove, isWithin, type WorkspacePath } from "../../core/values/path.ts";

@@ -1,10 +1,10 @@
 import type { FileShape, FileWriteShape } from "../../api/file-api.ts";
-import type { Change } from "../../core/values/change.ts";
+import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { ApplyReport } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
-import { doneRequest } from "../facts/done-request.ts";
+import { doneRequest } from "../facts/taken-ids.ts";
 import { fileShape, isPresent } from "../state/file-shape.ts";
 import { ownChanges } from "../facts/own-changes.ts";
 import type { ReadyWrite } from "./ready-write.ts";

@@ -1,8 +1,7 @@
 import type { FileWriteShape } from "../../api/file-api.ts";
 import { refuseReadOnly } from "../commit/commit.ts";
 import type { Caller, Context } from "../log/context.ts";
-import type { FileWrite } from "./file-write.ts";
-import { readyWrite, type ReadyWrite } from "./ready-write.ts";
+import { type FileWrite, readyWrite, type ReadyWrite } from "./ready-write.ts";
 import type { OperationQueue } from "../capture/operation-queue.ts";
 import type { Outcome } from "./write-batch.ts";
 import { writeTogether } from "./write-together.ts";

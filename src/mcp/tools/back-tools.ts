@@ -1,10 +1,8 @@
 import * as z from "zod";
 import type { RestoreShape, UndoShape } from "../../api/shapes.ts";
 import type { Answer } from "../answer.ts";
-import { actionId, dryRun, moment, named, paths, pathsIn } from "../arguments.ts";
+import { actionId, dryRun, moment, named, paths, pathsIn, selectionOf, selectionShape, redoOf } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
-import { selectionOf, selectionShape } from "../selecting.ts";
-import { redoOf } from "../redo-of.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import * as output from "../outputs.ts";

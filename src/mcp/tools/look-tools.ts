@@ -3,7 +3,16 @@ import type { ActionShape } from "../../api/action-shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Answer } from "../answer.ts";
-import { actionId, inWorkspace, limit, named, patch, path as aPath } from "../arguments.ts";
+import {
+  actionId,
+  inWorkspace,
+  limit,
+  named,
+  patch,
+  path as aPath,
+  selectionOf,
+  selectionShape,
+} from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import {
   actionLine,
@@ -14,7 +23,6 @@ import {
   countsOf,
   coverageLines,
 } from "../show.ts";
-import { selectionOf, selectionShape } from "../selecting.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 

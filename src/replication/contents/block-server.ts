@@ -2,8 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { hashFromBytes, type Hash } from "../../core/values/hash.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
 import { freeBytes } from "../../util/free-bytes.ts";
-import { asFatal } from "../as-fatal.ts";
-import type { Channel } from "../channel.ts";
+import { asFatal, type Channel } from "../channel.ts";
 import { MAX_BLOCKS_BYTES, MAX_NOT_IN_BLOCKS, MAX_PENDING } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 

@@ -10,7 +10,7 @@ import { readEvent, readEvents } from "../../engine/log/read-events.ts";
 import { rootToState } from "../../engine/state/root-to-state.ts";
 import { rootAtHead } from "../../engine/log/tree.ts";
 import { MAX_ERASURES_BYTES } from "../protocol/limits.ts";
-import type { AskedFolder, ListedChild, ListedFolder, TreeAnchor, TreeSource, TreeView } from "./tree-source.ts";
+import type { AskedFolder, ListedChild, ListedFolder, TreeAnchor, TreeSource, TreeView } from "./tree-server.ts";
 
 /** The states of one of the engine's workspaces. */
 export class HistoryTrees implements TreeSource {

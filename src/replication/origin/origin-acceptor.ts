@@ -1,3 +1,7 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import { type Channel, type ChannelEnd, asFatal } from "../channel.ts";
+import type { Message, MessageOf } from "../protocol/messages.ts";
+import { type Timers, NODE_TIMERS } from "../../util/timers.ts";
 import type {
   ReplicaConnection,
   ReplicaAcceptor,
@@ -6,18 +10,91 @@ import type {
   ReplicaAdmission,
 } from "../../api/replication-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
-import { asFatal } from "../as-fatal.ts";
-import type { Channel } from "../channel.ts";
 import { FramedChannel } from "../channels/framed-channel.ts";
 import { SocketWire } from "../channels/socket-wire.ts";
 import { WebSocketWire } from "../channels/web-socket-wire.ts";
-import { NODE_TIMERS } from "../../util/timers.ts";
 import { greatestOf } from "../../util/long-lists.ts";
 import { RecentMap } from "../../util/recent-map.ts";
-import { BegunChannel } from "./begun-channel.ts";
 import { type OriginOptions, OriginSession } from "./origin-session.ts";
 import { keepSayingBusy } from "./say-busy.ts";
+
+/**
+ * A conversation whose first message was read in advance, to see which workspace it is about. `receive` yields that
+ * message again.
+ */
+class BegunChannel implements Channel {
+  readonly #channel: Channel;
+  readonly #first: Message;
+  readonly #rest: AsyncIterator<Message>;
+
+  private constructor(channel: Channel, first: Message, rest: AsyncIterator<Message>) {
+    this.#channel = channel;
+    this.#first = first;
+    this.#rest = rest;
+  }
+
+  /**
+   * Waits for `Hello`, and sets its workspace to the one that `meant` finds for it. Throws `USAGE` if another message
+   * comes first, `UNAVAILABLE` after `withinMs` or if nothing comes, what `meant` throws, and the channel's own errors.
+   */
+  static async begin(channel: Channel, { meant, timers, withinMs }: Beginning): Promise<BegunChannel> {
+    const rest = channel.receive()[Symbol.asyncIterator]();
+    const hello = await firstOf(channel, rest, { timers, withinMs });
+    return new BegunChannel(channel, { ...hello, workspace: await meant(hello) }, rest);
+  }
+
+  send(message: Message): Promise<void> {
+    return this.#channel.send(message);
+  }
+
+  async *receive(): AsyncGenerator<Message, void> {
+    const first = this.#first;
+    yield first;
+    try {
+      for (let next = await this.#rest.next(); next.done !== true; next = await this.#rest.next()) yield next.value;
+    } finally {
+      await this.#rest.return?.();
+    }
+  }
+
+  get arrived(): number {
+    return this.#channel.arrived;
+  }
+
+  get pendingBytes(): number {
+    return this.#channel.pendingBytes;
+  }
+
+  get ended(): Promise<ChannelEnd> {
+    return this.#channel.ended;
+  }
+
+  close(reason?: ChronicleError): void {
+    this.#channel.close(reason);
+  }
+}
+
+interface Patience {
+  readonly timers: Timers;
+  readonly withinMs: number;
+}
+
+interface Beginning extends Patience {
+  /** Returns the id of the workspace that a replica asks for. */
+  readonly meant: (hello: MessageOf<"Hello">) => Promise<string>;
+}
+
+async function firstOf(
+  channel: Channel,
+  rest: AsyncIterator<Message>,
+  { timers, withinMs }: Patience,
+): Promise<MessageOf<"Hello">> {
+  using _late = timers.after(withinMs, () => channel.close(new ChronicleError("UNAVAILABLE", "no Hello came")));
+  const first = await rest.next();
+  if (first.done === true) throw new ChronicleError("UNAVAILABLE", "the connection ended before Hello");
+  if (first.value.type === "Hello") return first.value;
+  throw new ChronicleError("USAGE", `${first.value.type} came before Hello`);
+}
 
 /** Time within which a client must say which workspace it wants, in ms. */
 const HELLO_MS = 10_000;
@@ -29,11 +106,11 @@ const BUSY_MS = 1_500;
 const MOST_FORKED = 1_000;
 
 /** The options from which replicas of one workspace are served; the session disposes of them. */
-export interface ServedOrigin extends Disposable {
+interface ServedOrigin extends Disposable {
   readonly options: OriginOptions;
 }
 
-export interface OriginAcceptorOptions {
+interface OriginAcceptorOptions {
   /** Returns what a workspace is served from, shared by its sessions. `admission`: the client that is served. */
   readonly originOf: (workspace: WorkspaceApi, admission: ReplicaAdmission) => Promise<ServedOrigin>;
   /** Called with errors of this side. */

@@ -5,8 +5,7 @@ import { sha256 } from "../../core/values/hash.ts";
 import { memoryChannels } from "../channels/memory-wire.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { Message } from "../protocol/messages.ts";
-import { TreeServer } from "./tree-server.ts";
-import type { TreeSource } from "./tree-source.ts";
+import { TreeServer, type TreeSource } from "./tree-server.ts";
 
 const HASH = sha256("of some event");
 

@@ -1,15 +1,74 @@
-import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import type { WriteBackAnswer, WriteBackEntry, WriteBackReason } from "../../core/records/write-back.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
-import { asFatal } from "../as-fatal.ts";
-import type { Channel } from "../channel.ts";
+import { type HeldContents, ContentIntake } from "../replica/content-intake.ts";
+import type { WorkspaceContents } from "../contents/content-server.ts";
+import type { SecretContents } from "../contents/session-contents.ts";
+import type {
+  SettledWriteBack,
+  WriteBackAnswer,
+  WriteBackBatch,
+  WriteBackEntry,
+  WriteBackReason,
+} from "../../core/records/write-back.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { asFatal, type Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { answerToWire, entryFromWire } from "../protocol/write-back-entries.ts";
 import type { ContentFetch } from "../contents/content-fetch.ts";
-import { ContentIntake } from "../replica/content-intake.ts";
-import type { ReceivedContents } from "./received-contents.ts";
-import type { WriteBackTarget } from "./write-back-target.ts";
+
+/** Number of hashes that are remembered; the oldest are forgotten first. */
+const MOST = 100_000;
+
+/**
+ * Contents that replicas need not send: those of the workspace, and those that they have already sent. A content that
+ * the store holds only for others does not count: anybody who named its hash would get it, so they must have it first.
+ * Secrets do not count either: otherwise anybody who knows a secret's hash from the log could read it under an ordinary
+ * name.
+ */
+export class ReceivedContents implements HeldContents {
+  readonly #blobs: BlobStore;
+  readonly #contents: WorkspaceContents & Partial<SecretContents>;
+  readonly #received = new Set<Hash>();
+
+  constructor(blobs: BlobStore, contents: WorkspaceContents & Partial<SecretContents>) {
+    this.#blobs = blobs;
+    this.#contents = contents;
+  }
+
+  async has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>> {
+    const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
+    const held = new Set<Hash>();
+    const secrets = (await this.#contents.secrets?.(asked)) ?? new Set<Hash>();
+    // A received content may have been freed again.
+    for (const hash of await this.#blobs.sound(asked)) {
+      if (secrets.has(hash)) continue;
+      if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);
+    }
+    return held;
+  }
+
+  add(hash: Hash): void {
+    this.#received.delete(hash);
+    this.#received.add(hash);
+    const [first] = this.#received;
+    if (this.#received.size > MOST && first !== undefined) this.#received.delete(first);
+  }
+}
+
+/** The workspace side of write-back: a session passes its replica's changes to it. */
+export interface WriteBackTarget {
+  /** Returns up to which entry a replica's changes are decided. */
+  settled(replica: string): Promise<SettledWriteBack>;
+  /** Throws `LIMIT_EXCEEDED` if the store may not take this many more bytes. */
+  reserve(bytes: number): void;
+  /** Returns why an entry is refused whatever its content is, so that it need not be fetched. */
+  refusal(entry: WriteBackEntry): WriteBackReason | undefined;
+  /**
+   * Decides entries whose contents are in the store. Durable when it resolves. Throws `READ_ONLY` if nothing is taken;
+   * `LOCKED` and others if it may succeed later.
+   */
+  decide(batch: WriteBackBatch): Promise<WriteBackAnswer>;
+}
 
 type WriteBack = MessageOf<"WriteBack">;
 

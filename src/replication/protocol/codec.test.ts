@@ -5,8 +5,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { PROTOCOL_SAMPLES } from "../../testing/protocol-samples.ts";
 import { decodeMessage, encodeMessage } from "./codec.ts";
-import { encodeFrame, type Frame, type FramePayload } from "./frame.ts";
-import { FrameReader } from "./frame-reader.ts";
+import { encodeFrame, type Frame, type FramePayload, FrameReader } from "./frame.ts";
 import { MAX_FRAME_BYTES, MAX_HEAD_BYTES } from "./limits.ts";
 import { checkMessage, type Message, type MessageType } from "./messages.ts";
 

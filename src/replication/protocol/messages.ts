@@ -1,21 +1,428 @@
-import * as z from "zod";
-import { ChronicleError } from "../../core/values/errors.ts";
-import { blocksRequest, blocksResponse } from "./block-messages.ts";
-import { contentAhead, contentFetchRequest, contentFetchResponse, contentNotFound } from "./content-messages.ts";
-import { erasuresRequest, erasuresResponse } from "./erasure-messages.ts";
 import {
-  ack,
-  barrierConfirmation,
-  barrierRequest,
-  catchupRequest,
-  events,
-  fullResyncRequired,
-  notification,
-  rename,
-} from "./push-messages.ts";
-import { credit, error, headWitness, heartbeat, hello, helloAck, sandboxHeartbeat } from "./session-messages.ts";
+  bytes,
+  hash,
+  count,
+  namesPath,
+  pathFields,
+  head,
+  name,
+  sandboxId,
+  isState,
+  plainName,
+  stateFields,
+} from "./fields.ts";
+import {
+  MAX_ASKED,
+  MAX_BLOCKS_BYTES,
+  MAX_NOT_IN_BLOCKS,
+  MAX_ERASURES_BYTES,
+  MAX_PIECE_BYTES,
+  INLINE_BELOW_BYTES,
+  MAX_CHUNK_BYTES,
+  MAX_CHUNKS,
+  MAX_ENTRIES,
+  MAX_LINES_BYTES,
+  MAX_NOTIFIED_LINE,
+} from "./limits.ts";
+import { MAX_LINE_BYTES } from "../../core/log/chain.ts";
+import type { RecordBody } from "../../core/values/event.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { treeRequest, treeResponse } from "./tree-messages.ts";
-import { writeBack, writeBackResult } from "./write-back-messages.ts";
+import * as z from "zod";
+
+/** Many contents at once, as blocks of a pack (docs/format.md). Requires the capability `blocks`. */
+
+/** Bytes of one hash. */
+const HASH_BYTES = 32;
+
+const blocksRequest = z.strictObject({
+  type: z.literal("BlocksRequest"),
+  /** The requested contents: 32 bytes each, concatenated. */
+  hashes: bytes(MAX_ASKED * HASH_BYTES).refine(
+    ({ length }) => length > 0 && length % HASH_BYTES === 0,
+    "is one hash or more",
+  ),
+});
+
+const hashes = z.array(hash).max(MAX_NOT_IN_BLOCKS);
+
+/** Part of the answer to one or more requests. */
+const blocksResponse = z.strictObject({
+  type: z.literal("BlocksResponse"),
+  /** Whole blocks, concatenated, that contain only requested contents. */
+  blocks: bytes(MAX_BLOCKS_BYTES),
+  /** Contents that the origin does not have. */
+  absent: hashes,
+  /** Contents that it has but that do not go in a block: to be asked for by `ContentFetchRequest`. */
+  apart: hashes,
+});
+
+/** The erasures of the state at which a full reconciliation ends. Requires the capability `erasures`. */
+
+const erasuresRequest = z.strictObject({
+  type: z.literal("ErasuresRequest"),
+  /** The event that `FullResyncRequired` has named. */
+  sequence: count,
+  /** Offset of the requested piece. */
+  offset: count,
+});
+
+const erasuresResponse = z
+  .strictObject({
+    type: z.literal("ErasuresResponse"),
+    sequence: count,
+    offset: count,
+    /** Length of all rows. */
+    total: z.int().min(0).max(MAX_ERASURES_BYTES),
+    /** Record rows of a base (docs/format.md), or a piece of them. */
+    rows: bytes(MAX_PIECE_BYTES),
+  })
+  .refine(
+    ({ offset, total, rows }) => rows.length === Math.min(MAX_PIECE_BYTES, total - offset),
+    "the piece is not as long as it can be",
+  );
+
+/** Contents by their hashes. Either side may ask, since the origin may lack a written-back content. */
+
+const length = z.int().min(1).max(MAX_PIECE_BYTES);
+
+const contentFetchRequest = z.strictObject({
+  type: z.literal("ContentFetchRequest"),
+  content_hash: hash,
+  /** The requested piece. If omitted: the whole content, or its manifest if it is longer than one piece. */
+  offset: count.optional(),
+  length: length.optional(),
+});
+
+const chunk = z.strictObject({ hash, offset: count, size: z.int().min(1).max(MAX_CHUNK_BYTES) });
+
+/** Adjacent chunks that make up the whole content, all of equal size except for the last one. */
+const chunkManifest = z
+  .strictObject({
+    total_size: z.int().min(1),
+    chunk_size: z.int().min(1).max(MAX_CHUNK_BYTES),
+    chunks: z.array(chunk).min(1).max(MAX_CHUNKS),
+  })
+  .refine(({ total_size, chunk_size, chunks }) => {
+    if (chunks.length !== Math.ceil(total_size / chunk_size)) return false;
+    return chunks.every(
+      ({ offset, size }, i) => offset === i * chunk_size && size === Math.min(chunk_size, total_size - offset),
+    );
+  }, "the chunks are not the content");
+
+const contentFetchResponse = z
+  .strictObject({
+    type: z.literal("ContentFetchResponse"),
+    content_hash: hash,
+    content: bytes(MAX_PIECE_BYTES),
+    /** Size of the whole content. */
+    size: z.int().min(0),
+    /** Offset of the piece. */
+    offset: count,
+    chunk_manifest: chunkManifest.optional(),
+  })
+  .refine(({ content, size, offset, chunk_manifest }) => {
+    if (offset + content.length > size) return false;
+    if (chunk_manifest !== undefined) return chunk_manifest.total_size === size;
+    return content.length > 0 || size === 0;
+  }, "the piece does not lie in the content");
+
+const contentNotFound = z.strictObject({ type: z.literal("ContentNotFound"), content_hash: hash });
+
+/**
+ * A small content that the next event of this path may name. The receiver may make it durable before that event comes.
+ */
+const contentAhead = z
+  .strictObject({
+    type: z.literal("ContentAhead"),
+    ...pathFields,
+    content_hash: hash,
+    content: bytes(INLINE_BELOW_BYTES - 1),
+  })
+  .refine(namesPath, "is the root");
+
+/** Messages that begin a conversation, keep it alive and end it. */
+
+const capabilities = z.array(z.string().regex(/^[a-z][a-z0-9-]{0,63}$/)).max(64);
+
+/** A workspace's id or name. Default: the origin's own. */
+const workspace = z.string().min(1).max(128);
+
+const hello = z.strictObject({
+  type: z.literal("Hello"),
+  /** Protocol versions that the replica speaks. */
+  versions: z.array(z.int().min(1).max(65_535)).min(1).max(16),
+  capabilities,
+  workspace: workspace.optional(),
+  sandbox_id: sandboxId,
+  /** The token, if the transport has not already presented it. */
+  token: z.string().min(1).max(4096).optional(),
+  /** The last event of the origin that the replica holds, verified. */
+  head,
+  /** The last of its own entries for which the replica has an answer. */
+  settled_local_seq: count,
+});
+
+const helloAck = z.strictObject({
+  type: z.literal("HelloAck"),
+  version: z.int().min(1).max(65_535),
+  capabilities,
+  /** The workspace's id. */
+  workspace,
+  /** The origin's last event now. */
+  head,
+  /** The last entry of this replica that the origin has decided; later ones must be sent (again). */
+  settled_local_seq: count,
+  /**
+   * The `event_hash` of that entry, if it had one. A replica with another event there, or none, was put back, or is a
+   * copy.
+   */
+  settled_hash: hash.optional(),
+  /** Each side sends something at least this often, in ms; after three times that, the other side counts as gone. */
+  heartbeat_ms: z.int().min(100).max(600_000),
+});
+
+const heartbeat = z.strictObject({
+  type: z.literal("Heartbeat"),
+  agent_sequence: count,
+  /** The iteration of the last event that is about a path; 0 if there is none. */
+  agent_iteration: count,
+  /** With `folder`: since when the origin's folder is missing, by its clock (epoch milliseconds). */
+  folder_away_since: count.optional(),
+});
+
+const sandboxHeartbeat = z.strictObject({
+  type: z.literal("SandboxHeartbeat"),
+  sandbox_id: sandboxId,
+  up_to_sequence: count,
+  /** The last entry of the replica's journal, and the number of entries that wait for an answer. */
+  local_seq: count,
+  pending: count,
+});
+
+const headWitness = z.strictObject({
+  type: z.literal("HeadWitness"),
+  workspace,
+  /** The sender's view: this event has this hash, and the files after it have this Merkle root. */
+  sequence: z.int().min(1),
+  head_hash: hash,
+  root: hash,
+  /** The signed head as in docs/format.md, if the sender has one of that event. */
+  signature: z.string().min(1).max(16_384).optional(),
+});
+
+const error = z.strictObject({
+  type: z.literal("Error"),
+  /** A stable code of Chronicle's errors. A receiver treats an unknown one as `IO`. */
+  code: z.string().regex(/^[A-Z][A-Z_]{0,63}$/),
+  message: z.string().max(2048),
+  hint: z.string().max(2048).optional(),
+  /** True if the sender then closes the connection. */
+  fatal: z.boolean(),
+  /** With `UNAVAILABLE`: `starting` if the server is still opening what it serves. */
+  about: name.optional(),
+});
+
+const credit = z.strictObject({
+  type: z.literal("Credit"),
+  /**
+   * The number of bytes of credited frames that the other side may send, counted from the beginning of the connection.
+   */
+  limit: count,
+});
+
+/** A replica's own changes on their way to the origin. An entry is identified by the replica and its `local_seq`. */
+
+const entry = z
+  .strictObject({
+    local_seq: z.int().min(1),
+    /** The hash of its event in the replica's own log. */
+    event_hash: hash.optional(),
+    ...stateFields,
+    mtime_ms: count,
+    /**
+     * The origin's event on which the change is based: the last one of this path that the replica had applied; 0 if
+     * none.
+     */
+    master_rowid_seen: count,
+    actor: plainName,
+    session: plainName.optional(),
+    turn: plainName.optional(),
+    action: plainName.optional(),
+  })
+  .refine(isState, "the fields of the state do not agree");
+
+/**
+ * The reason why an entry was not taken. After `unavailable` it must be sent again; after the others that does not
+ * help.
+ */
+const reason = z.enum([
+  /** The origin has a later state of this path. */
+  "stale",
+  /** It claims to have seen an event that does not exist, or is not about this path. */
+  "causal-lie",
+  "hash-mismatch",
+  "path",
+  "filtered",
+  "read-only",
+  "too-large",
+  /** The replica no longer has the content. */
+  "content-missing",
+  /** The origin has erased the content. */
+  "erased",
+  /** The origin cannot take anything at present: nothing of the whole batch was decided. */
+  "unavailable",
+]);
+
+const writeBack = z
+  .strictObject({
+    type: z.literal("WriteBack"),
+    sandbox_id: sandboxId,
+    entries: z.array(entry).min(1).max(MAX_ENTRIES),
+  })
+  .refine(
+    ({ entries }) => entries.every(({ local_seq }, i) => i === 0 || local_seq > (entries[i - 1]?.local_seq ?? 0)),
+    "the entries do not ascend by local_seq",
+  );
+
+/** The place that keeps the losing side of a conflict. */
+const kept = z.strictObject({
+  content_hash: hash.nullable(),
+  /** The iteration that it became, or the conflict that holds it. */
+  iteration: z.int().min(1).optional(),
+  conflict_id: name.optional(),
+  /** A copy of it in the workspace. */
+  copy: z.strictObject(pathFields).optional(),
+});
+
+const writeBackResult = z.strictObject({
+  type: z.literal("WriteBackResult"),
+  accepted: z
+    .array(
+      z.strictObject({
+        local_seq: z.int().min(1),
+        /** Both are 0 if there never was anything, and there is nothing. */
+        master_iteration: count,
+        /** The event that it became, or that had already made the same change. */
+        sequence: count,
+      }),
+    )
+    .max(MAX_ENTRIES),
+  rejected: z
+    .array(
+      z.strictObject({
+        local_seq: z.int().min(1),
+        reason,
+        /** The last event of this path, if that is the reason. */
+        current_sequence: count.optional(),
+        kept: kept.optional(),
+      }),
+    )
+    .max(MAX_ENTRIES),
+});
+
+/**
+ * The origin's events on their way to a replica. Each line is sent once, in order, in one of the first three messages.
+ */
+
+/** An event's line exactly as in the log, without the newline. */
+const line = z.string().min(1).max(MAX_NOTIFIED_LINE);
+
+const notification = z
+  .strictObject({ type: z.literal("Notification"), sequence: z.int().min(1), ...stateFields, line })
+  .refine(isState, "the fields of the state do not agree");
+
+/** A deletion and the creation of the same content elsewhere, as two adjacent events that are applied together. */
+const rename = z
+  .strictObject({
+    type: z.literal("Rename"),
+    /** The deletion's sequence; the creation is the next event. */
+    sequence: z.int().min(1),
+    from: z.strictObject(pathFields).refine(namesPath, "is the root"),
+    to: z.strictObject(pathFields).refine(namesPath, "is the root"),
+    kind: z.enum(["file", "symlink"]),
+    content_hash: hash,
+    size: z.int().min(0),
+    permissions: z.int().min(0).max(0o7777),
+    lines: z.tuple([line, line]),
+  })
+  .refine(
+    ({ from, to }) => from.filepath !== to.filepath || from.filepath_b64 !== to.filepath_b64 || from.root !== to.root,
+    "both paths are the same",
+  );
+
+const events = z
+  .strictObject({
+    type: z.literal("Events"),
+    first_sequence: z.int().min(1),
+    last_sequence: z.int().min(1),
+    /** Whole lines with their newlines; or, with `part`, bytes of one line with its newline. */
+    lines: z.custom<Uint8Array>(
+      (value) => value instanceof Uint8Array && value.length > 0 && value.length <= MAX_LINES_BYTES,
+      `is 1 to ${MAX_LINES_BYTES} bytes`,
+    ),
+    part: z
+      .strictObject({
+        offset: count,
+        total: z
+          .int()
+          .min(1)
+          .max(MAX_LINE_BYTES + 1),
+      })
+      .optional(),
+  })
+  .refine(({ first_sequence, last_sequence, lines, part }) => {
+    if (part !== undefined) return first_sequence === last_sequence && part.offset + lines.length <= part.total;
+    // A line has at least two bytes, including its newline.
+    const most = lines.length / 2;
+    return last_sequence >= first_sequence && last_sequence - first_sequence < most && lines.at(-1) === 0x0a;
+  }, "the sequences and the lines do not agree");
+
+const ack = z.strictObject({ type: z.literal("Ack"), up_to_sequence: count });
+
+const barrierRequest = z.strictObject({ type: z.literal("BarrierRequest"), sequence: count });
+
+const barrierConfirmation = z.strictObject({
+  type: z.literal("BarrierConfirmation"),
+  /** The event that was asked about. */
+  sequence: count,
+  satisfied: z.boolean(),
+  current_sequence: count,
+});
+
+const catchupRequest = z.strictObject({
+  type: z.literal("CatchupRequest"),
+  sandbox_id: sandboxId,
+  since_sequence: count,
+});
+
+/** An object as in JSON; its reader checks what it holds. */
+const body = z.custom<RecordBody>((value) => value !== null && typeof value === "object" && !Array.isArray(value));
+
+/** The end of a full reconciliation: the event, and the state after it. */
+const anchor = z.strictObject({
+  /** The hash of event `current_sequence`. */
+  event_hash: hash,
+  /** The Merkle root of the files after it, and the frontier of the log tree. */
+  root: hash,
+  frontier: z.array(hash).max(53),
+  /** The workspace record in force then, and its event. */
+  record: body,
+  sequence: z.int().min(1),
+  ts: z.string().max(64),
+});
+
+const fullResyncRequired = z.strictObject({
+  type: z.literal("FullResyncRequired"),
+  /**
+   * `compacted`: those lines are in an archive. `too-far`: beyond the limit. `diverged`: the replica's head is not in
+   * this chain.
+   */
+  reason: z.enum(["compacted", "too-far", "diverged"]),
+  current_sequence: count,
+  /** For a replica that can reconcile (`tree`). */
+  anchor: anchor.optional(),
+});
 
 /**
  * All messages. The twelve original ones keep their names and the names of their fields; docs/protocol.md has the

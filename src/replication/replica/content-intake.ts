@@ -1,7 +1,7 @@
-import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import { openBlock, type BlobBlock } from "../../storage/blob-block.ts";
-import { withBatch, type BlobStore } from "../../storage/blob-store.ts";
+import { type BlobBlock, openBlock } from "../../storage/blob-block.ts";
+import { type BlobBatch, type BlobStore, withBatch } from "../../storage/blob-store.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { ahead } from "../../util/ahead.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
@@ -10,7 +10,73 @@ import type { MessageOf } from "../protocol/messages.ts";
 import type { BlockFetch, FetchedBlock, FetchedBlocks } from "./block-fetch.ts";
 import type { ContentFetch } from "../contents/content-fetch.ts";
 import type { EarlyFiles } from "./early-files.ts";
-import { GrowingBatch } from "./growing-batch.ts";
+
+/** Bytes after which a batch is committed, so that they need not come again after an interruption. */
+const PORTION_BYTES = 16 * 1024 * 1024;
+
+/**
+ * A batch of any length, committed from time to time while more is taken. Disposing of it drops what was not committed.
+ */
+class GrowingBatch implements AsyncDisposable {
+  readonly #blobs: BlobStore;
+  readonly #portionBytes: number;
+  #batch: BlobBatch | undefined;
+  #bytes = 0;
+  /** The commit under way; rejects if that has failed. */
+  #committing: Promise<void> = Promise.resolve();
+
+  constructor(blobs: BlobStore, portionBytes = PORTION_BYTES) {
+    this.#blobs = blobs;
+    this.#portionBytes = portionBytes;
+  }
+
+  /** As `BlobBatch.put`. */
+  async put(content: Uint8Array): Promise<Hash> {
+    const batch = await this.#open();
+    this.#bytes += content.length;
+    return batch.put(content);
+  }
+
+  /** As `BlobBatch.putBlock`. */
+  async putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void> {
+    const batch = await this.#open();
+    this.#bytes += block.bytes.length;
+    await batch.putBlock(block, checked);
+  }
+
+  /** Makes durable and visible what was taken. More may follow. */
+  async commit(): Promise<void> {
+    await this.#beginCommit();
+    await this.#committing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#batch?.abandon();
+    await this.#committing.catch(() => undefined);
+  }
+
+  /** At most one commit is under way, so that memory stays bounded if the disk is slower than the network. */
+  async #beginCommit(): Promise<void> {
+    const batch = this.#batch;
+    this.#batch = undefined;
+    this.#bytes = 0;
+    try {
+      await this.#committing;
+    } catch (error) {
+      await batch?.abandon();
+      throw error;
+    }
+    if (batch === undefined) return;
+    this.#committing = batch.commit({ beside: true });
+    // The next commit reports the error.
+    this.#committing.catch(() => undefined);
+  }
+
+  async #open(): Promise<BlobBatch> {
+    if (this.#bytes >= this.#portionBytes) await this.#beginCommit();
+    return (this.#batch ??= await this.#blobs.batch());
+  }
+}
 
 type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
 
@@ -31,7 +97,7 @@ export interface HeldContents {
 }
 
 /** Optional parts of an intake. */
-export interface IntakeParts {
+interface IntakeParts {
   /** Default: the undamaged contents of the store. */
   readonly held?: HeldContents;
   /** Fetches many contents at once, if the other side supports it. */
@@ -45,7 +111,7 @@ export interface IntakeParts {
 }
 
 /** Receives the number of bytes done, and the total. */
-export type OnBytes = (done: number, total: number) => void;
+type OnBytes = (done: number, total: number) => void;
 
 /** An answer, and the running checks of its blocks. */
 interface Looking {
@@ -54,7 +120,7 @@ interface Looking {
 }
 
 /** Wanted contents, with their stated sizes. */
-export interface WantedContents {
+interface WantedContents {
   readonly hashes: readonly Hash[];
   /** Contents that came along, already checked. */
   readonly inline?: ReadonlyMap<Hash, Uint8Array>;

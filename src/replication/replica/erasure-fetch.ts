@@ -1,8 +1,7 @@
 import { type BaseRecord, decodeRecordRows } from "../../core/log/base.ts";
 import { decodeErase, ERASE } from "../../core/records/erase-record.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { asFatal } from "../as-fatal.ts";
-import type { Channel } from "../channel.ts";
+import { asFatal, type Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { Patience } from "../contents/patience.ts";
 

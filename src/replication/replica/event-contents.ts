@@ -1,18 +1,47 @@
-import { decodeBase, type BaseBatch } from "../../core/log/base.ts";
-import { ERASE } from "../../core/records/erase-record.ts";
+import { type BaseBatch, decodeBase } from "../../core/log/base.ts";
+import { decodeErase, ERASE } from "../../core/records/erase-record.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { HistoryNeeds } from "../../engine/log/history-needs.ts";
+import { baseOf } from "../../engine/log/project.ts";
 import { Erasures } from "../../core/records/erasures.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Entry } from "../../core/values/entry.ts";
-import type { LogEvent } from "../../core/values/event.ts";
 import { pathOfRecordId } from "../../core/values/file-record.ts";
-import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { addAll } from "../../util/long-lists.ts";
 import type { ContentIntake } from "./content-intake.ts";
 import type { EarlyFiles } from "./early-files.ts";
-import { baseNamedBy, contentsOf, contentsOfRows } from "./named-contents.ts";
 import { optional } from "../../util/optional.ts";
+
+/**
+ * Returns the contents that an event names, by the rule of `verify`; those of its base's rows come with
+ * `contentsOfRows`. An event that takes an erasure back names the contents that are there again.
+ */
+export function contentsOf(event: LogEvent): readonly Hash[] {
+  if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));
+  const { state, contents } = decodeErase(event.record);
+  return state === "withdrawn" ? contents : [];
+}
+
+/** Returns the base on which an event starts the history, or `undefined`. */
+function baseNamedBy(event: LogEvent): Hash | undefined {
+  return baseOf(event);
+}
+
+/** Returns the contents that some rows of that base name. */
+function contentsOfRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Hash[] {
+  return collect((needs) => needs.rows(rows, event, ""));
+}
+
+function collect(give: (needs: HistoryNeeds) => void): Hash[] {
+  const hashes: Hash[] = [];
+  const needs = new HistoryNeeds({}, ({ hash }) => hashes.push(hash));
+  give(needs);
+  needs.finish();
+  return hashes;
+}
 
 /** An event that has arrived, with its content if that came along (and was checked). */
 export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
@@ -21,7 +50,7 @@ export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
 }
 
 /** Returns whether the content of this path is wanted here. */
-export type WantsPath = (path: WorkspacePath) => boolean;
+type WantsPath = (path: WorkspacePath) => boolean;
 
 /** Contents that events name and that were not taken. */
 export interface NotTaken {

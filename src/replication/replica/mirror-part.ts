@@ -1,9 +1,10 @@
+import { type LogEvent, EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event.ts";
+import { changesOf, type FileRecord } from "../../core/values/file-record.ts";
+import { RecentMap } from "../../util/recent-map.ts";
 import { checkLine } from "../../core/log/chain.ts";
 import { ERASE } from "../../core/records/erase-record.ts";
 import { erasureIn, type LoggedErasure } from "../../core/records/erasures.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { EMPTY_HEAD, type Head, type LogEvent, type SealedEvent } from "../../core/values/event.ts";
-import { changesOf, type FileRecord } from "../../core/values/file-record.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
@@ -19,15 +20,42 @@ import type { HistoryContext } from "../../engine/log/context.ts";
 import { disagreeing, IndexDisagrees, stillDisagrees } from "../../engine/log/index-disagrees.ts";
 import { addedNames } from "../../engine/state/protected.ts";
 import { project } from "../../engine/log/project.ts";
-import { provedEntries } from "../../engine/state/proved-entries.ts";
+import { provedEntries } from "../../engine/state/proved-rows.ts";
 import { provedState } from "../../engine/state/proved-state.ts";
 import { isInBase } from "../../engine/log/read-base.ts";
 import { readEvent, readEvents } from "../../engine/log/read-events.ts";
 import { provedRoot } from "../../engine/state/root-to-state.ts";
 import { rootAtHead } from "../../engine/log/tree.ts";
-import { inSlices } from "../../util/in-slices.ts";
+import { inSlices } from "../../util/long-lists.ts";
 import { writeBaseIf } from "../../engine/upkeep/write-base.ts";
-import { RecentRecords } from "./recent-records.ts";
+
+/**
+ * At least this many events are remembered, and at most twice as many: those that one step asks about, and those that
+ * come meanwhile.
+ */
+const MOST_EVENTS = 8_192;
+
+type Body = Pick<LogEvent, "recordId" | "record">;
+
+/**
+ * The file records of the last events, as they came. A step asks about each of its events soon after it was appended,
+ * and reading one from the log costs a check of its end, three index queries, and opening a file.
+ */
+export class RecentRecords {
+  /** By seq. */
+  readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);
+
+  add(events: readonly Pick<LogEvent, "seq" | "recordId" | "record">[]): void {
+    for (const { seq, recordId, record } of events.slice(-MOST_EVENTS)) this.#bodies.put(seq, { recordId, record });
+  }
+
+  /** Returns `undefined` if the event is not remembered, and `null` if it is not about a file. Throws `LOG_DAMAGED`. */
+  get(seq: number): FileRecord | null | undefined {
+    const body = this.#bodies.get(seq);
+    if (body === undefined) return undefined;
+    return changesOf(body)[0]?.file ?? null;
+  }
+}
 
 /** Number of events that are read in one turn. */
 const AT_ONCE = 1_000;

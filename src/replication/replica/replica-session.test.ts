@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { openReplica } from "../../compose/open-replica.ts";
-import { partsOf } from "../../compose/parts-of.ts";
+import { openReplica } from "../../compose/sync-places.ts";
+import { partsOf } from "../../compose/open-parts.ts";
 import { sealEvents } from "../../core/log/chain.ts";
 import { EMPTY_HEAD, type SealedEvent } from "../../core/values/event.ts";
 import { DEFAULT_LIMITS, EVERYTHING } from "../../core/filter/filter.ts";

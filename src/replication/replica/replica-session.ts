@@ -1,16 +1,16 @@
+import type { MessageOf, Message } from "../protocol/messages.ts";
+import type { LogEvent, SealedEvent } from "../../core/values/event.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { SealedEvent } from "../../core/values/event.ts";
+import { asFatal, type Channel, type ChannelEnd } from "../channel.ts";
+import { pathFromFields } from "../protocol/fields.ts";
+import { EventContents, type ArrivedEvent, type NotTaken, type TakeRules } from "./event-contents.ts";
 import { changesOf } from "../../core/values/file-record.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
-import { asFatal } from "../as-fatal.ts";
-import type { Channel, ChannelEnd } from "../channel.ts";
 import { agreedOn, type Capability, refuseUnagreed } from "../protocol/capabilities.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
-import type { Message, MessageOf } from "../protocol/messages.ts";
-import { HeartbeatTimer } from "../heartbeat-timer.ts";
+import { HeartbeatTimer, silent } from "../heartbeat-timer.ts";
 import { ContentServer } from "../contents/content-server.ts";
-import { silent } from "../silent.ts";
 import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
@@ -19,22 +19,82 @@ import { Barriers } from "./barriers.ts";
 import { BlockFetch } from "./block-fetch.ts";
 import { ContentFetch } from "../contents/content-fetch.ts";
 import { ErasureFetch } from "./erasure-fetch.ts";
-import { ContentsAhead } from "./contents-ahead.ts";
 import { ContentIntake } from "./content-intake.ts";
-import { untilCompactions } from "./until-compactions.ts";
-import { type ArrivedEvent, EventContents, type NotTaken, type TakeRules } from "./event-contents.ts";
-import { wordOf, type OriginWord } from "./origin-word.ts";
 import { IncomingEvents } from "./incoming-events.ts";
 import type { UpstreamLines } from "./upstream.ts";
 import type { Mirror } from "./mirror.ts";
 import { TreeFetch } from "./tree-fetch.ts";
 import { TreeResync, type ResyncGoal } from "./tree-resync.ts";
-import { Witness } from "./witness.ts";
+import { Witness, witnessed, type WitnessNotes } from "./witness-notes.ts";
 import { capabilitiesOf, replicaHello } from "./replica-hello.ts";
-import { witnessed, type WitnessNotes } from "./witness-notes.ts";
 import { WriteBackPush } from "./write-back-push.ts";
 import type { WriteJournal } from "./write-journal.ts";
 import type { WithheldContents } from "./withheld-contents.ts";
+
+/** An origin's report about itself. */
+interface OriginWord {
+  /** Its last event. */
+  readonly sequence: number;
+  /** Since when its folder is missing, by its clock (epoch milliseconds). */
+  readonly folderAwaySince?: number | undefined;
+  /** Sent when it admits a replica: true if it takes no writes of that replica. */
+  readonly isReadOnly?: boolean;
+}
+
+/** Returns the report in a heartbeat. */
+function wordOf({ agent_sequence, folder_away_since }: MessageOf<"Heartbeat">): OriginWord {
+  return { sequence: agent_sequence, folderAwaySince: folder_away_since };
+}
+
+/**
+ * Splits events into parts, in order. A compaction begins a part, so that the state it amounts to is held when it
+ * comes.
+ */
+function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op"> }>(
+  all: readonly Arrived[],
+): readonly (readonly Arrived[])[] {
+  const parts: Arrived[][] = [];
+  for (const one of all) {
+    const last = parts.at(-1);
+    if (last === undefined || one.event.op === "compact") parts.push([one]);
+    else last.push(one);
+  }
+  return parts;
+}
+
+/**
+ * Stores contents that come ahead of their events, one at a time. They become durable sooner, while the origin is still
+ * making them and their events durable. A content that is skipped comes with its event as well.
+ */
+class ContentsAhead {
+  readonly #contents: EventContents;
+  readonly #onLie: (error: ChronicleError) => void;
+  #storing: Promise<void> | undefined;
+
+  /** `onLie`: called for a content that does not match its hash. Must not throw. */
+  constructor(contents: EventContents, onLie: (error: ChronicleError) => void) {
+    this.#contents = contents;
+    this.#onLie = onLie;
+  }
+
+  /** Stores the content in the background, unless another one is being stored. */
+  take(message: MessageOf<"ContentAhead">): void {
+    const { content_hash: hash, content: bytes } = message;
+    this.#storing ??= this.#contents
+      .takeAhead(pathFromFields(message), { hash, bytes })
+      .catch((error: unknown) => {
+        const failure = asFatal(error);
+        // Ignores disk errors: they occur again, and are reported, when the event comes.
+        if (failure.code === "INTEGRITY_VIOLATION") this.#onLie(failure);
+      })
+      .finally(() => (this.#storing = undefined));
+  }
+
+  /** Resolves when nothing is being stored. */
+  async rest(): Promise<void> {
+    await this.#storing;
+  }
+}
 
 /** Options for following an origin. */
 export interface ReplicaOptions extends TakeRules {

@@ -17,7 +17,7 @@ import type { BlobStore } from "../../storage/blob-store.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { ahead } from "../../util/ahead.ts";
 import { addAll } from "../../util/long-lists.ts";
-import { storeBase } from "../../engine/upkeep/store-base.ts";
+import { storeBase } from "../../engine/upkeep/write-base.ts";
 import { MAX_FOLDERS } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields } from "../protocol/tree-messages.ts";

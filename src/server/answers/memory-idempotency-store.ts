@@ -1,4 +1,4 @@
-import type { KeptReply, IdempotencyStore, Standing } from "./idempotency-store.ts";
+import type { KeptReply, IdempotencyStore, Standing } from "./idempotent.ts";
 
 /** The number of changes remembered, and how long each is, in milliseconds. */
 const MOST = 10_000;

@@ -1,9 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { STATUS_CODES } from "node:http";
+import type { ServerReply } from "./route.ts";
 import { httpStatusOf } from "../../api/problems.ts";
 import { hintOfErrno, isOutOfSpace, STAYS_IN_WORDS, troubleInWords } from "../../core/values/errno.ts";
 import { ChronicleError, codedError, type ErrorCode, errnoOf } from "../../core/values/errors.ts";
 import { Encoded } from "./received.ts";
+
+/** Returns a problem in the form of RFC 9457. `code` is stable; `detail` is for people. */
+export function problemReply(status: number, code: string, detail: string): ServerReply {
+  return {
+    status,
+    headers: { "content-type": "application/problem+json" },
+    body: JSON.stringify({ type: "about:blank", title: code, status, code, detail }),
+  };
+}
 
 /** A problem in the form of RFC 9457. */
 export interface Problem {

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from "node:http";
-import type { Authenticator } from "./authenticate.ts";
+import { type Authenticator, type Refusal, refusalOf } from "./authenticate.ts";
 import { type Caller, OWNER } from "./caller.ts";
 import type { Listener } from "./listener.ts";
-import { type Refusal, refusalOf } from "./guard.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Authenticator } from "./authenticate.ts";
-import { MemoryTokenStore } from "./memory-token-store.ts";
+import { MemoryTokenStore } from "./token.ts";
 import { oidcIssuer } from "./oidc.ts";
 
 /** Tokens of a provider of our own, on this machine. */

@@ -1,14 +1,201 @@
+import { isUtf8 } from "node:buffer";
 import type { RawData, WebSocket } from "ws";
-import { eventStart } from "../../api/routes/event-start.ts";
+import { moment, path } from "../../api/routes/fields.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
+import { optional } from "../../util/optional.ts";
+import type { FileContent } from "../../api/file-api.ts";
+import { givenOfShown } from "../../core/text/shown-path.ts";
+import { pageWithMore, eventStart } from "../../api/routes/pages.ts";
+import { virtualPath } from "../../api/routes/meant-by-path.ts";
+import { withoutUndefined } from "../../api/routes/row.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import type { Caller } from "../callers/caller.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import type { Lease, OpenWorkspaces } from "../callers/open-workspaces.ts";
 import { problemOf, type ProblemSetting } from "../answers/problem.ts";
 import { openFor } from "../callers/scope.ts";
-import { answerQuestion } from "./answer-question.ts";
-import { type GatewayMessage, marksOf, type Question, readMessage, type RequestId } from "./messages.ts";
-import { optional } from "../../util/optional.ts";
+import * as z from "zod";
+
+/** The messages that a gateway's client sends: JSON, one in each WebSocket message. docs/gateway.md has the table. */
+
+/** Largest number of files or iterations in one answer. */
+const MOST_ITEMS = 1_000;
+
+const common = {
+  /** Comes back in the answer. */
+  request_id: z.union([z.string().min(1).max(200), z.int()]),
+  /** A workspace's whole id or exact name. */
+  session_id: z.string().min(1).max(200),
+};
+
+const count = z.int().min(0);
+const limit = z.int().min(1).max(MOST_ITEMS).default(MOST_ITEMS);
+
+const MESSAGES = [
+  z.strictObject({
+    ...common,
+    type: z.literal("list_files"),
+    path: path("").optional(),
+    depth: z.int().min(1).optional(),
+    at: moment("").optional(),
+    limit,
+    after: path("").optional(),
+  }),
+  z.strictObject({ ...common, type: z.literal("read_file"), path: path(""), at: moment("").optional() }),
+  z.strictObject({ ...common, type: z.literal("file_history"), path: path(""), limit, after: count.optional() }),
+  z.strictObject({
+    ...common,
+    type: z.literal("file_at_iteration"),
+    path: path(""),
+    iteration: z.union([z.int().min(1), z.literal("last")]),
+  }),
+  z.strictObject({
+    ...common,
+    type: z.literal("subscribe_events"),
+    after: count.optional(),
+    prefix: z.string().max(1_200).optional(),
+  }),
+  z.strictObject({
+    ...common,
+    type: z.literal("unsubscribe_events"),
+    /** The `request_id` with which it was subscribed. */
+    subscription: common.request_id,
+  }),
+] as const;
+
+const MESSAGE = z.discriminatedUnion("type", MESSAGES);
+
+type GatewayMessage = z.output<typeof MESSAGE>;
+
+/** A message that gets exactly one answer. */
+type Question = Exclude<GatewayMessage, { readonly type: "subscribe_events" | "unsubscribe_events" }>;
+
+type RequestId = GatewayMessage["request_id"];
+
+const MOST_COMPLAINT = 300;
+
+/** Checks a message. Throws `USAGE` with the field that does not fit. */
+function readMessage(given: unknown): GatewayMessage {
+  const parsed = MESSAGE.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const field = issue?.path.map(String).join(".") ?? "";
+  const what = `${field === "" ? "the message" : field}: ${issue?.message ?? "does not fit"}`;
+  throw new ChronicleError("USAGE", what.slice(0, MOST_COMPLAINT), {
+    hint: "docs/gateway.md has the messages",
+    data: { field },
+  });
+}
+
+/** The marks of the answer to a message, as far as they can be read from it. */
+function marksOf(given: unknown): { readonly request_id: RequestId | null; readonly session_id?: string } {
+  const marks = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
+  if (!marks.success) return { request_id: null };
+  const { request_id, session_id } = marks.data;
+  return { request_id, ...optional({ session_id }) };
+}
+
+/** Largest content in one message, in bytes; more is read over HTTP. */
+export const MOST_CONTENT = 512 * 1024;
+
+/** A content in JSON: text as it is, else base64. */
+interface ShownContent {
+  readonly encoding: "utf8" | "base64";
+  readonly content: string;
+  /** Absent if this is the whole content. Else the rest, to be fetched with this `Range`. */
+  readonly rest?: { readonly url: string; readonly range: string };
+}
+
+/** The content, or its beginning. A whole one is checked against its hash. */
+export async function shownContent(workspace: string, file: FileContent): Promise<ShownContent> {
+  const isWhole = file.size <= MOST_CONTENT;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of isWhole ? file.pieces() : file.pieces({ start: 0, end: MOST_CONTENT })) pieces.push(piece);
+  const bytes = Buffer.concat(pieces);
+  if (isWhole) return shown(bytes);
+  const text = wholeCharacters(bytes);
+  const given = isUtf8(text) ? text : bytes;
+  const url = `/v1/workspaces/${workspace}/files/${urlPath(file)}/at/${file.iteration}?as=iteration`;
+  return { ...shown(given), rest: { url, range: `bytes=${given.length}-` } };
+}
+
+function shown(bytes: Buffer): ShownContent {
+  return isUtf8(bytes)
+    ? { encoding: "utf8", content: bytes.toString("utf8") }
+    : { encoding: "base64", content: bytes.toString("base64") };
+}
+
+/** Drops a character that is cut in two at the end: UTF-8 has at most three bytes behind a leading one. */
+function wholeCharacters(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(4, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const needed = byte < 0x80 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return needed > back ? bytes.subarray(0, bytes.length - back) : bytes;
+  }
+  return bytes;
+}
+
+function urlPath({ path, path_b64: exact }: FileContent): string {
+  if (exact === undefined) return path.split("/").map(encodeURIComponent).join("/");
+  const given = givenOfShown({ path, path_b64: exact });
+  return encodeURIComponent(given.replaceAll("+", "-").replaceAll("/", "_"));
+}
+
+/** Returns the answer to a question, without its marks. */
+async function answerQuestion(on: WorkspaceApi, question: Question): Promise<Record<string, unknown>> {
+  switch (question.type) {
+    case "list_files": {
+      const { path, depth, at, limit, after } = question;
+      return { ...(await on.files({ limit, ...withoutUndefined({ path, depth, at, after }) })) };
+    }
+    case "read_file":
+      return readFile(on, question.path, question.at);
+    case "file_history":
+      return historyOf(on, question.path, question);
+    case "file_at_iteration":
+      return atIteration(on, question.path, question.iteration);
+  }
+}
+
+async function readFile(on: WorkspaceApi, path: string, at: string | undefined): Promise<Record<string, unknown>> {
+  const virtual = virtualPath(path);
+  if (virtual?.kind === "iteration") return atIteration(on, virtual.path, virtual.iteration);
+  if (virtual?.kind === "history") return historyAsFile(on, path, virtual.path);
+  return contentOf(on, await on.file(path, withoutUndefined({ at })));
+}
+
+interface HistoryPage {
+  readonly limit: number;
+  readonly after?: number | undefined;
+}
+
+async function historyOf(on: WorkspaceApi, path: string, { limit, after }: HistoryPage) {
+  const found = await on.history(path, { limit: limit + 1, ...withoutUndefined({ after }) });
+  const { items, next } = pageWithMore(found, limit, ({ iteration }) => String(iteration));
+  return { path, iterations: items, next: next === null ? null : Number(next) };
+}
+
+/** Largest number of iterations in such a file, the oldest first; `next` says whether there are more. */
+const MOST_IN_FILE = 1_000;
+
+async function historyAsFile(on: WorkspaceApi, path: string, asked: string) {
+  const { iterations, next } = await historyOf(on, asked, { limit: MOST_IN_FILE });
+  return { path, kind: "file", encoding: "utf8", content: JSON.stringify(iterations), next };
+}
+
+async function atIteration(on: WorkspaceApi, path: string, asked: number | "last") {
+  const iteration = asked === "last" ? (await on.cat(path)).iteration : asked;
+  return contentOf(on, await on.file(path, { iteration }));
+}
+
+async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<string, unknown>> {
+  const { path, path_b64, kind, size, hash, permissions, mtime_ms, iteration, seq } = file;
+  if (kind === "dir") throw new ChronicleError("REFUSED", `${path} is a folder`, { hint: "ask for it by list_files" });
+  const exact = withoutUndefined({ path_b64 });
+  const shown = await shownContent(on.id, file);
+  return { path, ...exact, kind, size, hash, permissions, mtime_ms, iteration, seq, ...shown };
+}
 
 /**
  * Messages of one connection that are worked on at once. The others wait, and nothing more is read of the connection
@@ -19,7 +206,7 @@ const MOST_AT_ONCE = 8;
 const MOST_SUBSCRIPTIONS = 1_000;
 
 /** The parts that a connection works with. */
-export interface ConnectionSetting extends ProblemSetting {
+interface ConnectionSetting extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
   readonly caller: Caller;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import { endUpgrade } from "../answers/end-upgrade.ts";
+import { endUpgrade } from "../answers/send.ts";
 import type { AdmittedUpgrade } from "../http-server.ts";
 import { mayDo } from "../../api/routes/role.ts";
 import type { ServerLimits } from "../limits/limits.ts";

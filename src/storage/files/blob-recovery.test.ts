@@ -5,7 +5,7 @@ import { problemsOf, putAll, someBytes } from "../../testing/blob-store-suite.ts
 import type { FileBlobStore } from "./file-blob-store.ts";
 import { encodeBlock, PACK_HEADER_BYTES } from "../block.ts";
 import { BlockFiller } from "./block-filler.ts";
-import { settleLane } from "./lane-recovery.ts";
+import { settleLane } from "./pack-leases.ts";
 import { openPackSink } from "./pack-sink.ts";
 import { PackWriter } from "./pack-writer.ts";
 

@@ -1,11 +1,91 @@
+import { setImmediate as othersHadATurn } from "node:timers/promises";
+import type { CommitOptions, BlobBatch } from "../blob-store.ts";
+import type { SinkResult } from "../blob-intake.ts";
+import type { OpenSink } from "./pack-sink.ts";
+import type { PackWriter } from "./pack-writer.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { checkBlock, type BlobBlock } from "../blob-block.ts";
-import type { BlobBatch, CommitOptions } from "../blob-store.ts";
 import type { HeldLock } from "../lock.ts";
-import type { OpenSink } from "./pack-sink.ts";
+
+interface Waiting extends CommitOptions {
+  readonly sink: OpenSink;
+  readonly writer: PackWriter;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Commits sinks of one writer, one group after the other. Commits requested in one turn of the event loop share one
+ * sync, and so do all that are requested during another group's sync.
+ */
+export class CommitGroup {
+  readonly #publish: (result: SinkResult) => void;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | undefined;
+
+  /** `publish`: makes a durable result visible. */
+  constructor(publish: (result: SinkResult) => void) {
+    this.#publish = publish;
+  }
+
+  /** Resolves when the sink is durable and published. */
+  commit(sink: OpenSink, writer: PackWriter, options: CommitOptions = {}): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push({ ...options, sink, writer, resolve, reject });
+    this.#running ??= this.#run(options.beside === true);
+    return promise;
+  }
+
+  /** Resolves when nothing is being committed. It never rejects. */
+  async rest(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(isBeside: boolean): Promise<void> {
+    // Wait until all other work had a turn, so that workspaces of a store that write at the same time share the sync.
+    // Beside other work, begin at once: commits requested meanwhile share the next sync.
+    if (!isBeside) await othersHadATurn();
+    while (this.#waiting.length > 0) await this.#commitAll();
+    this.#running = undefined;
+  }
+
+  async #commitAll(): Promise<void> {
+    const group = this.#waiting;
+    this.#waiting = [];
+    const flushed = group.filter((each) => attempt(each, () => each.sink.flush()));
+    const isBeside = flushed.some(({ beside }) => beside === true);
+    const synced = isBeside
+      ? await syncBeside(flushed)
+      : flushed.filter((each) => attempt(each, () => each.writer.sync()));
+    for (const each of synced) {
+      if (attempt(each, () => this.#publish(each.sink.settle()))) each.resolve();
+    }
+  }
+}
+
+/** All of them have the same writer. */
+async function syncBeside(flushed: readonly Waiting[]): Promise<readonly Waiting[]> {
+  try {
+    await flushed[0]?.writer.syncBeside();
+    return flushed;
+  } catch (error) {
+    for (const { reject } of flushed) reject(error);
+    return [];
+  }
+}
+
+function attempt(waiting: Waiting, action: () => void): boolean {
+  try {
+    action();
+    return true;
+  } catch (error) {
+    waiting.reject(error);
+    return false;
+  }
+}
 
 /** The parts of a store that a batch uses. */
-export interface BatchHost {
+interface BatchHost {
   /** Opens a sink on the store's own lane. */
   openSink(): Promise<OpenSink>;
   /** Makes a sink durable, then visible. Commits requested together share one sync. */

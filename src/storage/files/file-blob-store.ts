@@ -20,8 +20,8 @@ import type { HeldLock, Lock } from "../lock.ts";
 import { collectBlobs } from "./blob-collect.ts";
 import type { BlobIndex, BlobIndexOpener, BlobPlaces } from "../blob-index.ts";
 import type { SinkResult } from "../blob-intake.ts";
-import { BlobReading } from "./blob-reading.ts";
-import { inSlices } from "../../util/in-slices.ts";
+import { BlobReading, DamagedContents } from "./blob-reading.ts";
+import { inSlices } from "../../util/long-lists.ts";
 import { rowHash } from "../blob-rows.ts";
 import {
   catchUpLarge,
@@ -35,9 +35,7 @@ import { poisoned, stillSays } from "./blob-trouble.ts";
 import { ioTrouble, isDiskTrouble, takesNoWrites, withoutIndexFile, withTrouble } from "../io-trouble.ts";
 import { verifyBlobs } from "./blob-verify.ts";
 import { LARGE_BYTES } from "../block.ts";
-import { CommitGroup } from "./commit-group.ts";
-import { DamagedContents } from "./damaged-contents.ts";
-import { FileBlobBatch } from "./file-blob-batch.ts";
+import { CommitGroup, FileBlobBatch } from "./file-blob-batch.ts";
 import { GcLease } from "../gc-lease.ts";
 import { PackLeases, type BlobFiles, type PackLease } from "./pack-leases.ts";
 import { makeFolderOnce } from "./large-writer.ts";

@@ -1,22 +1,58 @@
+import { type SealedEvent, EMPTY_HEAD, type Head } from "../../core/values/event.ts";
 import { isDiskFailure } from "../../core/values/errno.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
-import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event.ts";
 import type { Disk, FileStat } from "../../disk/disk.ts";
 import { whyNotWritable } from "../../disk/probe-writes.ts";
 import { folderOf, writeFully } from "../../disk/write-fully.ts";
-import { checkAppend, tornTail } from "../check-append.ts";
-import type { ArchivedLog, EventLog, LogEnd, LogPosition, QuarantinedPart, RawLine } from "../event-log.ts";
+import {
+  checkAppend,
+  tornTail,
+  type ArchivedLog,
+  type EventLog,
+  type LogEnd,
+  type LogPosition,
+  type QuarantinedPart,
+  type RawLine,
+} from "../event-log.ts";
 import { ioTrouble, withTrouble } from "../io-trouble.ts";
-
 import { poisoned, type StillPoisoned, stillSays } from "./blob-trouble.ts";
 import type { LogPaths } from "../layout.ts";
-import { archiveName, linkIntoArchive, listArchive, prepareLog, removeArchive } from "./log-archive.ts";
-import { readHistory } from "./log-history.ts";
+import { archiveName, linkIntoArchive, listArchive, prepareLog, removeArchive, readHistory } from "./log-archive.ts";
 import { checkCut, keepTail, makeFolderDurably, readPart } from "./log-quarantine.ts";
-import { linesToWrite } from "./lines-to-write.ts";
 import { openIfThere, readLines } from "./log-reader.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
+
+/** Most bytes in one write, unless one line alone is longer. */
+const WRITE_BYTES = 64 * 1024 * 1024;
+
+/** Yields the lines of events in their file form, in as few pieces as memory allows. */
+function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
+  let first = 0;
+  let bytes = 0;
+  for (let at = 0; at < events.length; at += 1) {
+    const more = Buffer.byteLength((events[at] as SealedEvent).line) + 1;
+    if (bytes > 0 && bytes + more > WRITE_BYTES) {
+      yield joined(events.slice(first, at), bytes);
+      first = at;
+      bytes = 0;
+    }
+    bytes += more;
+  }
+  yield joined(events.slice(first), bytes);
+}
+
+/** Writes each line directly to its place: joining many as text first would copy them twice. */
+function joined(events: readonly SealedEvent[], length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  let at = 0;
+  for (const { line } of events) {
+    at += bytes.write(line, at);
+    bytes[at] = 0x0a;
+    at += 1;
+  }
+  return bytes;
+}
 
 /** A call of `append` that waits for its sync. */
 interface Waiting {

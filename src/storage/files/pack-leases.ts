@@ -1,12 +1,149 @@
-import { ChronicleError } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
-import type { HeldLock, Lock } from "../lock.ts";
-import type { BlobIndex } from "../blob-index.ts";
-import { ioTrouble } from "../io-trouble.ts";
-import { settleLane, type SeenPack } from "./lane-recovery.ts";
+import { writeFully } from "../../disk/write-fully.ts";
+import type { BlobIndex, PackRow } from "../blob-index.ts";
+import { withTrouble, ioTrouble } from "../io-trouble.ts";
+import { encodePackHeader, PACK_HEADER_BYTES } from "../block.ts";
 import type { BlobLayout } from "../layout.ts";
 import type { LaneGrant } from "../blob-intake.ts";
-import type { UnsureNames } from "./sure-names.ts";
+import { checkTail, damagedIn, readAt, readBlock, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
+import { makeNamesSure, type UnsureNames, writeAnew, writeOnceMore } from "./sure-names.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { HeldLock, Lock } from "../lock.ts";
+
+interface Parts {
+  readonly disk: Disk;
+  readonly layout: BlobLayout;
+  readonly index: BlobIndex;
+  readonly newPackId: () => string;
+  readonly unsure: UnsureNames;
+}
+
+/** The file found in a lane, and the pack that it is. */
+interface SeenPack {
+  readonly ino: bigint;
+  readonly ulid: string;
+}
+
+/**
+ * Makes a lane ready for appending, and returns its contents. Only for the holder of the lane's lock. `seen`: earlier
+ * findings in the lanes, updated here, so that a file whose header was read once is not opened again.
+ *
+ * Bytes after those that the index calls settled are hashed again: whole blocks are kept and published, and the lane is
+ * cut at the first block that is not whole. If the index does not know the pack, or claims more than is there, nothing
+ * is settled, and damage may be older than the last run: a pack with whole blocks after damage is sealed as it is.
+ */
+export function settleLane(parts: Parts, lane: number, seen: Map<number, SeenPack>): LaneGrant {
+  const path = parts.layout.activePack(lane);
+  return withTrouble(`recovering ${path}`, () => {
+    if (parts.unsure.has(path)) writeAnew(parts, path);
+    const stat = parts.disk.lstat(path);
+    if (stat === undefined) return { lane, pack: undefined };
+    const { ino, size } = stat;
+    const before = seen.get(lane);
+    const known = before?.ino === ino ? parts.index.packOf(before.ulid) : undefined;
+    if (known?.lane === lane && known.bytes === size) return { lane, pack: { ulid: known.ulid, bytes: size } };
+    const fd = parts.disk.open(path, "update");
+    try {
+      const pack = settlePack(parts, { fd, lane, size });
+      if (pack !== undefined) seen.set(lane, { ino, ulid: pack.ulid });
+      return { lane, pack };
+    } finally {
+      parts.disk.close(fd);
+    }
+  });
+}
+
+interface LaneFile {
+  readonly fd: number;
+  readonly lane: number;
+  readonly size: number;
+}
+
+function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
+  const { disk, index } = parts;
+  const ulid = readPackUlid(disk, file.fd);
+  const row = ulid === undefined ? index.packs().find((pack) => pack.lane === file.lane) : index.packOf(ulid);
+  if (ulid === undefined) return settleWithoutHeader(parts, file, row);
+  if (row?.lane === file.lane && row.bytes === file.size) return { ulid, bytes: file.size };
+
+  const isTail = row !== undefined && row.bytes >= PACK_HEADER_BYTES && row.bytes < file.size;
+  const from = isTail ? row.bytes : PACK_HEADER_BYTES;
+  const { rows, end } = checkTail(disk, file.fd, from, file.size);
+  if (!isTail && hasWholeBlock(disk, file.fd, end, file.size)) return sealAsItIs(parts, file, { ulid, row });
+  keepTail(parts, file, { from, end });
+  const forgetPacks = row === undefined || isTail ? [] : [row.id];
+  index.apply({ forgetPacks, packs: [{ ulid, lane: file.lane, bytes: end }], rows });
+  return { ulid, bytes: end };
+}
+
+/**
+ * Makes a tail that was found whole durable, and cuts everything after it. The bytes are written once more: after a
+ * failed sync the system may consider pages clean that never reached the disk.
+ */
+function keepTail(
+  parts: Parts,
+  { fd, lane, size }: LaneFile,
+  tail: { readonly from: number; readonly end: number },
+): void {
+  const { disk, layout } = parts;
+  // If nothing of a pack is settled, neither is its header.
+  writeOnceMore(disk, fd, tail.from === PACK_HEADER_BYTES ? 0 : tail.from, tail.end);
+  if (tail.end < size) disk.truncate(fd, tail.end);
+  disk.sync(fd);
+  makeNamesSure(parts, [layout.active], [layout.activePack(lane)]);
+}
+
+/**
+ * Settles a lane whose header cannot be read. A pack without a whole block is removed, because nothing of it was ever
+ * promised. A header of zeros in a pack that the index does not know never reached the disk, because of a power cut
+ * before the first sync: it is written again. Any other pack is sealed as it is, so that `verify` names the damage.
+ */
+function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefined): LaneGrant["pack"] {
+  const { disk, layout, newPackId } = parts;
+  if (!hasWholeBlock(disk, file.fd, 0, file.size)) {
+    disk.unlink(layout.activePack(file.lane));
+    return undefined;
+  }
+  if (row === undefined && isAllZeros(readAt(disk, file.fd, 0, PACK_HEADER_BYTES))) {
+    writeFully(disk, file.fd, encodePackHeader(newPackId()), 0);
+    return settlePack(parts, file);
+  }
+  // The row may be that of the previous pack, whose new name was not published: that file must not be replaced.
+  const isTaken = row === undefined || disk.lstat(layout.sealedPack(row.ulid)) !== undefined;
+  return sealAsItIs(parts, file, { ulid: isTaken ? newPackId() : row.ulid, row: undefined });
+}
+
+function isAllZeros(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === 0);
+}
+
+function sealAsItIs(
+  parts: Parts,
+  { fd, lane, size }: LaneFile,
+  { ulid, row }: { readonly ulid: string; readonly row: PackRow | undefined },
+): undefined {
+  const { disk, layout, index } = parts;
+  writeOnceMore(disk, fd, 0, size);
+  disk.sync(fd);
+  disk.rename(layout.activePack(lane), layout.sealedPack(ulid));
+  makeNamesSure(parts, [layout.packs, layout.active], [layout.sealedPack(ulid)]);
+  const rows = rowsByHeads(disk, fd, PACK_HEADER_BYTES, size);
+  index.apply({
+    forgetPacks: row === undefined ? [] : [row.id],
+    packs: [{ ulid, lane: undefined, bytes: size }],
+    rows,
+  });
+  return undefined;
+}
+
+function hasWholeBlock(disk: Disk, fd: number, from: number, to: number): boolean {
+  for (const part of scanPack(disk, fd, from, to)) {
+    if (part.kind === "garbage") continue;
+    const damaged = damagedIn(part.head, readBlock(disk, fd, part.offset, part.head));
+    if (damaged.length < part.head.entries.length) return true;
+  }
+  return false;
+}
 
 const MAX_LANES = 1024;
 

@@ -1,8 +1,16 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event.ts";
 import { sha256 } from "../../core/values/hash.ts";
-import { checkAppend, tornTail } from "../check-append.ts";
-import type { ArchivedLog, EventLog, LogEnd, LogPosition, QuarantinedPart, RawLine } from "../event-log.ts";
+import {
+  checkAppend,
+  tornTail,
+  type ArchivedLog,
+  type EventLog,
+  type LogEnd,
+  type LogPosition,
+  type QuarantinedPart,
+  type RawLine,
+} from "../event-log.ts";
 
 const EMPTY_END: LogEnd = { ...EMPTY_HEAD, bytes: 0, tornBytes: 0 };
 const BATCH_LINES = 1_000;

@@ -1,6 +1,5 @@
-import type { Entry, EntryKind } from "../../core/values/entry.ts";
-import { hashToBytes } from "../../core/values/hash.ts";
 import {
+  type WorkspacePath,
   childOf,
   compareNames,
   comparePaths,
@@ -9,15 +8,130 @@ import {
   parentOf,
   pathToBytes,
   ROOT,
-  type WorkspacePath,
 } from "../../core/values/path.ts";
-import type { Hash } from "../../core/values/hash.ts";
-import type { IterationPage, IterationRow } from "../index-store.ts";
+import { RecentMap } from "../../util/recent-map.ts";
+import type { IterationRow, IterationPage } from "../index-store.ts";
+import { numberAt, type Row, atMost, bytesAt, DamagedCell, type Statements, textAt } from "./statements.ts";
+import type { Entry, EntryKind } from "../../core/values/entry.ts";
+import { hashToBytes, type Hash } from "../../core/values/hash.ts";
 import type { FolderTable } from "./folder-table.ts";
-import { LastRows, MOST_LAST_ROWS } from "./last-rows.ts";
-import { ReadAhead } from "./read-ahead.ts";
 import { RowInserts } from "./row-inserts.ts";
-import { atMost, bytesAt, DamagedCell, numberAt, type Row, type Statements, textAt } from "./statements.ts";
+
+/** Least number of remembered paths, which is as many as a large step has. At most twice as many are remembered. */
+const MOST_LAST_ROWS = 16_384;
+
+interface Last {
+  readonly row: IterationRow;
+  /** The one before it. */
+  readonly before: IterationRow | undefined;
+}
+
+/**
+ * Caches the last iterations of the most recently recorded paths, which a step reads repeatedly. Every added iteration
+ * must be put here, and the cache cleared whenever others may have added some.
+ */
+export class LastRows {
+  readonly #rows = new RecentMap<WorkspacePath, Last>(MOST_LAST_ROWS);
+
+  put({ path, seq, iteration, entry }: IterationRow): void {
+    const before = this.#rows.get(path)?.row;
+    // Not in event order: only the table knows which of the two is the last one.
+    if (before !== undefined && before.seq >= seq) this.#rows.delete(path);
+    else this.#rows.put(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
+  }
+
+  /** Returns the last iteration up to a seq; `undefined` if it is not cached. */
+  at(path: WorkspacePath, seq: number): IterationRow | undefined {
+    const last = this.#rows.get(path);
+    if (last === undefined || last.row.seq <= seq) return last?.row;
+    return last.before !== undefined && last.before.seq <= seq ? last.before : undefined;
+  }
+
+  forget(): void {
+    this.#rows.clear();
+  }
+}
+
+/** Queries a table that is ordered by folder number. */
+interface FolderRows {
+  /** Returns rows of this folder and of later ones, at most `limit`. */
+  readonly from: (folder: number, limit: number) => readonly Row[];
+  /** The column with the number of the folder. */
+  readonly folderAt: number;
+}
+
+/** Folders that are queried one by one before a page is read, because most walks are short. */
+const SINGLES = 8;
+const LEAST_ROWS = 128;
+const MOST_ROWS = 2_048;
+/** Least number of folders that a page must answer for to be worth it. */
+const WORTH = 4;
+
+/**
+ * Reads the rows of one folder after the other. Folders that were recorded together have consecutive numbers, so a walk
+ * reads nearly all of them in table order: then one query answers for hundreds. Otherwise each folder is queried
+ * separately again, and pages are tried ever less often. Holds one page.
+ */
+class ReadAhead {
+  readonly #rows: FolderRows;
+  /** The rows by folder, for folders whose rows are all here. */
+  readonly #page = new Map<number, Row[]>();
+  /** The page covers the folders from `#first` to before `#end`. Those without rows in it have none. */
+  #first = 0;
+  #end = 0;
+  #answered = WORTH;
+  #limit = LEAST_ROWS;
+  #singles = SINGLES;
+  #pause = SINGLES;
+
+  constructor(rows: FolderRows) {
+    this.#rows = rows;
+  }
+
+  /** Returns all rows of a folder; `undefined` if it must be queried separately. */
+  of(folder: number): readonly Row[] | undefined {
+    if (!this.#speaksFor(folder) && this.#mayRead()) this.#readFrom(folder);
+    if (!this.#speaksFor(folder)) return undefined;
+    this.#answered += 1;
+    return this.#page.get(folder) ?? [];
+  }
+
+  #speaksFor(folder: number): boolean {
+    return folder >= this.#first && folder < this.#end;
+  }
+
+  /** True if reading a page is worth it. */
+  #mayRead(): boolean {
+    if (this.#singles > 0) {
+      this.#singles -= 1;
+      return false;
+    }
+    if (this.#answered >= WORTH) return true;
+    this.#pause *= 2;
+    this.#singles = this.#pause;
+    this.#limit = LEAST_ROWS;
+    this.#answered = WORTH;
+    return false;
+  }
+
+  #readFrom(folder: number): void {
+    const limit = this.#limit;
+    const rows = this.#rows.from(folder, limit);
+    this.#page.clear();
+    for (const row of rows) {
+      const at = numberAt(row, this.#rows.folderAt);
+      const known = this.#page.get(at);
+      if (known === undefined) this.#page.set(at, [row]);
+      else known.push(row);
+    }
+    const last = rows.at(-1);
+    this.#first = folder;
+    // The last folder on a full page may have more rows.
+    this.#end = rows.length < limit || last === undefined ? Infinity : numberAt(last, this.#rows.folderAt);
+    this.#answered = 0;
+    this.#limit = Math.min(limit * 4, MOST_ROWS);
+  }
+}
 
 const DELETED = 0;
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir", "file"];
@@ -60,7 +174,7 @@ export function behindSeq(seq: number): RowPlace {
 }
 
 /** Some rows, and the position of the last one; `undefined` if there are no more. */
-export interface RowPage {
+interface RowPage {
   readonly rows: readonly IterationRow[];
   readonly end: RowPlace | undefined;
 }

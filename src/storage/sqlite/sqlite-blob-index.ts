@@ -1,21 +1,54 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
-import { hashFromBytes, hashToBytes, type Hash } from "../../core/values/hash.ts";
-import type { Disk } from "../../disk/disk.ts";
+import { type Hash, hashFromBytes, hashToBytes } from "../../core/values/hash.ts";
+import { RecentMap } from "../../util/recent-map.ts";
 import type {
+  BlobPlace,
   BlobIndex,
   BlobIndexOpener,
-  BlobPlace,
   IndexChange,
   PackRow,
   PackState,
   PlacedBlob,
 } from "../blob-index.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
 import { takesNoWrites } from "../io-trouble.ts";
 import { rowAt, rowHash, rowHashBytes, rowsByHash, type BlobRows } from "../blob-rows.ts";
 import { TEMPORARY } from "./index-connection.ts";
-import { RecentPlaces } from "./recent-places.ts";
 import { fromSqlite, isOfTheDisk, sqliteCode } from "./sqlite-error.ts";
+
+/** Least number of remembered contents, which is as many as a large step has. At most twice as many are remembered. */
+const MOST_PLACES = 16_384;
+
+/**
+ * Caches the places of the contents that this connection has published last, because the code that writes or sends them
+ * looks them up right after. Must be cleared whenever places may have changed, by this connection or another one.
+ */
+export class RecentPlaces {
+  readonly #places = new RecentMap<Hash, BlobPlace>(MOST_PLACES);
+  #version: number | undefined;
+
+  /**
+   * Sets the database's version (`PRAGMA data_version`), and clears the cache if another connection has changed
+   * something.
+   */
+  look(version: number): void {
+    if (version !== this.#version) this.forget();
+    this.#version = version;
+  }
+
+  put(hash: Hash, place: BlobPlace): void {
+    this.#places.put(hash, place);
+  }
+
+  get(hash: Hash): BlobPlace | undefined {
+    return this.#places.get(hash);
+  }
+
+  forget(): void {
+    this.#places.clear();
+  }
+}
 
 /**
  * `blobs/index.db`. `pack` of a blob is the id of a pack, 0 for a raw large file, -1 for one in a container. A database

@@ -4,19 +4,20 @@ import { type Hash, hashFromBytes, hashToBytes, parseHash, sha256 } from "../../
 import { comparePaths, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Disk } from "../../disk/disk.ts";
-import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
-import type {
-  CommitRow,
-  EntryPage,
-  EventRow,
-  StoredTree,
-  IndexBatch,
-  IndexHead,
-  IndexStore,
-  IterationPage,
-  IterationRow,
-  SeqRange,
-  TreeRow,
+import {
+  checkIndexBatch,
+  ENTRY_BATCH,
+  type CommitRow,
+  type EntryPage,
+  type EventRow,
+  type StoredTree,
+  type IndexBatch,
+  type IndexHead,
+  type IndexStore,
+  type IterationPage,
+  type IterationRow,
+  type SeqRange,
+  type TreeRow,
 } from "../index-store.ts";
 import { discardSqliteFiles } from "./discard-sqlite-files.ts";
 import { walkEntries } from "./entry-walk.ts";

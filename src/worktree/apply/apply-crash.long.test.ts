@@ -1,10 +1,8 @@
 import { expect, test } from "vitest";
-import type { Change } from "../../core/values/change.ts";
-import type { Entry, EntryKind } from "../../core/values/entry.ts";
+import { type Change, type Entry, type EntryKind, SYMLINK_MODE } from "../../core/values/entry.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { SimTree } from "../../testing/sim-disk/sim-tree.ts";
 import type { ApplyReport, ApplyRequest, ContentReader } from "../worktree.ts";
-import { SYMLINK_MODE } from "../../core/values/entry.ts";
 import { DEFAULT_FILTER } from "../../core/filter/filter.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { parsePath } from "../../core/values/path.ts";

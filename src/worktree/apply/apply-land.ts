@@ -1,20 +1,88 @@
-import type { WorkspacePath } from "../../core/values/path.ts";
+import {
+  type WorkspacePath,
+  childOf,
+  nameOf,
+  parentOf,
+  pathInRoot,
+  pathToBytes,
+  decodeName,
+} from "../../core/values/path.ts";
+import { type Step, type Blocked, block, blockFor, holdUnits, type ApplyRoot } from "./apply-step.ts";
+import { errnoOf, codedError } from "../../core/values/errors.ts";
 import type { Disk, FileStat } from "../../disk/disk.ts";
-import type { Blocked, Step } from "./apply-step.ts";
-import { codedError, errnoOf } from "../../core/values/errors.ts";
 import { inFolder, removalsWith } from "./apply-check.ts";
-import { block, blockFor, holdUnits } from "./apply-step.ts";
 import { isOneName } from "../../core/tree/find-collisions.ts";
 import { foldsNames } from "../../core/tree/folder-traits.ts";
-import { decodeName, nameOf, parentOf } from "../../core/values/path.ts";
 import { hashFile } from "../files/inspect.ts";
-import { keepConflict } from "./conflict-copy.ts";
 import { removeLeftFolder } from "../files/remove-staged.ts";
-import { loosened } from "./loose-modes.ts";
-import type { LooseModes } from "./loose-modes.ts";
+import { loosened, type LooseModes } from "./loose-modes.ts";
 import { isCertain, isRacy, isSameContent } from "../files/same-stat.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { addAll } from "../../util/long-lists.ts";
+
+/** The list in which conflict copies are noted. */
+interface ConflictList {
+  readonly token: string;
+  readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
+}
+
+/** The longest name that Linux and macOS take, in bytes. */
+const MAX_NAME_BYTES = 255;
+
+/**
+ * Gives a trashed file that somebody wrote at the last moment a free name beside its path, or further up if its folder
+ * is gone or takes no new name. If no folder does, throws the disk's error and leaves the file in the trash.
+ */
+function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): void {
+  const { fs, root } = step.root;
+  for (let folder = parentOf(step.inner); ; folder = parentOf(folder)) {
+    if (folder !== "" && fs.lstat(folder)?.kind !== "dir") continue;
+    try {
+      const kept = copyInto(folder, { list, step, trashed });
+      list.conflicts.push({ path: step.path, keptAt: pathInRoot(root.id, kept) });
+      return;
+    } catch (error) {
+      if (errnoOf(error) === undefined || folder === "") throw error;
+    }
+  }
+}
+
+interface Copying {
+  readonly list: ConflictList;
+  readonly step: Step;
+  readonly trashed: WorkspacePath;
+}
+
+function copyInto(folder: WorkspacePath, { list, step, trashed }: Copying): WorkspacePath {
+  const { fs, staging } = step.root;
+  for (let n = 1; ; n += 1) {
+    const mark = `.conflict-${list.token.slice(-8).toLowerCase()}${n === 1 ? "" : `-${n}`}`;
+    const kept = childOf(folder, `${cutTo(MAX_NAME_BYTES - mark.length, nameOf(step.inner))}${mark}`);
+    if (fs.lstat(kept) !== undefined) continue;
+    try {
+      staging.trash.link(trashed, kept, fs);
+    } catch (error) {
+      if (errnoOf(error) === "EEXIST") continue;
+      staging.trash.renameFile(trashed, kept, fs);
+    }
+    return kept;
+  }
+}
+
+/** The longest extension that a shortened name keeps, in bytes. */
+const MAX_ENDING_BYTES = 32;
+
+/**
+ * Shortens a name to at most this many bytes, between characters. It keeps its beginning and its extension, by which
+ * secrets are recognised.
+ */
+function cutTo(bytes: number, name: string): string {
+  const dot = name.lastIndexOf(".");
+  const ending = dot > 0 && pathToBytes(name.slice(dot)).length <= MAX_ENDING_BYTES ? name.slice(dot) : "";
+  const characters = Array.from(name.slice(0, name.length - ending.length));
+  while (pathToBytes(`${characters.join("")}${ending}`).length > bytes) characters.pop();
+  return `${characters.join("")}${ending}`;
+}
 
 /** Context for putting steps into place. */
 export interface LandContext {
@@ -379,4 +447,59 @@ function takeBack(context: LandContext, step: Step): void {
 /** True if the step changed a name in its folder. */
 export function changesNames(step: Step): boolean {
   return step.landed && step.carrier === undefined && step.todo !== "chmod";
+}
+
+/**
+ * Settles the files that an interrupted run has set aside. Drops the second name of bytes that are recorded or still
+ * have their own name; keeps anything else as a conflict copy, since it was written at the last moment.
+ */
+export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
+  const { staging } = root;
+  if (!staging.exists()) return;
+  run.modes.load(root);
+  const steps = new Map(run.steps.filter((step) => step.root === root).map((step) => [String(step.index), step]));
+  for (const name of staging.leftAside()) {
+    const step = steps.get(name.replace(/\.r$/, ""));
+    const path = staging.oldPath(name);
+    if (step !== undefined && !isRecorded(step, path) && !hasName(step, path)) keepOrGiveBack(run, step, path);
+    if (staging.trash.lstat(path) !== undefined) staging.trash.unlink(path);
+  }
+}
+
+/**
+ * Keeps a copy beside the path. If no folder takes another name, gives the file its own name back, which needs no new
+ * one: otherwise every later change of the workspace would fail here. The path is then reported as changed.
+ */
+function keepOrGiveBack(run: LandContext, step: Step, path: WorkspacePath): void {
+  try {
+    loosened(run.modes, step, () => keepConflict(run, step, path));
+  } catch (error) {
+    if (errnoOf(error) === undefined || !isFree(step)) throw error;
+    loosened(run.modes, step, () => step.root.staging.trash.renameFile(path, step.inner, step.root.fs));
+  }
+}
+
+/** True if the step's name is free, or holds only what the run itself put there. */
+function isFree({ root: { fs }, inner, after }: Step): boolean {
+  const now = fs.lstat(inner);
+  if (now === undefined) return true;
+  if (after?.hash === undefined || now.kind !== after.kind) return false;
+  if (now.kind === "symlink") return sha256(fs.readlink(inner)) === after.hash;
+  const read = hashFile(fs, inner);
+  return read.kind === "read" && !read.unstable && read.hash === after.hash;
+}
+
+function hasName(step: Step, path: WorkspacePath): boolean {
+  const now = step.root.fs.lstat(step.inner);
+  const kept = step.root.staging.trash.lstat(path);
+  return now !== undefined && kept !== undefined && now.ino === kept.ino && now.dev === kept.dev;
+}
+
+function isRecorded(step: Step, path: WorkspacePath): boolean {
+  const { trash } = step.root.staging;
+  const hash = step.before?.hash;
+  if (hash === undefined) return false;
+  if (trash.lstat(path)?.kind === "symlink") return sha256(trash.readlink(path)) === hash;
+  const read = hashFile(trash, path);
+  return read.kind === "read" && !read.unstable && read.hash === hash;
 }

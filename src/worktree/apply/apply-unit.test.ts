@@ -2,8 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, utimesSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Change } from "../../core/values/change.ts";
-import type { Entry } from "../../core/values/entry.ts";
+import type { Change, Entry } from "../../core/values/entry.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../../core/filter/filter.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
 import { parsePath } from "../../core/values/path.ts";

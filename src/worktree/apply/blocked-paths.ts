@@ -1,9 +1,8 @@
-import type { Change } from "../../core/values/change.ts";
+import { type Change, sameEntry } from "../../core/values/entry.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { type Blocked, heldBy, stopsAll } from "./apply-step.ts";
 import type { ApplyRequest, BlockedPath, BlockReason, CheckReport, OnBlocked } from "../worktree.ts";
 import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
-import { sameEntry } from "../../core/values/entry.ts";
 import { optional } from "../../util/optional.ts";
 
 /** The paths of an apply that cannot be changed, each with the first reason. For worktrees that are not on a disk. */

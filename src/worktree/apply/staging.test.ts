@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Change } from "../../core/values/change.ts";
+import type { Change } from "../../core/values/entry.ts";
 import { DEFAULT_FILTER } from "../../core/filter/filter.ts";
 import { parsePath } from "../../core/values/path.ts";
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";

@@ -2,8 +2,8 @@ import type { Entry } from "../../core/values/entry.ts";
 import { HOLDS_ALL, type FolderTraits } from "../../core/tree/folder-traits.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { Disk } from "../../disk/disk.ts";
-import type { ApplyContext } from "../apply/apply-ready.ts";
-import type { OpenRoot } from "../scan/scan.ts";
+import { type ApplyContext, TrashBin } from "../apply/apply-ready.ts";
+import { type OpenRoot, type ScanContext, scanRoots } from "../scan/scan.ts";
 import type {
   ApplyReport,
   ApplyRequest,
@@ -36,13 +36,11 @@ import { trackedOf } from "../git/root-git.ts";
 import { EarlyStage } from "../apply/early-stage.ts";
 import { explainOnDisk, type GitOfRoot, leftOutOnDisk, unreadableNow } from "../scan/explain.ts";
 import { inspectPath, readPath } from "../files/inspect.ts";
-import { holdsPlaces, sweepMet, sweepPlaces, sweepStaging } from "../apply/sweep-staging.ts";
-import { type ScanContext, scanRoots } from "../scan/scan.ts";
+import { holdsPlaces, sweepMet, sweepPlaces, sweepStaging } from "../apply/staging.ts";
 import { discardStatCache, loadStatCache, saveStatCache } from "../scan/stat-cache-file.ts";
 import type { CacheFile } from "../scan/stat-cache-file.ts";
 import type { RestoreWorkers } from "../apply/restore-workers.ts";
 import { StatCache } from "../scan/stat-cache.ts";
-import { TrashBin } from "../apply/trash-bin.ts";
 import { type RootsWatchHandle, watchRoots } from "./watch.ts";
 import { optional } from "../../util/optional.ts";
 

@@ -1,10 +1,9 @@
-import type { Entry } from "../../core/values/entry.ts";
+import { type Entry, SYMLINK_MODE } from "../../core/values/entry.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 import type { StableRead, StableSink } from "./read-stable.ts";
-import { SYMLINK_MODE } from "../../core/values/entry.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { sha256, sha256Pieces } from "../../core/values/hash.ts";
 import { readStable, SMALL_BYTES } from "./read-stable.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Change } from "../../core/values/change.ts";
-import type { Entry } from "../../core/values/entry.ts";
+import type { Change, Entry } from "../../core/values/entry.ts";
 import { DEFAULT_LIMITS, EVERYTHING } from "../../core/filter/filter.ts";
 import { explainPath } from "../../core/filter/ignore.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";

@@ -1,11 +1,8 @@
-import { isKeptTime } from "../../core/values/file-time.ts";
-import type { Change } from "../../core/values/change.ts";
-import type { Entry } from "../../core/values/entry.ts";
+import { isKeptTime, type Change, type Entry, SYMLINK_MODE } from "../../core/values/entry.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { MemoryFiles, MemoryNode } from "./memory-files.ts";
 import type { ApplyReport, ApplyRequest, CheckReport, ContentReader } from "../worktree.ts";
-import { SYMLINK_MODE } from "../../core/values/entry.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { comparePaths, foldersAbove, isRoot, parentOf } from "../../core/values/path.ts";
 import { BlockedPaths } from "../apply/blocked-paths.ts";

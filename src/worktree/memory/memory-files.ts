@@ -1,7 +1,6 @@
-import type { EntryKind } from "../../core/values/entry.ts";
+import { type EntryKind, SYMLINK_MODE } from "../../core/values/entry.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
-import { SYMLINK_MODE } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { comparePaths, isRoot, isWithin, nameOf, parentOf } from "../../core/values/path.ts";
 

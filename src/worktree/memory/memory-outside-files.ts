@@ -4,8 +4,16 @@ import { sameEntry, type Entry } from "../../core/values/entry.ts";
 import { comparePaths, foldersAbove, isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { memoryEntry } from "./memory-apply.ts";
 import type { MemoryFiles } from "./memory-files.ts";
-import type { OutsideChange, OutsideFiles, OutsideLook, OutsideRequest } from "../outside-files.ts";
-import { beneathSlash, isSystemPath, OUTSIDE_LIMITS, type OutsideLimits } from "../outside/outside-limits.ts";
+import {
+  type OutsideChange,
+  type OutsideFiles,
+  type OutsideLook,
+  type OutsideRequest,
+  beneathSlash,
+  isSystemPath,
+  OUTSIDE_LIMITS,
+  type OutsideLimits,
+} from "../outside-files.ts";
 
 /** Options of outside files in memory. */
 export interface MemoryOutsideOptions {

@@ -1,9 +1,8 @@
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { HarnessOptions, WorktreeHarness } from "../../testing/worktree-harness.ts";
-import type { KeptMemory } from "./memory-worktree.ts";
+import { type KeptMemory, MemoryWorktree } from "./memory-worktree.ts";
 import { worktreeSuite } from "../../testing/worktree-suite.ts";
 import { MemoryFiles } from "./memory-files.ts";
-import { MemoryWorktree } from "./memory-worktree.ts";
 
 const at = (path: string): WorkspacePath => path as WorkspacePath;
 

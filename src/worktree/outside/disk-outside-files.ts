@@ -9,8 +9,16 @@ import { ConfinedFs } from "../files/confined-fs.ts";
 import { entryOf } from "../files/inspect.ts";
 import { isSameStat } from "../files/same-stat.ts";
 import { linkOnTheWay, replacePath } from "./replace-outside.ts";
-import type { OutsideChange, OutsideFiles, OutsideLook, OutsideRequest } from "../outside-files.ts";
-import { beneathSlash, isSystemPath, OUTSIDE_LIMITS, type OutsideLimits } from "./outside-limits.ts";
+import {
+  type OutsideChange,
+  type OutsideFiles,
+  type OutsideLook,
+  type OutsideRequest,
+  beneathSlash,
+  isSystemPath,
+  OUTSIDE_LIMITS,
+  type OutsideLimits,
+} from "../outside-files.ts";
 import { processPath } from "../../disk/process-path.ts";
 
 export interface DiskOutsideOptions {

@@ -1,33 +1,78 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { UnappliedRules } from "../../core/records/coverage.ts";
-import { type FolderTraits, readsAll } from "../../core/tree/folder-traits.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
-import type { Disk, FileStat } from "../../disk/disk.ts";
-import type { ConfinedFs } from "../files/confined-fs.ts";
-import type { FolderWork } from "./scan-look.ts";
-import type { StatCache } from "./stat-cache.ts";
-import type { OnChanged, ScanReport, ScanRequest, TrackedRoot } from "../worktree.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { compileFilter } from "../../core/filter/ignore.ts";
 import {
+  pathInRoot,
+  ROOT,
+  type WorkspacePath,
   childOf,
   comparePaths,
   isWithin,
   nameOf,
   parentOf,
-  pathInRoot,
-  ROOT,
   splitRoot,
 } from "../../core/values/path.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
+import type { Disk, NodeKind, FileStat } from "../../disk/disk.ts";
+import type { TrackedRoot, OnChanged, ScanReport, ScanRequest } from "../worktree.ts";
+import type { StatCache } from "./stat-cache.ts";
+import type { UnappliedRules } from "../../core/records/coverage.ts";
+import { type FolderTraits, readsAll } from "../../core/tree/folder-traits.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
+import type { FolderWork } from "./scan-look.ts";
+import { compileFilter } from "../../core/filter/ignore.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
 import type { GitNow } from "../git/git-repository.ts";
 import { EXCLUDE_FILE, filterOf, keepGit, problemsOf, told } from "./root-filter.ts";
 import { RootGit } from "../git/root-git.ts";
-import { rootAway } from "./root-away.ts";
 import { isInStaging } from "../../core/tree/staging-folder.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { RootScan } from "./scan-root.ts";
 import { ScanTally } from "./scan-tally.ts";
+
+const IN_PLACE: Readonly<Record<NodeKind, string | undefined>> = {
+  file: "a file",
+  symlink: "a symbolic link",
+  special: "a special file",
+  dir: undefined,
+};
+
+/** What stands where the folder was, and is no folder. `undefined`: nothing does. */
+export function standsInPlace(disk: Disk, folder: string): string | undefined {
+  const stat = disk.lstat(folder);
+  return stat === undefined ? undefined : IN_PLACE[stat.kind];
+}
+
+/** The error for a tracked folder that is not there. The hint depends on the record: it may say that the folder holds nothing. */
+function rootAway(
+  { disk, cache }: { readonly disk: Disk; readonly cache: StatCache },
+  { id, folder }: TrackedRoot,
+): ChronicleError {
+  const obstacle = standsInPlace(disk, folder);
+  const inPlace = obstacle === undefined ? "" : `: ${obstacle} stands in its place`;
+  const path = pathInRoot(id, ROOT);
+  const isEmpty = [...cache.beneath(path, cache.rowOf(path))].length === 0;
+  return new ChronicleError("NOT_FOUND", `the tracked folder ${folder} is not there${inPlace}`, {
+    hint: isEmpty ? hintForEmpty(folder, obstacle) : hintForHeld(folder, obstacle),
+    data: { folder },
+  });
+}
+
+/** Nothing is recorded in it any more, as after a run that has removed it: `undo` makes it again. */
+function hintForEmpty(folder: string, obstacle: string | undefined): string {
+  const first = obstacle === undefined ? "" : `move ${obstacle} away; then `;
+  return (
+    `nothing is recorded in it now; what was deleted in it comes back, and the folder with it: ` +
+    `${first}\`chronicle undo\` or \`chronicle restore MOMENT\`. For an empty one: mkdir ${quotePath(folder)}`
+  );
+}
+
+function hintForHeld(folder: string, obstacle: string | undefined): string {
+  const first = obstacle === undefined ? "mount it or put it back" : `move ${obstacle} away and put the folder back`;
+  return (
+    `${first}; nothing was recorded as deleted\n` +
+    `if it is gone for good: mkdir ${quotePath(folder)}, then: chronicle restore latest`
+  );
+}
 
 /** Changed paths are handed over in batches of about this many. */
 const BATCH = 512;

@@ -11,9 +11,8 @@ import {
   ROOT,
   splitRoot,
 } from "../../core/values/path.ts";
-import { NotedMap } from "../git/noted-map.ts";
+import { NotedMap, type KnownGitFolders } from "../git/git-folders.ts";
 import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./stat-table.ts";
-import type { KnownGitFolders } from "../git/git-folders.ts";
 import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 

@@ -8,7 +8,7 @@ import type {
   TransactionOptions,
   VersionsOptions,
 } from "../../action-api.ts";
-import { defineCall, elsewhere, WORKSPACE } from "../define-call.ts";
+import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 import { optional } from "../../../util/optional.ts";
 
 /**

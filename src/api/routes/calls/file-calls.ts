@@ -7,7 +7,7 @@ import type {
   WriteBy,
   WriteCondition,
 } from "../../file-api.ts";
-import { defineCall, WORKSPACE } from "../define-call.ts";
+import { defineCall, WORKSPACE } from "../row.ts";
 
 /** Calls that list, read, write and follow files. */
 

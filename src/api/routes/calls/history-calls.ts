@@ -1,6 +1,6 @@
 import type { RollbackOptions, Selection } from "../../action-api.ts";
 import type { DiffOptions, LogOptions, RestoreOptions, SnapshotOptions, UndoOptions } from "../../workspace-api.ts";
-import { defineCall, elsewhere, WORKSPACE } from "../define-call.ts";
+import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 
 /** Calls that read history, and that go back in it. */
 

@@ -1,6 +1,6 @@
-import type { RecordBody } from "../../../core/values/json.ts";
+import type { RecordBody } from "../../../core/values/canonical-json.ts";
 import type { ImportOptions, RecordPut } from "../../record-api.ts";
-import { defineCall, WORKSPACE } from "../define-call.ts";
+import { defineCall, WORKSPACE } from "../row.ts";
 
 /** Calls on users' records. Their ids are any text, so they are in the query. */
 

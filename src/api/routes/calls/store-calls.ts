@@ -1,5 +1,5 @@
 import type { CreateOptions } from "../../store-api.ts";
-import { defineCall, WORKSPACE } from "../define-call.ts";
+import { defineCall, WORKSPACE } from "../row.ts";
 
 /** Calls on the store and its workspaces. */
 

@@ -1,5 +1,5 @@
 import type { SyncDecision, SyncResolution, SyncStart } from "../../sync-api.ts";
-import { defineCall } from "../define-call.ts";
+import { defineCall } from "../row.ts";
 
 /** Calls on folders that follow other stores' workspaces. `sync` is the id, or the folder. */
 

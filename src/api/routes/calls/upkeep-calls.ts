@@ -1,7 +1,7 @@
 import type { EraseOptions, PruneOptions } from "../../action-api.ts";
 import type { ConfigShape } from "../../shapes.ts";
 import type { CompactOptions, VerifyOptions } from "../../workspace-api.ts";
-import { defineCall, elsewhere, WORKSPACE } from "../define-call.ts";
+import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 
 /** Calls that prove a history, or decide how much of it is kept. */
 

@@ -1,11 +1,9 @@
 import * as z from "zod";
 import * as calls from "../calls/action-calls.ts";
-import { collectedBytes } from "../collected-bytes.ts";
-import { workspaceRoute } from "../define-route.ts";
+import { collectedBytes } from "../pieces.ts";
+import { workspaceRoute, type WorkspaceRoute, withoutUndefined } from "../row.ts";
 import { bool, flag, number, paging, path, paths, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
-import type { WorkspaceRoute } from "../row.ts";
-import { withoutUndefined } from "../without-undefined.ts";
 
 const sessions = workspaceRoute(calls.listSessions, {
   tag: "sessions",

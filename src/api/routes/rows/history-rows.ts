@@ -1,12 +1,27 @@
+import type { Selection } from "../../action-api.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import { moment, path, word, bool, count, flag, many, paging, paths, text } from "../fields.ts";
+import { workspaceRoute, type WorkspaceRoute, needsMachine, withoutUndefined } from "../row.ts";
+import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
 import * as z from "zod";
 import * as calls from "../calls/history-calls.ts";
-import { workspaceRoute } from "../define-route.ts";
-import { bool, count, flag, many, moment, paging, path, paths, text, word } from "../fields.ts";
-import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
-import type { WorkspaceRoute } from "../row.ts";
-import { needsMachine } from "../whole-store.ts";
-import { withoutUndefined } from "../without-undefined.ts";
-import { selectionFields, selectionOf } from "../selecting.ts";
+
+/** The fields that select somebody's work; at most one is given. */
+const selectionFields = {
+  action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
+  turn: word("an agent's turn; `last` is the one that changed something last").optional(),
+  session: word("an agent's session").optional(),
+  actor: word("everything that this actor did").optional(),
+  file: path("every change to this path, or beneath it").optional(),
+  since: moment("every change after this moment").optional(),
+};
+
+/** Returns the selection. Throws `USAGE` if it has more than one field. */
+function selectionOf(given: Selection): Selection {
+  const named = Object.keys(given);
+  if (named.length <= 1) return given;
+  throw new ChronicleError("USAGE", `only one of these can be given: ${named.join(", ")}`);
+}
 
 const tag = "history";
 

@@ -1,15 +1,12 @@
 import * as z from "zod";
-import { canonicalJson } from "../../../core/values/canonical-json.ts";
+import { canonicalJson, type RecordBody } from "../../../core/values/canonical-json.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
-import type { RecordBody } from "../../../core/values/json.ts";
 import type { RecordEventShape } from "../../record-api.ts";
 import * as calls from "../calls/record-calls.ts";
-import { collectedBytes } from "../collected-bytes.ts";
-import { workspaceRoute } from "../define-route.ts";
+import { collectedBytes } from "../pieces.ts";
+import { workspaceRoute, type WorkspaceRoute, withoutUndefined } from "../row.ts";
 import { count, flag, jsonObject, paging } from "../fields.ts";
 import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
-import type { WorkspaceRoute } from "../row.ts";
-import { withoutUndefined } from "../without-undefined.ts";
 
 const tag = "records";
 const id = z.string().min(1).max(1_024).describe("the record's id: any text of 1 to 1,024 bytes");

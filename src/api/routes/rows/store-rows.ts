@@ -2,12 +2,9 @@ import * as z from "zod";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { StoreApi } from "../../store-api.ts";
 import * as calls from "../calls/store-calls.ts";
-import { storeRoute } from "../define-route.ts";
+import { storeRoute, type StoreRoute, needsWholeStore, withoutUndefined } from "../row.ts";
 import { bool, moment, paging, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
-import type { StoreRoute } from "../row.ts";
-import { needsWholeStore } from "../whole-store.ts";
-import { withoutUndefined } from "../without-undefined.ts";
 
 /**
  * Rows about the store as the caller sees it: the server passes a store without the workspaces that the caller may not

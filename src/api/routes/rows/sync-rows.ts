@@ -1,11 +1,9 @@
 import * as z from "zod";
 import type { SyncStart } from "../../sync-api.ts";
 import * as calls from "../calls/sync-calls.ts";
-import { syncRoute } from "../define-route.ts";
+import { syncRoute, type SyncRoute, withoutUndefined } from "../row.ts";
 import { number, paging, path, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
-import type { SyncRoute } from "../row.ts";
-import { withoutUndefined } from "../without-undefined.ts";
 import { optional } from "../../../util/optional.ts";
 
 /**

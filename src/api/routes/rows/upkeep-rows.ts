@@ -1,12 +1,9 @@
 import * as z from "zod";
 import * as calls from "../calls/upkeep-calls.ts";
-import { workspaceRoute } from "../define-route.ts";
+import { workspaceRoute, type WorkspaceRoute, needsWholeStore, withoutUndefined } from "../row.ts";
 import { bool, flag, number, paging, path, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
 import { mayDo } from "../role.ts";
-import type { WorkspaceRoute } from "../row.ts";
-import { needsWholeStore } from "../whole-store.ts";
-import { withoutUndefined } from "../without-undefined.ts";
 
 const tag = "upkeep";
 

@@ -6,7 +6,7 @@ import { writtenPath } from "../../support/written-path.ts";
 import { confirm } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates } from "../../support/find-file.ts";
-import { counted } from "../../render/counted.ts";
+import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "../../render/restored.ts";
 

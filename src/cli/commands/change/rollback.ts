@@ -4,7 +4,7 @@ import type { RestoreShape } from "../../../api/shapes.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { confirm } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
-import { counted } from "../../render/counted.ts";
+import { counted } from "../../render/words.ts";
 import { printable, shownCommand } from "../../../process/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "../../render/restored.ts";
 

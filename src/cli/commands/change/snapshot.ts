@@ -2,7 +2,7 @@ import { EXIT } from "../../../api/problems.ts";
 import type { SnapshotOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { coverageLines } from "../../render/changes.ts";
-import { counted } from "../../render/counted.ts";
+import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { optional } from "../../../util/optional.ts";
 

@@ -6,10 +6,9 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
 import { conflictLines, SETTLE } from "../../render/conflicts.ts";
-import { counted } from "../../render/counted.ts";
+import { counted, ago } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "../../render/restored.ts";
-import { ago } from "../../render/when.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 

@@ -1,5 +1,180 @@
+import { EXIT } from "../../../api/problems.ts";
+import type { UndoShape } from "../../../api/shapes.ts";
+import type { UndoOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
+import { confirm } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
-import { stepBack } from "../../support/step-back.ts";
+import { withCandidates } from "../../support/find-file.ts";
+import type { ChangesStyle } from "../../render/changes.ts";
+import { conflictLines, SETTLE } from "../../render/conflicts.ts";
+import { printable } from "../../../process/printable.ts";
+import { mostLines, restoredLines, restoredSentence } from "../../render/restored.ts";
+import { ago } from "../../render/words.ts";
+import { selectionOf } from "../../support/selection.ts";
+import { optional } from "../../../util/optional.ts";
+
+/** Undo and redo differ in the method. */
+interface Direction {
+  readonly verb: "undo" | "redo";
+  readonly step: (workspace: WorkspaceApi, options: UndoOptions) => Promise<UndoShape>;
+}
+
+const PREVIEW_LINES = 40;
+
+function summaryOf(context: CommandContext, result: UndoShape): string {
+  const { operation, selection } = result;
+  const isOperation = operation !== null && (selection === undefined || selection === `operation ${operation.id}`);
+  if (!isOperation) return printable(selection ?? "");
+  return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
+}
+
+/** How a step is reported; `asked`: the changes were shown before. */
+interface Telling extends Direction {
+  readonly asked: boolean;
+}
+
+const DONE = { undo: "taken back", redo: "done again" } as const;
+
+function print(context: CommandContext, workspace: WorkspaceApi, result: UndoShape, telling: Telling): void {
+  const done = DONE[result.direction];
+  const paths = context.paths(workspace);
+  const most = mostLines(result, telling.asked);
+  const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most };
+  if (result.finished.length > 0) return printFinished(context, result, style);
+  for (const note of result.notes) context.print(context.paint("yellow", `note: ${context.worded(printable(note))}`));
+  if (!telling.asked) context.print(summaryOf(context, result));
+  for (const line of restoredLines(result, style)) context.print(line);
+  for (const line of unmergedLines(result, style)) context.print(line);
+  // If all of it is in conflict, the file is not "like that already". For a selection, a note says why nothing was
+  // done.
+  const isDone = isChanged(result);
+  if (isDone || (result.unmerged.length === 0 && (result.selection === undefined || result.skipped.length > 0)))
+    context.print(restoredSentence(result, result.dry_run ? `would be ${done}` : done));
+  else if (result.unmerged.length > 0) context.print(`nothing ${result.dry_run ? "would be" : "was"} ${done}`);
+  if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", context.worded(SETTLE)));
+  // Without a change there is nothing to redo or to undo.
+  if (result.dry_run || !isDone) return;
+  const other = result.direction === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
+  context.print(context.paint("dim", context.worded(other)));
+}
+
+/** True if anything was (or would be) changed, even if only files that no capture takes. */
+function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
+  return changes.length + aside.length > 0;
+}
+
+/** Lines about files that do not merge with later work. */
+function unmergedLines({ unmerged, dry_run: dryRun }: UndoShape, style: ChangesStyle): string[] {
+  if (unmerged.length === 0) return [];
+  const head = `${dryRun ? "would be" : "these are"} conflicts (the file stays as it is, both contents are kept):`;
+  return [style.paint("yellow", head), ...conflictLines(unmerged, style)];
+}
+
+/** Prints an interrupted step that was finished now: nothing else was done. */
+function printFinished(context: CommandContext, result: UndoShape, style: ChangesStyle): void {
+  for (const note of result.finished) context.print(printable(note));
+  for (const line of restoredLines(result, style)) context.print(line);
+  context.print(restoredSentence(result, result.dry_run ? "would be changed" : "changed"));
+  const next = "that is the interrupted step and nothing else; for one more, say it again";
+  context.print(context.paint("dim", next));
+}
+
+/** Shows a step and asks. Resolves to the options of the step shown; `undefined` if it is declined. */
+async function agreed(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  options: UndoOptions,
+  direction: Direction,
+): Promise<UndoOptions | undefined> {
+  const look = (how: UndoOptions): Promise<UndoShape> => direction.step(workspace, { ...how, dryRun: true });
+  let meant = options;
+  let preview = await look(meant);
+  for (;;) {
+    const resumes = preview.finished.length > 0;
+    // There is nothing to ask: the step itself says why it has nothing to do.
+    if (!resumes && isWithoutQuestion(preview)) return meant;
+    if (!(await isWanted(context, workspace, preview))) return undefined;
+    meant = shownStep(meant, preview);
+    // An operation stays the same whenever it is named; a selection may grow meanwhile.
+    if (!resumes && preview.operation !== null) return meant;
+    const now = await look(meant);
+    if (isSameStep(preview, now)) return meant;
+    context.say("something else was done meanwhile, so that this is asked again:");
+    preview = now;
+  }
+}
+
+/**
+ * Options that name the step that was shown: by the time of the answer, the last operation, or a relative time, may
+ * mean another one.
+ */
+function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
+  if (finished.length > 0) return options;
+  if (operation !== null) return { ...options, operation: operation.id };
+  return options.since === undefined || !selection.startsWith("since seq:")
+    ? options
+    : { ...options, since: selection.slice("since ".length) };
+}
+
+function isSameStep(one: UndoShape, other: UndoShape): boolean {
+  const told = ({ operation, selection, finished, changes, unmerged }: UndoShape): string =>
+    JSON.stringify([operation?.id, selection, finished, changes, unmerged]);
+  return told(one) === told(other);
+}
+
+async function isWanted(context: CommandContext, workspace: WorkspaceApi, preview: UndoShape): Promise<boolean> {
+  const resumes = preview.finished.length > 0;
+  const paths = context.paths(workspace);
+  const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
+  for (const note of resumes ? preview.finished : [summaryOf(context, preview)]) context.say(note);
+  for (const note of preview.notes) context.say(context.paintErr("yellow", `note: ${context.worded(printable(note))}`));
+  for (const line of [...restoredLines(preview, style), ...unmergedLines(preview, style)]) context.say(line);
+  if (resumes) return confirm(context, "Finish it?");
+  return confirm(context, `${preview.direction === "undo" ? "Take this back" : "Do this again"}?`);
+}
+
+/** True if there is nothing to ask about. */
+function isWithoutQuestion(preview: UndoShape): boolean {
+  if (preview.selection !== undefined) return !isChanged(preview) && preview.unmerged.length === 0;
+  return preview.operation === null;
+}
+
+function isNothing(result: UndoShape): boolean {
+  return result.operation === null && result.selection === undefined && result.finished.length === 0;
+}
+
+/** Undoes or redoes one step. Resolves to the exit code. */
+async function stepBack(context: CommandContext, given: Direction): Promise<number> {
+  const { input } = context;
+  const direction: Direction = {
+    ...given,
+    step: (of, how) =>
+      given.step(of, how).catch(async (error: unknown) => {
+        throw await withCandidates(of, error);
+      }),
+  };
+  const [operation] = input.args;
+  const dryRun = input.flag("dryRun");
+  const workspace = await context.workspace({ readOnly: dryRun });
+  const options: UndoOptions = {
+    ...optional({ operation }),
+    ...(await selectionOf(context, workspace)),
+    force: input.flag("force"),
+    ...context.progress(),
+  };
+  const asks = !dryRun && context.canAsk && !input.flag("yes");
+  const meant = asks ? await agreed(context, workspace, options, direction) : options;
+  if (meant === undefined) return EXIT.failed;
+  const result = await direction.step(workspace, { ...meant, dryRun });
+  if (context.json) context.printJson(result);
+  else if (isNothing(result)) context.say(`there is nothing to ${direction.verb}`);
+  else print(context, workspace, result, { ...direction, asked: asks });
+  if (isNothing(result)) return EXIT.notFound;
+  return result.skipped.length + result.unmerged.length > 0 ? EXIT.failed : EXIT.done;
+}
+
+export function redo(context: CommandContext): Promise<number> {
+  return stepBack(context, { verb: "redo", step: (workspace, options) => workspace.redo(options) });
+}
 
 export function undo(context: CommandContext): Promise<number> {
   return stepBack(context, { verb: "undo", step: (workspace, options) => workspace.undo(options) });

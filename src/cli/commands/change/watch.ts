@@ -2,7 +2,7 @@ import { EXIT } from "../../../api/problems.ts";
 import type { SessionShape } from "../../../api/shapes.ts";
 import type { Recording } from "../../../api/workspace-api.ts";
 import type { CommandContext } from "../../support/context.ts";
-import { counted } from "../../render/counted.ts";
+import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 
 /** Waits for the end of the recording. The first interrupt stops it; a second one ends the process at once. */

@@ -4,7 +4,7 @@ import type { ImportOptions, RecordImportShape } from "../../../api/record-api.t
 import { errnoOf } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withRecords } from "../../support/record-target.ts";
-import { counted } from "../../render/counted.ts";
+import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { readWholeFile } from "../../../process/user-files.ts";

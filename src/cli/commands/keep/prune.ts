@@ -5,11 +5,10 @@ import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { formatBytes, parseDuration } from "../../../core/values/duration.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { partId } from "../../../core/records/tombstone.ts";
-import { confirm } from "../../support/confirm.ts";
+import { confirm, refuseWithoutPerson } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
-import { counted } from "../../render/counted.ts";
+import { counted } from "../../render/words.ts";
 import { usageError } from "../../../process/usage-error.ts";
-import { refuseWithoutPerson } from "../../support/without-person.ts";
 
 const COUNTS = ["keepLast", "keepHourly", "keepDaily", "keepWeekly", "keepMonthly", "keepYearly"] as const;
 

@@ -7,7 +7,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { writtenPath } from "../../support/written-path.ts";
 import { withRecords } from "../../support/record-target.ts";
 import { columns } from "../../render/columns.ts";
-import { counted } from "../../render/counted.ts";
+import { counted } from "../../render/words.ts";
 import { printable, shortened } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 

@@ -3,7 +3,7 @@ import type { DuGroupShape, DuShape } from "../../../api/shapes.ts";
 import { formatBytes } from "../../../core/values/duration.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
-import { counted } from "../../render/counted.ts";
+import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 

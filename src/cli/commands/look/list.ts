@@ -5,10 +5,9 @@ import type { RecentItem, WorkspaceApi } from "../../../api/workspace-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
-import { counted } from "../../render/counted.ts";
+import { counted, ago } from "../../render/words.ts";
 import { printable, shortened } from "../../../process/printable.ts";
-import { ago } from "../../render/when.ts";
-import { standingFolderIfThere } from "../../../process/standing-folder.ts";
+import { standingFolderIfThere } from "../../../process/user-path.ts";
 
 const DEFAULT_LIMIT = 20;
 const LONGEST_SUMMARY = 60;

@@ -1,13 +1,158 @@
+import type { ActionDiffShape, ActionShape } from "../../../api/action-shapes.ts";
 import { EXIT } from "../../../api/problems.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import { meantBy } from "../../../core/values/meant-by.ts";
+import { formatBytes } from "../../../core/values/duration.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { ambiguousLines } from "../../render/changes.ts";
+import { columns } from "../../render/columns.ts";
+import { harmlessLines, lossLines } from "../../render/omitted-changes.ts";
+import { counted, ago } from "../../render/words.ts";
+import { printable, shortened } from "../../../process/printable.ts";
 import type { SessionShape } from "../../../api/shapes.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
-import { ChronicleError } from "../../../core/values/errors.ts";
-import type { CommandContext } from "../../support/context.ts";
-import { columns } from "../../render/columns.ts";
-import { counted } from "../../render/counted.ts";
-import { printable, shortened } from "../../../process/printable.ts";
 import { sessionCommand, sessionEnd } from "../../render/sessions.ts";
-import { ago } from "../../render/when.ts";
+
+const DEFAULT_LIMIT = 20;
+const LONGEST_SUMMARY = 60;
+const MOST_FILES = 20;
+
+/** Lists actions, newest first; with an id, shows that one beside the current files. */
+export async function actions(context: CommandContext): Promise<number> {
+  const [id] = context.input.args;
+  return id === undefined ? listAll(context) : showOne(context, id);
+}
+
+async function listAll(context: CommandContext): Promise<number> {
+  const { input } = context;
+  const workspace = await context.reading();
+  const [session, turn, limit] = [input.text("session"), input.text("turn"), input.number("limit")];
+  const all = await workspace.list();
+  const [ofSession, ofTurn] = [meantId(all, "session", session), meantId(all, "turn", turn)];
+  const meant = all
+    .filter(
+      (one) => (session === undefined || one.session === ofSession) && (turn === undefined || one.turn === ofTurn),
+    )
+    .toReversed();
+  const most = limit ?? (context.json ? 0 : DEFAULT_LIMIT);
+  const shown = most === 0 ? meant : meant.slice(0, most);
+  if (context.json) {
+    context.printJson(shown);
+    return EXIT.done;
+  }
+  for (const line of columns(
+    shown.map((one) => row(context, one)),
+    "<<<>",
+  ))
+    context.print(line);
+  if (shown.length < meant.length)
+    context.print(`… and ${counted(meant.length - shown.length, "older one")}: --limit 0`);
+  if (meant.length === 0)
+    context.say(context.worded("no actions: `chronicle agents install` has an agent's tool calls recorded"));
+  return EXIT.done;
+}
+
+/**
+ * Finds the session or turn of the actions by its id or the beginning of it; `undefined` if there is none. Throws
+ * `AMBIGUOUS` if several begin so.
+ */
+function meantId(all: readonly ActionShape[], what: "session" | "turn", asked: string | undefined): string | undefined {
+  if (asked === undefined) return undefined;
+  const ids = [...new Set(all.flatMap((one) => one[what] ?? []))];
+  const [first, ...others] = meantBy(ids, asked, (id) => id);
+  if (others.length === 0) return first;
+  throw new ChronicleError("AMBIGUOUS", `${asked} is the beginning of ${counted(others.length + 1, what)}`, {
+    hint: "give more of it",
+  });
+}
+
+function row(context: CommandContext, one: ActionShape): string[] {
+  const { paint, io } = context;
+  const isWhole = one.coverage.complete && one.omitted_changes?.some(({ recorded }) => recorded === true) !== true;
+  const marks = [one.pinned ? "pinned" : "", isWhole ? "" : paint("yellow", "partial")];
+  return [
+    paint("dim", one.id.slice(0, 8)),
+    ago(one.timestamp, io.now()),
+    stateOf(context, one),
+    one.changed === null ? "" : counted(one.changed, "change"),
+    [shortened(printable(one.action_summary), LONGEST_SUMMARY), ...marks].filter(Boolean).join(" "),
+  ];
+}
+
+function stateOf({ paint }: CommandContext, { state }: ActionShape): string {
+  if (state === "done") return state;
+  return paint(state === "open" ? "cyan" : "yellow", state);
+}
+
+async function showOne(context: CommandContext, id: string): Promise<number> {
+  const workspace = await context.reading();
+  const action = await workspace.showAction(id);
+  const diff = await workspace.diffAction(action.id);
+  if (context.json) {
+    context.printJson({ action, diff });
+    return EXIT.done;
+  }
+  for (const line of headLines(context, action)) context.print(line);
+  const paths = context.paths(workspace);
+  const { ambiguous } = await workspace.changes({ action: action.id });
+  const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
+  for (const line of ambiguousLines(ambiguous, { ...style, worded: context.worded })) context.print(line);
+  const isOutside = action.outside.length > 0;
+  for (const line of diffLines(context, diff, { shown: style.shown, isOutside })) context.print(line);
+  return EXIT.done;
+}
+
+function headLines(context: CommandContext, one: ActionShape): string[] {
+  const changed = one.changed === null ? "" : `, ${counted(one.changed, "change")}`;
+  const reason = one.reason === undefined ? "" : ` (${printable(one.reason)})`;
+  const ended = one.ended === null ? "" : ` to ${one.ended}`;
+  const { omitted } = one.coverage;
+  const files = one.files_backed_up.slice(0, MOST_FILES).map((path) => printable(path));
+  const more = one.files_backed_up.length - files.length;
+  return [
+    `action    ${one.id}`,
+    `what      ${printable(one.action_summary)}`,
+    `time      ${one.timestamp}${ended}`,
+    `state     ${stateOf(context, one)}${reason}${changed}`,
+    `actor     ${printable(one.actor)}`,
+    ...named("session", one.session),
+    ...named("turn", one.turn),
+    ...named("call", one.tool_call),
+    ...named("within", one.transaction_id === null ? null : `transaction ${one.transaction_id}`),
+    `kept      ${one.scope === "workspace" ? "the whole workspace; named: " : ""}${files.join(", ") || "nothing by name"}${more > 0 ? ` and ${more} more` : ""}`,
+    ...one.outside.map((path) => `outside   ${printable(path)}`),
+    ...(omitted.length === 0
+      ? []
+      : [`not kept  ${omitted.map(({ path, reason: why }) => `${printable(path)} (${why})`).join(", ")}`]),
+    ...[...lossLines(one.omitted_changes), ...harmlessLines(one.omitted_changes)].map((line) => `left out  ${line}`),
+    `hash      ${one.hash}`,
+  ];
+}
+
+function named(name: string, value: string | null): string[] {
+  return value === null ? [] : [`${name.padEnd(10)}${printable(value)}`];
+}
+
+const SIGNS = { created: "+", modified: "~", deleted: "-", permissions_changed: "m" } as const;
+
+/** Compares the current files with those kept. */
+function diffLines(
+  { paint }: CommandContext,
+  { changes }: ActionDiffShape,
+  { shown, isOutside }: { readonly shown: (path: string) => string; readonly isOutside: boolean },
+): string[] {
+  // Paths outside of the workspace are not among those that are compared.
+  if (changes.length === 0)
+    return [
+      `now       ${isOutside ? "the workspace is as it was before; the paths outside were not compared" : "as it was before"}`,
+    ];
+  const rows = changes.map((change) => {
+    const what = change.change_type === "deleted" ? "" : formatBytes(change.size_bytes);
+    return [`  ${SIGNS[change.change_type]} ${shown(change.path)}`, paint("dim", what)];
+  });
+  const verb = changes.length === 1 ? "differs" : "differ";
+  return [`now       ${counted(changes.length, "path")} ${verb} from before it`, ...columns(rows)];
+}
 
 const LONGEST_COMMAND = 60;
 

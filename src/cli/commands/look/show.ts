@@ -5,7 +5,7 @@ import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { ambiguousLines, changeLines, countsOf } from "../../render/changes.ts";
-import { counted } from "../../render/counted.ts";
+import { counted } from "../../render/words.ts";
 import { harmlessLines, lossLines } from "../../render/omitted-changes.ts";
 import { patchLines } from "../../render/patch.ts";
 import { printable } from "../../../process/printable.ts";

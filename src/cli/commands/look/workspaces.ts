@@ -6,7 +6,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { inLocalZone } from "../../../process/local-zone.ts";
 import { columns } from "../../render/columns.ts";
 import { printable } from "../../../process/printable.ts";
-import { ago } from "../../render/when.ts";
+import { ago } from "../../render/words.ts";
 import { usageError } from "../../../process/usage-error.ts";
 
 type Verb = (context: CommandContext, workspace: string | undefined) => Promise<number>;

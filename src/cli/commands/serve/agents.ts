@@ -5,13 +5,13 @@ import { AGENT_CONFIGS } from "../../agents/agent-table.ts";
 import { agentStatus, type AgentStatus, statusLines } from "../../agents/agent-status.ts";
 import { refuseOwn } from "../../support/written-path.ts";
 import { type AgentBase, carryOut, type FilePlan, planInstall, planUninstall } from "../../agents/install-agent.ts";
-import { isHookCurrent, wantedFor, writeHookScript } from "../../agents/installed-hook.ts";
+import { isHookCurrent, wantedFor, writeHookScript } from "../../agents/hook-script.ts";
 import { type AgentTest, testAgent } from "../../agents/test-agent.ts";
 import { NodeDisk } from "../../../disk/node-disk.ts";
 import { makeHookImage } from "../../../daemon/make-hook-image.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { placesOf } from "../../../process/places.ts";
-import { counted } from "../../render/counted.ts";
+import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 

@@ -1,4 +1,4 @@
-import { hookScriptPath, writeHookScript } from "../../agents/installed-hook.ts";
+import { hookScriptPath, writeHookScript } from "../../agents/hook-script.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { hookCommand } from "../../../daemon/hook-command.ts";
 import { placesOf } from "../../../process/places.ts";

@@ -7,7 +7,7 @@ import { type Asked, LazyWorkspace } from "../../../mcp/lazy-workspace.ts";
 import type { ServerParts } from "../../../mcp/make-server.ts";
 import { serveHttp } from "../../../mcp/serve-http.ts";
 import { serveStdio } from "../../../mcp/serve-stdio.ts";
-import { inactiveAgents } from "../../agents/inactive-agents.ts";
+import { inactiveAgents } from "../../agents/agent-status.ts";
 import { placesOf } from "../../../process/places.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { printable } from "../../../process/printable.ts";

@@ -25,14 +25,12 @@ import { startServer } from "../../../daemon/start-server.ts";
 import { placesOf } from "../../../process/places.ts";
 import { printable } from "../../../process/printable.ts";
 import { type OperatorToken, operatorToken } from "../../serving/operator-token.ts";
-import { plannedOidc } from "../../serving/oidc-plan.ts";
+import { plannedOidc, plannedPorts } from "../../serving/serve-plan.ts";
 import { findSyncProcess } from "../../../daemon/find-sync-process.ts";
 import { type FindOther, JoinedSyncs } from "../../../daemon/joined-syncs.ts";
-import { listenTrouble } from "../../serving/listen-trouble.ts";
-import { plannedPorts } from "../../serving/serve-plan.ts";
-import { refuseLongSocket } from "../../serving/socket-length.ts";
+import { listenTrouble, refuseLongSocket } from "../../serving/listen-trouble.ts";
 import { tellAlreadyThere, tellListening } from "../../serving/tell-serving.ts";
-import { typedPath } from "../../../process/typed-path.ts";
+import { typedPath } from "../../../process/user-path.ts";
 import { optional } from "../../../util/optional.ts";
 
 /** Delay after the start until the process checks the hook's image, in milliseconds. */

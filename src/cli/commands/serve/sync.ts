@@ -1,16 +1,28 @@
+import type { CommandContext } from "../../support/context.ts";
+import { runSync, startOptions, startSync, reached } from "../../syncing/start-sync.ts";
+import { originUrl, socketUrl } from "../../syncing/upstream-address.ts";
+import { usageError } from "../../../process/usage-error.ts";
 import { EXIT } from "../../../api/problems.ts";
 import type { SyncApi, SyncShape } from "../../../api/sync-api.ts";
-import type { CommandContext } from "../../support/context.ts";
 import { printable } from "../../../process/printable.ts";
 import { keptLines, syncLines, troubleLines } from "../../render/syncs.ts";
 import { showSyncs } from "../../syncing/live-syncs.ts";
-import { reached } from "../../syncing/reached.ts";
 import { listConflicts, settleConflict } from "../../syncing/settle-sync.ts";
-import { startSync } from "../../syncing/start-sync.ts";
-import { backgroundClient, readingClient } from "../../syncing/sync-client.ts";
-import { targetOf } from "../../syncing/sync-target.ts";
-import { usageError } from "../../../process/usage-error.ts";
+import { backgroundClient, readingClient, targetOf } from "../../syncing/sync-client.ts";
 import { decidesHaltedSync } from "../../support/agents-command.ts";
+
+const WAYS = "--connect SOCKET, or --ws-connect URL";
+
+export async function replicate(context: CommandContext): Promise<number> {
+  const { input, io } = context;
+  const [socket, url] = [input.text("connect"), input.text("wsConnect")];
+  if (socket !== undefined && url !== undefined) throw usageError("an origin is reached in one way", WAYS);
+  if (socket === undefined && url === undefined) throw usageError("where the origin is was not said", WAYS);
+  const address = url === undefined ? socketUrl(socket ?? "", io.cwd()) : originUrl(url, io.cwd());
+  const from = { url: address, workspace: input.text("workspace") };
+  const options = await startOptions(context, from, input.args[0] ?? ".");
+  return runSync(context, options);
+}
 
 /** A subcommand of `sync`; `typed`: the one argument behind its name. */
 type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;

@@ -1,17 +1,106 @@
 import type { Entry } from "../../../core/values/entry.ts";
+import type { FolderIdentity, ReplicaHalt, Kept } from "../../../core/records/replica-record.ts";
 import { ROOT, type WorkspacePath } from "../../../core/values/path.ts";
-import type { Kept, ReplicaHalt } from "../../../core/records/replica-record.ts";
 import { both, settle, type Side } from "../../../core/tree/reconcile.ts";
-import { withBreaths } from "../../../util/with-breaths.ts";
+import { withBreaths } from "../../../util/yield-to-event-loop.ts";
 import { shownPath } from "../../../engine/log/shape.ts";
 import type { CyclePath, SettledDecision } from "../ground/decide-cycle.ts";
-import { checkLoss, countLost, enoughKept, type Loss } from "./guards.ts";
 import type { IgnoredPaths } from "./ignored-paths.ts";
 import type { CycleSides, FileHistory } from "./read-cycle.ts";
 import { optional } from "../../../util/optional.ts";
+import type { Timers } from "../../../util/timers.ts";
+
+/**
+ * Guards against a folder that is missing, replaced, or has lost much at once: a sync must not simply carry on. A disk
+ * that is not mounted looks like that, and a sync that took it for somebody's work would delete everything on the other
+ * side.
+ */
+
+/** The number of entries that may always go at once. */
+const ALWAYS_MAY_GO = 50;
+
+/** The halt for another folder in the place of the known one. */
+export const ROOT_REPLACED: ReplicaHalt = {
+  reason: "root-replaced",
+  detail: "another folder is in the folder's place",
+};
+
+/**
+ * Returns a halt if there is no folder, or it cannot be the known one. `known` undefined: no folder was seen yet. See
+ * `isElsewhere`.
+ */
+export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity | undefined): ReplicaHalt | undefined {
+  if (now === undefined) return { reason: "root-vanished", detail: "the folder is not there" };
+  return known === undefined || canBeSame(known, now) ? undefined : ROOT_REPLACED;
+}
+
+/**
+ * Ignores the device: a file system may get another number when it is mounted anew (btrfs, overlayfs, and every other
+ * with the next start of the machine). Birth times count if both are known.
+ */
+function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
+  return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
+}
+
+/**
+ * True if a folder that may be the same is on another device now. The roots of many file systems share one inode, so
+ * its contents decide.
+ */
+export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdentity | undefined): boolean {
+  return known !== undefined && now !== undefined && known.dev !== now.dev;
+}
+
+/** One state before and after. */
+interface Passing {
+  readonly before: Entry | undefined;
+  readonly after: Entry | undefined;
+}
+
+/** Counts the entries that go and do not come back under another name: a moved entry is not lost. */
+export function countLost(changes: Iterable<Passing>): number {
+  const came = new Map<string, number>();
+  const went = new Map<string, number>();
+  for (const { before, after } of changes) {
+    if (before !== undefined && after === undefined) add(went, before);
+    if (before === undefined && after !== undefined) add(came, after);
+  }
+  let lost = 0;
+  for (const [what, count] of went) lost += Math.max(0, count - (came.get(what) ?? 0));
+  return lost;
+}
+
+function add(counts: Map<string, number>, { kind, hash }: Entry): void {
+  const what = hash ?? kind;
+  counts.set(what, (counts.get(what) ?? 0) + 1);
+}
+
+/** The number of entries that go at once from one side, and the number that stay there. */
+interface Loss {
+  /** Entries that went a moment ago, or go now. */
+  readonly lost: number;
+  /** Entries that were there before, and still are; new ones do not count. */
+  readonly kept: number;
+}
+
+/** True if so many entries may go only if at least as many stay. */
+function isMuch(lost: number): boolean {
+  return lost > ALWAYS_MAY_GO;
+}
+
+/** Returns the number of kept entries that is enough for `lost` to go: more need not be counted. */
+function enoughKept(lost: number): number {
+  if (lost < 2) return 0;
+  return isMuch(lost) ? lost : 1;
+}
+
+/** Returns `undefined` if so much may go, otherwise the reason code of the halt. */
+export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion" | undefined {
+  if (kept >= enoughKept(lost)) return undefined;
+  return kept === 0 ? "root-emptied" : "mass-deletion";
+}
 
 /** Counts the entries that went from the folder, and those that went from the origin. */
-export interface Lost {
+interface Lost {
   readonly local: number;
   readonly upstream: number;
 }
@@ -57,7 +146,7 @@ function sidesOf(isLocal: boolean, isRemote: boolean): ReadonlySet<Side> {
 }
 
 /** The data that losses are weighed against. */
-export interface LossGround extends Pick<
+interface LossGround extends Pick<
   CycleSides,
   "mirror" | "own" | "applied" | "head" | "local" | "rules" | "editorFiles"
 > {
@@ -275,4 +364,100 @@ export function putBack(
     const isLost = sides[lostOn] === undefined && sides[other] !== undefined && decision[other] === undefined;
     return isLost && !isMeant(path) ? { ...one, decision: settle(sides, both(sides[other])) } : one;
   });
+}
+
+type Counted = Omit<Losses, "halted" | "ignored">;
+
+/**
+ * The time a deletion is remembered, so that it counts with later ones as one large deletion. Entries that came within
+ * this time do not count as kept.
+ */
+export const MEMORY_MS = 10_000;
+
+/** So few entries may be the whole deletion: they are waited for only for a moment. */
+const FEW = 3;
+const MOMENT_MS = 100;
+/** More entries may be the beginning of a large deletion: it must be quiet for so long before they go. */
+const QUIET_MS = 400;
+/** The number of waits for what may become a large deletion. After that, somebody deletes all the time. */
+const MOST_WAITS = 10;
+
+/**
+ * The number and time of the waits before a large deletion at the origin halts the sync. It may be the first half of a
+ * slow rename there, or its entries may be back by now and not have arrived yet.
+ */
+const MOST_DOUBTS = 5;
+const DOUBT_MS = 1_000;
+
+const NONE: Counted = { local: 0, upstream: 0, older: { local: 0, upstream: 0 } };
+
+/** Remembers recent deletions: a large deletion is seen in several pieces. */
+export class RecentDeletions {
+  readonly #timers: Timers;
+  #recent: Counted = NONE;
+  /** Deletions of earlier generations are forgotten. */
+  #generation = 0;
+  #last: Lost = NONE;
+  #waits = 0;
+  #doubts = 0;
+
+  constructor(timers: Timers) {
+    this.#timers = timers;
+  }
+
+  /** The recent deletions that were carried on, on each side. */
+  get recent(): Counted {
+    return this.#recent;
+  }
+
+  /**
+   * Returns the milliseconds to wait until no more entries go, or `undefined` to wait no longer. More entries gone than
+   * at the last call may be the beginning of a large deletion. `found`: the halt that would follow.
+   */
+  waitFor(
+    { halted, ignored = NONE, ...weighed }: Lost & Partial<Pick<Losses, "halted" | "ignored">>,
+    found?: ReplicaHalt,
+  ): number | undefined {
+    // Ignored paths may be the first piece of a deletion that counts.
+    const { local, upstream } = sum(weighed, ignored, 1);
+    const lost = { local: local + this.#recent.local, upstream: upstream + this.#recent.upstream };
+    const isMore = lost.local > this.#last.local || lost.upstream > this.#last.upstream;
+    this.#last = lost;
+    const most = Math.max(local === 0 ? 0 : lost.local, upstream === 0 ? 0 : lost.upstream);
+    const isRestless = isMore && most > 0 && (isMuch(most) || this.#waits < MOST_WAITS);
+    this.#waits = isRestless ? this.#waits + 1 : 0;
+    if (!isRestless) return this.#doubt(found !== undefined && found === halted?.remote);
+    return most > FEW ? QUIET_MS : MOMENT_MS;
+  }
+
+  /**
+   * Notes deletions that were carried on. `isAccepted`: a person knows of them, and of those before, so that none of
+   * them counts with the next ones.
+   */
+  note(lost: Counted, isAccepted = false): void {
+    if (isAccepted) {
+      this.#recent = NONE;
+      this.#generation += 1;
+      return;
+    }
+    if (lost.local + lost.upstream === 0) return;
+    const generation = this.#generation;
+    const add = (sign: 1 | -1): void => {
+      this.#recent = { ...sum(this.#recent, lost, sign), older: sum(this.#recent.older, lost.older, sign) };
+    };
+    add(1);
+    this.#timers.after(MEMORY_MS, () => {
+      if (this.#generation === generation) add(-1);
+    });
+  }
+
+  #doubt(isLarge: boolean): number | undefined {
+    const isDoubtful = isLarge && this.#doubts < MOST_DOUBTS;
+    this.#doubts = isDoubtful ? this.#doubts + 1 : 0;
+    return isDoubtful ? DOUBT_MS : undefined;
+  }
+}
+
+function sum(a: Lost, b: Lost, sign: 1 | -1): Lost {
+  return { local: a.local + sign * b.local, upstream: a.upstream + sign * b.upstream };
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Progress } from "../../../api/workspace-api.ts";
-import type { Change } from "../../../core/values/change.ts";
+import type { Change } from "../../../core/values/entry.ts";
 import type { IdentifiedConflict } from "../../../core/records/conflict-record.ts";
 import type { NameRules } from "../../../core/tree/find-collisions.ts";
 import type { Hash } from "../../../core/values/hash.ts";
@@ -20,22 +20,30 @@ import { RestoredPaths } from "./restored-paths.ts";
 import { areWhole, decideCycle, holdCollisions, type CyclePath } from "../ground/decide-cycle.ts";
 import type { EditorFiles } from "../paths/editor-files.ts";
 import { eventBefore } from "./event-before.ts";
-import { findHeldNames } from "./find-held-names.ts";
+import { findHeldNames, holdFolders } from "./hold-folders.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
-import { checkRoot, isElsewhere, ROOT_REPLACED } from "./guards.ts";
+import {
+  checkRoot,
+  isElsewhere,
+  ROOT_REPLACED,
+  MEMORY_MS,
+  RecentDeletions,
+  NO_LOSSES,
+  sidesKept,
+  sidesToRestore,
+  weighDeletions,
+  type LossDecision,
+  type Losses,
+} from "./deletion-guard.ts";
 import type { GitPaths } from "../paths/git-paths.ts";
-import { holdFolders } from "./hold-folders.ts";
 import { ignoredOn } from "./ignored-paths.ts";
-import type { CycleOutcome } from "./cycle-outcome.ts";
+import { type CycleOutcome, readCycle, type CycleSides } from "./read-cycle.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
-import { haltedSync } from "./not-under-way.ts";
+import { haltedSync, refuseDisputed } from "./not-under-way.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
 import { OriginErasures } from "./origin-erasures.ts";
 import { planFirst } from "./plan-first.ts";
-import { refuseDisputed } from "./refuse-disputed.ts";
-import { readCycle, type CycleSides } from "./read-cycle.ts";
-import { MEMORY_MS, RecentDeletions } from "./recent-deletions.ts";
 import { recentlyGone } from "../ground/recently-gone.ts";
 import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
@@ -46,14 +54,6 @@ import { isRecognised, sampleContents } from "./sample-contents.ts";
 import { settleMerges } from "../ground/settle-merges.ts";
 import { StoodOn } from "../ground/stood-on.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
-import {
-  NO_LOSSES,
-  sidesKept,
-  sidesToRestore,
-  weighDeletions,
-  type LossDecision,
-  type Losses,
-} from "./deletion-guard.ts";
 import { optional } from "../../../util/optional.ts";
 
 /** The parts that a folder is synced with. */

@@ -4,20 +4,33 @@ import type { SyncConflict } from "../../../core/records/conflict-record.ts";
 import { foldersAbove, type WorkspacePath } from "../../../core/values/path.ts";
 import type { BlobReader } from "../../../storage/blob-store.ts";
 import { Signal } from "../../../util/signal.ts";
-import type { JournalEntry, JournalPage } from "../../../engine/replica/journal.ts";
+import {
+  type JournalEntry,
+  type JournalPage,
+  hasWritten,
+  isStillHeld,
+  readJournal,
+} from "../../../engine/replica/journal.ts";
 import type { WriteBackAnswer, WriteBackReason } from "../../../core/records/write-back.ts";
 import type { WriteJournal } from "../../replica/write-journal.ts";
 import type { Refusal } from "../paths/refused-paths.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import type { SharedNames } from "../paths/shared-names.ts";
+import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
+import type { Context } from "../../../engine/log/context.ts";
+import type { Mirror } from "../../replica/mirror.ts";
+import { hasHadSeen } from "../ground/common-ground.ts";
+import type { EditorFiles } from "../paths/editor-files.ts";
+import type { NotHeldPaths } from "../paths/not-held-paths.ts";
+import { StoodOn } from "../ground/stood-on.ts";
 
 /** A path about which the folder and its origin disagree. */
-export interface Dispute extends Pick<SyncConflict, "baseSeq" | "since"> {
+interface Dispute extends Pick<SyncConflict, "baseSeq" | "since"> {
   readonly path: WorkspacePath;
 }
 
 /** The source of a folder's own changes, and the rules for what goes back. */
-export interface JournalSource {
+interface JournalSource {
   /** Reads the entries after an own event, in order, at most `limit`. */
   readonly read: (after: number, limit: number) => Promise<JournalPage>;
   /** Returns the origin's state of a path, as far as it is known here. */
@@ -321,4 +334,47 @@ export class FolderJournal implements WriteJournal {
   #settleIdle(): void {
     if (this.#queue.length === 0) this.#settled = Math.max(this.#settled, Math.min(this.#released, this.#scanned));
   }
+}
+
+/** The parts that a journal is read from. */
+interface JournalParts {
+  readonly context: Context;
+  readonly mirror: Mirror;
+  readonly rules: ReplicatedPaths;
+  readonly names: SharedNames;
+  readonly editorFiles: EditorFiles;
+  readonly notHeld: NotHeldPaths;
+  /** The state of the sync. */
+  readonly record: () => Pick<ReplicaRecord, "origin" | "sandboxId">;
+}
+
+/** Opens the journal of a folder over its own log. */
+export function openJournal(parts: JournalParts, { settled }: Pick<ReplicaRecord, "settled">): FolderJournal {
+  const { context, mirror, rules, names, editorFiles, notHeld, record } = parts;
+  const remoteOf = async (path: WorkspacePath) => (await mirror.iterationAt(path, mirror.head.seq))?.entry;
+  const isWithheld = rules.isWithheldBy.bind(rules);
+  return new FolderJournal({
+    read: (after, limit) => {
+      const query = { origin: record().origin, after, limit, isWithheld };
+      return readJournal(context, (path, seq) => mirror.iterationAt(path, seq), query);
+    },
+    there: remoteOf,
+    open: (hash) => context.blobs.open(hash),
+    isStillHeld: (seq, hash) => isStillHeld(context, seq, hash),
+    hasWritten: (seq, path) => hasWritten(context, seq, path),
+    rules,
+    names,
+    keepsHere: async (path, entry) => (await notHeld.keepsHere(path, remoteOf)) || editorFiles.keepsHere(path, entry),
+    isLeftToStep: leftToStep(parts),
+    settled,
+    head: () => mirror.head.seq,
+  });
+}
+
+function leftToStep({ context, mirror, rules, record }: JournalParts) {
+  const stoodOn = new StoodOn({ context, mirror, origin: () => record().origin });
+  const isOwn = async (seq: number): Promise<boolean> => (await mirror.record(seq))?.replica?.id === record().sandboxId;
+  const sides = { mirror, own: context.index, stoodOn, isOwn, rules };
+  return async (entry: JournalEntry): Promise<boolean> =>
+    (await stoodOn.isOvertaken(entry)) || !(await hasHadSeen(entry, sides));
 }

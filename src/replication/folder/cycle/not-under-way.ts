@@ -1,6 +1,27 @@
+import type { ConflictRecord, IdentifiedConflict } from "../../../core/records/conflict-record.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
+import { shownPath } from "../../../engine/log/shape.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
 import { haltedBecause, hintFor } from "../link/sync-shape.ts";
+
+/**
+ * Throws `REFUSED` if a conflict is open about something that the origin recorded after the event `common`, and no
+ * longer has.
+ */
+export function refuseDisputed(conflicts: readonly IdentifiedConflict[], common: number): void {
+  const behind = conflicts.filter(({ record }) => isAfter(record, common));
+  if (behind.length === 0) return;
+  const paths = behind.map(({ record }) => shownPath(record.path));
+  const what = behind.length === 1 ? `the conflict of ${paths[0]} is` : `${behind.length} conflicts are`;
+  throw new ChronicleError("REFUSED", `${what} about what the origin has no more`, {
+    hint: "the origin's side of it is only here by now: settle it first (`chronicle sync conflicts`, `chronicle sync resolve`)",
+    data: { paths: paths.slice(0, 100) },
+  });
+}
+
+function isAfter({ sync }: ConflictRecord, seq: number): boolean {
+  return sync !== undefined && Math.max(sync.baseSeq, sync.upstreamSeq, sync.since ?? 0) > seq;
+}
 
 /** Returns the error `REFUSED` for a request that a halted sync cannot carry out, with the reason of the halt. */
 export function haltedSync(halt: ReplicaHalt): ChronicleError {

@@ -1,4 +1,4 @@
-import type { Change } from "../../../core/values/change.ts";
+import type { Change } from "../../../core/values/entry.ts";
 import type { WorkspacePath } from "../../../core/values/path.ts";
 import type { Worktree } from "../../../worktree/worktree.ts";
 import type { Timers } from "../../../util/timers.ts";

@@ -1,16 +1,35 @@
 import type { ConflictRecord, IdentifiedConflict } from "../../../core/records/conflict-record.ts";
+import type { ReplicaHalt } from "../../../core/records/replica-record.ts";
 import { sameEntry, type Entry } from "../../../core/values/entry.ts";
 import { comparePaths, foldersAbove, isWithin, ROOT, type WorkspacePath } from "../../../core/values/path.ts";
 import type { SyncBase } from "../../../core/tree/upstream-change.ts";
 import type { IndexStore, IterationRow } from "../../../storage/index-store.ts";
-import { yieldToEventLoop } from "../../../util/yield-to-event-loop.ts";
-import { withBreaths } from "../../../util/with-breaths.ts";
+import { yieldToEventLoop, withBreaths } from "../../../util/yield-to-event-loop.ts";
 import { NEVER, onCommonGround, type BothHistories } from "../ground/common-ground.ts";
 import type { CyclePath } from "../ground/decide-cycle.ts";
 import type { EditorFiles } from "../paths/editor-files.ts";
 import type { GitPaths } from "../paths/git-paths.ts";
 import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+
+/** The outcome of a cycle. */
+export type CycleOutcome =
+  /** A concurrent change came first: run the cycle again. */
+  | { readonly kind: "moved" }
+  /** Entries are being deleted: wait until that is over. */
+  | { readonly kind: "restless"; readonly waitMs: number }
+  /** A commit of the origin has arrived in part only: the rest is on its way. */
+  | { readonly kind: "partial" }
+  | { readonly kind: "halted"; readonly halt: ReplicaHalt }
+  | {
+      readonly kind: "done";
+      /** Counts the paths of the folder that were changed. */
+      readonly applied: number;
+      /** Conflicts that were opened, went on or were settled. */
+      readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];
+      /** True if the step wrote something that the origin must hear of, or that must be compared once more. */
+      readonly isMore: boolean;
+    };
 
 /** A history of files, asked by seq: a mirror, or a workspace's own index. */
 export type FileHistory = Pick<IndexStore, "iterationsAt"> & {

@@ -1,5 +1,5 @@
 import { sameEntry, type Entry } from "../../../core/values/entry.ts";
-import { withBreaths } from "../../../util/with-breaths.ts";
+import { withBreaths } from "../../../util/yield-to-event-loop.ts";
 import type { Context } from "../../../engine/log/context.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";

@@ -1,7 +1,7 @@
 import { sameEntry } from "../../../core/values/entry.ts";
 import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
 import type { IterationRow } from "../../../storage/index-store.ts";
-import { withBreaths } from "../../../util/with-breaths.ts";
+import { withBreaths } from "../../../util/yield-to-event-loop.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import { settable } from "../ground/decide-cycle.ts";
 

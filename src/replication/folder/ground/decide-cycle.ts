@@ -1,8 +1,13 @@
 import { sameEntry, type Entry } from "../../../core/values/entry.ts";
 import type { UpstreamIteration } from "../../../core/values/file-record.ts";
 import { isRoot, isWithin, parentOf, type WorkspacePath } from "../../../core/values/path.ts";
-import { reconcileTrees, type PathDecision } from "../../../core/tree/reconcile-trees.ts";
-import { settle, type ReconcileMode, type Settled } from "../../../core/tree/reconcile.ts";
+import {
+  reconcileTrees,
+  type PathDecision,
+  settle,
+  type ReconcileMode,
+  type Settled,
+} from "../../../core/tree/reconcile.ts";
 import type { SyncBase } from "../../../core/tree/upstream-change.ts";
 
 /** The states of one path in a folder and its origin, and the state that they last agreed on. */

@@ -1,4 +1,4 @@
-import { DirectionalFilter, type FilterPolicy } from "../../../core/filter/directional-filter.ts";
+import { DirectionalFilter, type FilterPolicy, SANDBOX_POLICY } from "../../../core/filter/directional-filter.ts";
 import type { Entry } from "../../../core/values/entry.ts";
 import { FilterPattern } from "../../../core/filter/filter-pattern.ts";
 import { hasGitName } from "../../../core/filter/git-name.ts";
@@ -6,7 +6,6 @@ import { splitRoot, type WorkspacePath } from "../../../core/values/path.ts";
 import { ProtectedNames } from "../../../core/filter/protected-names.ts";
 import type { PathSides, ReconcileMode } from "../../../core/tree/reconcile.ts";
 import type { AddedNames, WithheldThen } from "../../../engine/replica/replica-state.ts";
-import { SANDBOX_POLICY } from "../../../core/filter/sandbox-policy.ts";
 
 /** The rules for paths, given when a sync is begun (see `ReplicaRecord`). */
 export interface ReplicationRules {

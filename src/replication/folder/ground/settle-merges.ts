@@ -1,6 +1,10 @@
 import type { Hash } from "../../../core/values/hash.ts";
-import type { PathDecision } from "../../../core/tree/reconcile-trees.ts";
-import { mergeContents, type MergedContents, type PendingMerge } from "../../../core/tree/reconcile.ts";
+import {
+  type PathDecision,
+  mergeContents,
+  type MergedContents,
+  type PendingMerge,
+} from "../../../core/tree/reconcile.ts";
 import { withBatch, type BlobStore } from "../../../storage/blob-store.ts";
 import type { SettledDecision } from "./decide-cycle.ts";
 

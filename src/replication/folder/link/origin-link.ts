@@ -1,17 +1,46 @@
-import { ChronicleError } from "../../../core/values/errors.ts";
+import type { Entry } from "../../../core/values/entry.ts";
 import type { Hash } from "../../../core/values/hash.ts";
+import type { WorkspacePath } from "../../../core/values/path.ts";
+import type { BlobStore } from "../../../storage/blob-store.ts";
+import { withBreaths } from "../../../util/yield-to-event-loop.ts";
+import type { Mirror } from "../../replica/mirror.ts";
+import type { WithheldContents } from "../../replica/withheld-contents.ts";
+import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
 import type { Channel } from "../../channel.ts";
-import type { Mirror } from "../../replica/mirror.ts";
 import { ReplicaSession, type ReplicaOptions } from "../../replica/replica-session.ts";
 import type { WitnessNotes } from "../../replica/witness-notes.ts";
 import type { WriteJournal } from "../../replica/write-journal.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { ConnectionKeeper, type LinkState } from "./connection-keeper.ts";
-import { lackedContents } from "../paths/lacked-contents.ts";
 import { isViolation } from "../../protocol/wire-errors.ts";
-import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import { optional } from "../../../util/optional.ts";
+
+/** The parts from which a folder's missing contents are found. */
+interface LackingFolder {
+  readonly mirror: Pick<Mirror, "head" | "entriesAt">;
+  readonly blobs: Pick<BlobStore, "has">;
+  readonly withheld: WithheldContents;
+  readonly rules: Pick<ReplicatedPaths, "isShared" | "keepsApart">;
+}
+
+/**
+ * Returns contents of the origin's present files that were not taken when their events came, and that the folder now
+ * needs: a filter was removed, or secrets are asked for that were not.
+ */
+async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
+  const listed = withheld.list();
+  if (listed.size === 0) return [];
+  const wanted = new Set<Hash>();
+  const isWanted = (path: WorkspacePath, remote: Entry): boolean =>
+    rules.isShared(path, false) && !rules.keepsApart({ path, local: undefined, remote });
+  for await (const rows of withBreaths(mirror.entriesAt(mirror.head.seq)))
+    for (const { path, entry } of rows)
+      if (entry?.hash !== undefined && listed.has(entry.hash) && isWanted(path, entry)) wanted.add(entry.hash);
+  const held = await blobs.has([...wanted]);
+  return [...wanted].filter((hash) => !held.has(hash));
+}
 
 /** The parts that a replica talks to its origin with. */
 export interface OriginLinkOptions {

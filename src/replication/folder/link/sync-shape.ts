@@ -1,15 +1,114 @@
-import type { SyncShape, SyncState } from "../../../api/sync-api.ts";
-import type { ChronicleError } from "../../../core/values/errors.ts";
-import type { WorkspacePath } from "../../../core/values/path.ts";
+import type {
+  SyncTroubleShape,
+  LeftOutPathShape,
+  NotHeldPathShape,
+  SyncShape,
+  SyncState,
+} from "../../../api/sync-api.ts";
+import { type ChronicleError, STARTING } from "../../../core/values/errors.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
+import type { LinkState } from "./connection-keeper.ts";
+import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
+import { exactPath, shownPath } from "../../../engine/log/shape.ts";
+import type { SidesOf } from "../paths/git-paths.ts";
+import type { NotHeld } from "../paths/not-held-paths.ts";
 import { refusedPaths, type Refusal } from "../paths/refused-paths.ts";
 import type { LeftOut } from "../paths/editor-files.ts";
-import type { SidesOf } from "../paths/git-paths.ts";
-import { erasedPaths, leftOutPaths, notHeldPaths } from "../paths/left-out-paths.ts";
-import type { NotHeld } from "../paths/not-held-paths.ts";
-import { troubleOf } from "./sync-trouble.ts";
-import type { LinkState } from "./connection-keeper.ts";
 import { optional } from "../../../util/optional.ts";
+
+type Kind = SyncTroubleShape["kind"];
+
+/** The facts about a sync that may be in trouble. See `SyncFacts`. */
+interface Facts {
+  readonly record: Pick<ReplicaRecord, "halted" | "stopped" | "paused">;
+  readonly link: LinkState;
+  readonly linkError: ChronicleError | undefined;
+  readonly failure: ChronicleError | undefined;
+  readonly blocked: readonly string[];
+}
+
+/** The system's errors when this side cannot write. */
+const ERRNOS: Readonly<Record<string, Kind>> = {
+  ENOSPC: "disk-full",
+  EDQUOT: "disk-full",
+  EACCES: "no-permission",
+  EPERM: "no-permission",
+  EROFS: "no-permission",
+};
+
+/** The same for a blocked path, by its reason. */
+const BLOCKS: Readonly<Record<string, Kind>> = { "no-space": "disk-full", "not-permitted": "no-permission" };
+
+const TOKEN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden"]);
+
+const NEXT: Readonly<Record<Kind, string>> = {
+  "disk-full": "free some space on the disk of the folder, and of the store; it goes on by itself within seconds",
+  "no-permission":
+    "let this user write there (`ls -ld` shows who may), or mount the file system for writing; it is tried again by itself, at once: chronicle sync flush",
+  unreachable: "is the origin running, and reachable from here? it is tried again by itself, every few seconds",
+  "token-refused": "start it again with another token (--token-file FILE)",
+  starting: "wait: it is tried again by itself, every few seconds",
+};
+
+/**
+ * Returns the trouble that a person can do something about here, of several. `next`: what to do if the sync is halted.
+ */
+function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | undefined {
+  const { record, failure, blocked, linkError, link } = facts;
+  const { halted } = record;
+  if (halted !== undefined) return haltTrouble(halted, next);
+  if (record.paused === true || record.stopped === true) return undefined;
+  const kind = failure === undefined ? undefined : ERRNOS[String(failure.data["errno"])];
+  if (failure !== undefined && kind !== undefined) return troubleShape(kind, failure.message, failure.hint);
+  for (const detail of blocked) {
+    const [reason = ""] = detail.split(": ", 1);
+    const why = BLOCKS[reason];
+    if (why !== undefined) return troubleShape(why, detail.slice(reason.length + 2));
+  }
+  return link === "offline" && linkError !== undefined ? awayTrouble(linkError) : undefined;
+}
+
+/** Returns the trouble of a sync that is halted, or was when it was stopped. */
+export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
+  return TOKEN.has(reason) ? troubleShape("token-refused", detail ?? reason, next) : undefined;
+}
+
+function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTroubleShape | undefined {
+  // Another process holds what the server must open.
+  if (code === "LOCKED") return troubleShape("starting", message, hint);
+  if (code !== "UNAVAILABLE") return undefined;
+  if (data["about"] === STARTING) return troubleShape("starting", message);
+  const next = hint === undefined ? NEXT.unreachable : `${hint} (it is tried again by itself, every few seconds)`;
+  return troubleShape("unreachable", message, next);
+}
+
+function troubleShape(kind: Kind, message: string, next = NEXT[kind]): SyncTroubleShape {
+  return { kind, message, next };
+}
+
+/** The most paths that are named. */
+const MOST_NAMED = 20;
+
+/** Returns the paths that the folder's disk cannot hold, with the reason, as `leftOutPaths` does. */
+function notHeldPaths(notHeld: ReadonlyMap<WorkspacePath, NotHeld>): NotHeldPathShape[] {
+  const first = [...notHeld].toSorted(([a], [b]) => comparePaths(a, b)).slice(0, MOST_NAMED);
+  return leftOutPaths(new Map(first)).map((one, i) => ({ ...one, why: first[i]?.[1].why ?? "" }));
+}
+
+/** Returns the paths that hold an erased content here, as `leftOutPaths` does. */
+function erasedPaths(erased: readonly WorkspacePath[]): LeftOutPathShape[] {
+  return leftOutPaths(new Map(erased.map((path) => [path, { here: true, there: false }])));
+}
+
+/** Returns the first paths left out of a sync, in path order, and the side that each is on. */
+function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, SidesOf>): LeftOutPathShape[] {
+  const sorted = [...leftOut].toSorted(([a], [b]) => comparePaths(a, b));
+  return sorted.slice(0, MOST_NAMED).map(([path, { here, there }]) => ({
+    path: shownPath(path),
+    ...exactPath(path),
+    side: here && there ? "both" : here ? "local" : "upstream",
+  }));
+}
 
 /** The facts about a sync. */
 export interface SyncFacts {

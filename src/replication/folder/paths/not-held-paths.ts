@@ -1,5 +1,4 @@
-import type { Entry } from "../../../core/values/entry.ts";
-import { sameEntry } from "../../../core/values/entry.ts";
+import { type Entry, sameEntry } from "../../../core/values/entry.ts";
 import { type FolderTraits, holdsAllEntries, whyNotHeldAt } from "../../../core/tree/folder-traits.ts";
 import { foldersAbove, type WorkspacePath } from "../../../core/values/path.ts";
 import { NEVER } from "../ground/common-ground.ts";

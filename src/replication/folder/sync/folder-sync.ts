@@ -1,3 +1,4 @@
+import { type CommonHistory, findCommonEvent } from "../../replica/find-common-event.ts";
 import type { SyncShape } from "../../../api/sync-api.ts";
 import type { Progress } from "../../../api/workspace-api.ts";
 import type { IdentifiedConflict } from "../../../core/records/conflict-record.ts";
@@ -9,29 +10,49 @@ import type { RejectedEntry } from "../../../core/records/write-back.ts";
 import { Signal } from "../../../util/signal.ts";
 import type { Context } from "../../../engine/log/context.ts";
 import { shownPath } from "../../../engine/log/shape.ts";
-import { type CommonHistory, findCommonEvent } from "../../replica/find-common-event.ts";
-import { CycleLoop } from "./cycle-loop.ts";
+import { CycleLoop, pushed, type SyncEvent } from "./cycle-loop.ts";
 import { EditorFiles } from "../paths/editor-files.ts";
-import { flushSync, type Flushed, type FlushOptions } from "./flush-sync.ts";
+import { flushSync, type Flushed, type FlushOptions, ConditionWaiters } from "./condition-waiters.ts";
 import { FolderCycle } from "../cycle/folder-cycle.ts";
 import type { LossDecision } from "../cycle/deletion-guard.ts";
-import type { FolderJournal } from "../cycle/folder-journal.ts";
+import { type FolderJournal, openJournal } from "../cycle/folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
 import { GitPaths } from "../paths/git-paths.ts";
 import { NotHeldPaths } from "../paths/not-held-paths.ts";
 import { haltedSync, nothingHalted, nothingLost, notUnderWay } from "../cycle/not-under-way.ts";
 import { Obstacles } from "../cycle/obstacles.ts";
-import { openJournal } from "../cycle/open-journal.ts";
 import { OriginLink, type OriginLinkOptions } from "../link/origin-link.ts";
-import { pauseAfter } from "./pause-after.ts";
 import { RefusalProbe } from "../cycle/refusal-probe.ts";
 import { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import { SharedNames } from "../paths/shared-names.ts";
 import type { Resolution } from "../cycle/resolve-sync-conflict.ts";
-import { pushed, type SyncEvent } from "./sync-event.ts";
 import { flushedShape, haltedBecause, hintFor, syncShape, type SyncFacts } from "../link/sync-shape.ts";
-import { wentBack } from "./went-back.ts";
-import { ConditionWaiters } from "./condition-waiters.ts";
+
+/** So many refusals in a row are normal: one batch after the other. */
+const MOST_REFUSALS = 3;
+const LONGEST_PAUSE_MS = 1_000;
+
+/**
+ * Returns the ms to wait, after so many refusals, before refused changes are compared again. The origin may know what
+ * is not held here yet: deciding again at once would decide the same, and fill both histories with it.
+ */
+function pauseAfter(refusals: number): number {
+  return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
+}
+
+/** Describes how far an origin that lacks events it had went back. `undefined`: it has them all. */
+function wentBack({ held, origin, common }: CommonHistory): string | undefined {
+  if (common === held) return undefined;
+  const to = common === undefined ? "an event that both do not hold any more" : `event ${common}`;
+  const since = common === undefined ? 0 : Math.max(0, origin - common);
+  const others =
+    since === 0
+      ? ""
+      : since === 1
+        ? ", and has recorded another one since"
+        : `, and has recorded ${since} others since`;
+  return `the origin went back to an earlier state: from its event ${held} to ${to}${others}`;
+}
 
 /** The parts of an open replica, and the means to reach its origin. */
 export interface FolderSyncParts extends Pick<

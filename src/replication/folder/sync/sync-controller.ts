@@ -1,30 +1,105 @@
-import type { ConflictShape } from "../../../api/conflict-shape.ts";
 import type {
-  SyncDecision,
   SyncEventShape,
+  SyncDecision,
   SyncResolution,
   SyncResolvedShape,
   SyncRunner,
   SyncShape,
   SyncStart,
 } from "../../../api/sync-api.ts";
+import { Signal } from "../../../util/signal.ts";
+import { catchUp } from "../../../engine/log/catch-up.ts";
+import type { Context } from "../../../engine/log/context.ts";
+import { ReplicatedPaths } from "../ground/replicated-paths.ts";
+import type { ConflictShape } from "../../../api/conflict-shape.ts";
 import { ChronicleError, withCode } from "../../../core/values/errors.ts";
 import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
 import { meantBy } from "../../../core/values/meant-by.ts";
-import { keepAlive } from "../../../util/keep-alive.ts";
-import type { Context } from "../../../engine/log/context.ts";
+import { keepAlive, NODE_TIMERS, type Timers } from "../../../util/timers.ts";
 import { protectedFiles } from "../../../engine/state/protected.ts";
 import { shownPath } from "../../../engine/log/shape.ts";
-import { NODE_TIMERS, type Timers } from "../../../util/timers.ts";
-import { askOrigin, type OriginAnswer } from "../link/ask-origin.ts";
-import { countFiles } from "../paths/count-files.ts";
+import { askOrigin, type OriginAnswer, checkStart, judgeAnswer, recordFor, restingShape } from "./sync-settings.ts";
 import { FolderSync } from "./folder-sync.ts";
-import { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import { SharedNames } from "../paths/shared-names.ts";
-import { SyncFeed, type SyncNews } from "./sync-feed.ts";
 import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
-import { checkStart, judgeAnswer, recordFor, restingShape } from "./sync-settings.ts";
 import { optional } from "../../../util/optional.ts";
+
+/** An event without what the feed adds to it. */
+type SyncNews = SyncEventShape extends infer One
+  ? One extends { readonly seq: number }
+    ? Omit<One, "seq" | "timestamp">
+    : never
+  : never;
+
+/**
+ * The number of events that wait for a slow listener. Beyond it, the oldest are dropped, and later states tell how
+ * things stand.
+ */
+const MOST_WAITING = 1_000;
+
+/** The events of all syncs, for listeners. */
+class SyncFeed {
+  readonly #news = new Signal<SyncEventShape>();
+  readonly #now: () => number;
+  #seq = 0;
+
+  /** `now`: epoch milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  tell(news: SyncNews): void {
+    this.#news.emit(this.#shaped(news));
+  }
+
+  /** Yields first `states`, then the events of one sync, or of all, until one of `signals` aborts. */
+  async *follow(
+    states: readonly SyncNews[],
+    { id, signals }: { readonly id: string | undefined; readonly signals: readonly AbortSignal[] },
+  ): AsyncGenerator<SyncEventShape, void> {
+    const waiting: SyncEventShape[] = states.map((one) => this.#shaped(one));
+    let wake: (() => void) | undefined;
+    using _listening = this.#news.listen((event) => {
+      if (id !== undefined && event.id !== id) return;
+      if (waiting.length >= MOST_WAITING) waiting.shift();
+      waiting.push(event);
+      wake?.();
+    });
+    const ended = AbortSignal.any([...signals]);
+    const end = (): void => wake?.();
+    ended.addEventListener("abort", end);
+    try {
+      for (;;) {
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+          yield next;
+          if (ended.aborted) return;
+        }
+        if (ended.aborted) return;
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    } finally {
+      ended.removeEventListener("abort", end);
+    }
+  }
+
+  #shaped(news: SyncNews): SyncEventShape {
+    this.#seq += 1;
+    return { ...news, seq: this.#seq, timestamp: new Date(this.#now()).toISOString() };
+  }
+}
+
+/** Counts the recorded files and links of a folder that it shares with its origin. */
+async function countFiles(context: Context, rules: Pick<ReplicatedPaths, "isShared">): Promise<number> {
+  await catchUp(context, { recover: false });
+  const { seq } = await context.index.head();
+  let count = 0;
+  for await (const rows of context.index.entriesAt(seq)) {
+    count += rows.filter(
+      ({ path, entry }) => entry !== undefined && entry.kind !== "dir" && rules.isShared(path, false),
+    ).length;
+  }
+  return count;
+}
 
 /** The parts that a controller works with. */
 export interface SyncControllerOptions {

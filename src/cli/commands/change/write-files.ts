@@ -1,0 +1,103 @@
+import { resolve } from "node:path";
+import type { CommandContext } from "../../support/context.ts";
+import { withCandidates } from "../../support/find-file.ts";
+import { conditionOf, reportWrite } from "../../support/report-write.ts";
+import type { PutFileOptions } from "../../../api/file-api.ts";
+import { errnoOf } from "../../../core/values/errors.ts";
+import { printable } from "../../../process/printable.ts";
+import { usageError } from "../../../process/usage-error.ts";
+import { filePieces } from "../../../process/user-files.ts";
+import type { WorkspaceApi } from "../../../api/workspace-api.ts";
+import { quotePath } from "../../../core/shell/quote-command.ts";
+
+export async function mv(context: CommandContext): Promise<number> {
+  const { input } = context;
+  const [from = "", to = ""] = input.args;
+  const workspace = await context.workspace({});
+  const paths = context.paths(workspace);
+  const options = { ...conditionOf(context), overwrite: input.flag("overwrite") };
+  const [source, target] = [await paths.toWorkspace(from), await paths.toWorkspace(to)];
+  try {
+    return await reportWrite(context, workspace, await workspace.moveFile(source, target, options));
+  } catch (error) {
+    throw await withCandidates(workspace, error);
+  }
+}
+
+/**
+ * A content up to this size, in bytes, is held whole, so that it can be sent again after a lost connection; larger ones
+ * are streamed.
+ */
+const AT_ONCE = 1024 * 1024;
+
+function permissionsOf({ input }: CommandContext): Pick<PutFileOptions, "permissions"> {
+  const text = input.text("mode");
+  if (text === undefined) return {};
+  if (!/^0?[0-7]{3}$/.test(text))
+    throw usageError(`--mode: '${printable(text)}' are no permissions`, "such as 644 or 755");
+  return { permissions: Number.parseInt(text, 8) };
+}
+
+/** The pieces of a file, or of stdin. Throws `USAGE` for a file that cannot be read. */
+async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<Uint8Array> {
+  if (file === "-") {
+    for await (const piece of io.streams().input)
+      yield typeof piece === "string" ? Buffer.from(piece) : (piece as Buffer);
+    return;
+  }
+  try {
+    yield* filePieces(resolve(io.cwd(), file));
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    throw usageError(`cannot read ${file}: ${errno}`, "name a file that can be read");
+  }
+}
+
+/** Returns the whole content if it is small, else its pieces. */
+async function wholeOrPieces(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  const held: Uint8Array[] = [];
+  for (let size = 0; size <= AT_ONCE;) {
+    const { done, value } = await iterator.next();
+    if (done === true) return Buffer.concat(held);
+    held.push(value);
+    size += value.length;
+  }
+  return joined(held, iterator);
+}
+
+async function* joined(held: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
+  yield* held;
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
+}
+
+export async function put(context: CommandContext): Promise<number> {
+  const [typed = "", file = "-"] = context.input.args;
+  const options = { ...permissionsOf(context), ...conditionOf(context) };
+  if (file === "-" && context.io.stdinIsTerminal) context.say("reading what is typed here; Ctrl-D ends it");
+  // Read the content first: a file that cannot be read is reported before the workspace is opened.
+  const content = await wholeOrPieces(contentOf(context, file));
+  const workspace = await context.workspace({});
+  const path = await context.paths(workspace).toWorkspace(typed);
+  return await reportWrite(context, workspace, await workspace.putFile(path, content, options));
+}
+
+/** Refuses a folder, so that none is deleted by a typing error. */
+async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string): Promise<void> {
+  const { kind } = await workspace.file(path);
+  if (kind === "dir")
+    throw usageError(`${typed} is a folder`, `with all that is in it: chronicle rm -r ${quotePath(typed)}`);
+}
+
+export async function rm(context: CommandContext): Promise<number> {
+  const [typed = ""] = context.input.args;
+  const workspace = await context.workspace({});
+  const path = await context.paths(workspace).toWorkspace(typed);
+  try {
+    if (!context.input.flag("recursive")) await refuseFolder(workspace, path, typed);
+    return await reportWrite(context, workspace, await workspace.deleteFile(path, conditionOf(context)));
+  } catch (error) {
+    throw await withCandidates(workspace, error);
+  }
+}

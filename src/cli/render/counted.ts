@@ -1,4 +1,0 @@
-/** Returns a count with its noun: `1 path`, `2,000 paths`. `many`: the plural, if it is not formed with `s`. */
-export function counted(count: number, noun: string, many = `${noun}s`): string {
-  return `${count.toLocaleString("en-US")} ${count === 1 ? noun : many}`;
-}

@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { wholePath } from "./root-place.ts";
+
+describe("a path that means one place", () => {
+  it.each([
+    ["/", "/"],
+    ["/a/b", "/a/b"],
+    ["/a//b/", "/a/b"],
+    ["/a/./b/../c", "/a/c"],
+    ["/a/~/b", "/a/~/b"],
+  ])("%s is %s", (given, whole) => {
+    expect(wholePath("home", given)).toBe(whole);
+  });
+
+  it.each([
+    ["", "home is empty"],
+    ["a/b", 'home is no absolute path: "a/b"'],
+    ["~/a", 'home is no absolute path: "~/a"'],
+  ])("%j: %s", (given, message) => {
+    expect(() => wholePath("home", given)).toThrow(
+      expect.objectContaining({ code: "USAGE", message: expect.stringContaining(message) }),
+    );
+  });
+
+  it("a program without types that gives nothing is told so", () => {
+    const nothing: Record<string, string> = {};
+    expect(() => wholePath("home", nothing["home"] as string)).toThrow("home is empty");
+  });
+});

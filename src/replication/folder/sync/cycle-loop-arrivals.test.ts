@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { Arrivals } from "./cycle-loop.ts";
+
+function arrivals(begin: { held: number; told: number }) {
+  const at = { ...begin };
+  return { at, of: new Arrivals({ held: () => at.held, told: () => at.told }) };
+}
+
+it("the first time, all that the origin had is waited for, however long that takes; and not what it has got since", () => {
+  const { at, of } = arrivals({ held: 0, told: 0 });
+  for (let i = 0; i < 1_000; i += 1) expect(of.waitFor(true)).toBeGreaterThan(0);
+  at.told = 5;
+  expect(of.waitFor(true)).toBeGreaterThan(0);
+  [at.held, at.told] = [4, 7];
+  expect(of.waitFor(true)).toBeGreaterThan(0);
+  at.held = 5;
+  expect(of.waitFor(true)).toBeUndefined();
+});
+
+it("later, a few events are not waited for", () => {
+  expect(arrivals({ held: 10, told: 400 }).of.waitFor(false)).toBeUndefined();
+});
+
+it("later, many are, as long as they come, and not for ever", () => {
+  const { at, of } = arrivals({ held: 10, told: 1_000_000 });
+  let waits = 0;
+  for (; of.waitFor(false) !== undefined; waits += 1) at.held += 10;
+  expect(waits).toBe(300);
+  waits = 0;
+  for (; of.waitFor(false) !== undefined; waits += 1);
+  expect(waits).toBe(10);
+  [at.held, at.told] = [1_000, 1_400];
+  expect(of.waitFor(false)).toBeUndefined();
+});
+
+it("what comes while others come is not waited for before something was decided", () => {
+  const { at, of } = arrivals({ held: 10, told: 2_000 });
+  expect(of.waitFor(false)).toBeGreaterThan(0);
+  [at.held, at.told] = [1_999, 9_000];
+  expect(of.waitFor(false)).toBeGreaterThan(0);
+  at.held = 2_000;
+  expect(of.waitFor(false)).toBeUndefined();
+  expect(of.waitFor(false)).toBeGreaterThan(0);
+});
