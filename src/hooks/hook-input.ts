@@ -16,20 +16,20 @@ export function notUnderstood(why: string): ChronicleError {
   });
 }
 
-/** A text, `undefined` if there is none. */
+/** Returns the text under a key; `undefined` if it is missing, empty or not a text. */
 export function textAt(input: HookInput, key: string): string | undefined {
   const value = input[key];
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** A required text. Throws `USAGE` if it is missing. */
+/** Returns the text under a key. Throws `USAGE` if it is missing, empty or not a text. */
 export function neededText(input: HookInput, key: string): string {
   const value = textAt(input, key);
   if (value === undefined) throw notUnderstood(`there is no ${key}`);
   return value;
 }
 
-/** An object, empty if there is none. */
+/** Returns the object under a key; an empty one if there is none. */
 export function objectAt(input: HookInput, key: string): HookInput {
   const value = input[key];
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as HookInput) : {};
@@ -37,7 +37,7 @@ export function objectAt(input: HookInput, key: string): HookInput {
 
 const LONGEST_ID = 128;
 
-/** An agent's id in Chronicle's form: all characters but letters, digits, `.`, `_`, `-` become `_`. */
+/** An agent's id in Chronicle's form: its first 128 characters, all but letters, digits, `.`, `_`, `-` made `_`. */
 export function safeId(id: string): string {
   return id.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, LONGEST_ID);
 }

@@ -95,8 +95,9 @@ export function patches(key: string): ToolReader {
 const OWN_TOOL = /^mcp__(plugin_chronicle_)?chronicle__|^mcp_chronicle_|^chronicle__/;
 
 /**
- * Returns the action that a tool is about to do. For an unknown tool, the state is captured before and after.
- * `undefined`: nothing to keep.
+ * Returns the action that a tool is about to do; `undefined` if the tool changes nothing, or records its changes
+ * itself. For an unknown tool, an action with the tool's name and no paths: callers capture the state before and after
+ * it.
  */
 function actionOf(
   table: Readonly<Record<string, ToolReader>>,

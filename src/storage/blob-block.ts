@@ -8,14 +8,14 @@ import { decodeLargeHeader, decodePieceHead, LARGE_HEADER_BYTES, PIECE_HEAD_BYTE
 
 const MAGIC = 0xfd2fb528;
 const MAX_WINDOW_BYTES = 8 * 1024 * 1024;
-/** Bytes of the content-size field, by its flag. 0 means one byte if the frame is one segment. */
+/** Bytes of Frame_Content_Size, by its flag. With Single_Segment_flag set, flag 0 stands for one byte. */
 const LENGTH_BYTES = [0, 2, 4, 8];
 const RLE = 1;
 const RESERVED = 3;
 
 /**
  * True if the bytes are exactly one zstd frame (RFC 8878, section 3.1.1), from the first to the last, that needs no
- * dictionary, needs at most 8 MiB to unpack, and states no other length than this one. Its content is not checked.
+ * dictionary, needs at most 8 MiB to unpack, and states no other length than `rawLength`. Its content is not checked.
  *
  * Libraries stop after the first frame, skip frames that call themselves skippable, and allocate the memory that a
  * header asks for. Bytes from others are therefore checked against the format before any library sees them.

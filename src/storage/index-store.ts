@@ -18,13 +18,13 @@ import { ChronicleError } from "../core/values/errors.ts";
  * - It is not durable by itself: after a crash it may be at any earlier head, never at a torn one.
  * - "At seq N" means after event N. Reads see one consistent state, possibly that at the beginning of this turn of the
  *   event loop; after `fresh`, and after a change by this object, the current one.
- * - If the disk takes no change of it, `SqliteIndexStore` continues in a temporary copy, because reading needs no
- *   space.
+ * - If the disk refuses a change, `SqliteIndexStore` continues in a temporary database, so that a full disk can still
+ *   be read.
  * - A corrupt store throws `INTEGRITY_VIOLATION` at open or at read; the caller discards it (`reset`) and replays.
  */
 export interface IndexStore {
   head(): Promise<IndexHead>;
-  /** Makes the next answers current. Call it once a lock is held, before searching for what others wrote under it. */
+  /** Makes the next answers current. Call it after taking a lock, before looking for what its last holders wrote. */
   fresh(): void;
   /** Forgets everything. */
   reset(): Promise<void>;
@@ -38,7 +38,7 @@ export interface IndexStore {
   record(recordId: string): Promise<EventRow | undefined>;
   /** The last events of all records whose id begins with the prefix, by seq, without deleted records. */
   records(prefix: string): Promise<readonly EventRow[]>;
-  /** The last events of the records that they leave open (`EventRow.open`), by seq. */
+  /** As `records`, but only events that leave their record open (`EventRow.open`), by seq. */
   openRecords(prefix: string): Promise<readonly EventRow[]>;
   /** The events whose time is before that of their predecessor, ascending. */
   clockJumps(): Promise<readonly ClockJump[]>;
@@ -54,8 +54,8 @@ export interface IndexStore {
   /** The children of a folder that exist at a seq, sorted by name bytes. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /**
-   * Every entry (no absences) at a seq at or beneath a folder, in path order, in batches. Without a folder: those of
-   * every root (a further root counts as one level of `depth`). A root itself has no entry. Entries outside the page
+   * Every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder: those
+   * of every root (a further root counts as one level of `depth`). A root itself has no entry. Entries outside the page
    * are not visited.
    */
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
@@ -68,7 +68,7 @@ export interface IndexStore {
   withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined>;
   /** Those of the contents and link targets that some iteration of any path has. For many at once. */
   withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
-  /** Paths of any time whose last component is the name, in path order. */
+  /** All paths that were ever recorded and whose last component is the name, in path order. */
   pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
   /** Paths with a protected iteration (`Entry.class`), in path order. */
   protectedPaths(): Promise<readonly WorkspacePath[]>;
@@ -79,27 +79,27 @@ export interface IndexStore {
   rootedCommit(seq: number): Promise<CommitRow | undefined>;
 
   /**
-   * Work that was done at other copies of the workspace, in the order of its last events. `naming`: only what names this id as its session
-   * or its action.
+   * Work that was done at other copies of the workspace, in the order of its last events. `naming`: only work whose
+   * session or action has this id.
    */
   remoteWork(which?: { readonly naming: string }): Promise<readonly RemoteWorkRow[]>;
 
-  /** The event whose line was found damaged, as it was noted last; 0: none was. A reset forgets it. */
+  /** The seq of the damaged line that was noted last; 0: none. `reset` clears it. */
   damagedSeq(): Promise<number>;
-  /** Notes it; 0: none is. */
+  /** Notes the seq of a damaged line; 0 clears the note. */
   noteDamaged(seq: number): Promise<void>;
 
   /** The Merkle hash of a folder in force at a seq, or `undefined`. */
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
   /** The event up to which all folder hashes are stored; 0 if none are. */
   treeSeq(): Promise<number>;
-  /** Every stored folder hash. For comparing. */
+  /** Every stored folder hash. For the audit that compares the index with the log. */
   treeRows(): Promise<readonly TreeRow[]>;
-  /** Every iteration of every path with `after < seq <= upTo`, in batches, by seq. For comparing. */
+  /** Every iteration of every path with `after < seq <= upTo`, in batches, by seq. For the same audit. */
   rowsBetween(after: number, upTo: number): AsyncIterable<readonly IterationRow[]>;
   /** The faults of the store itself, for people; empty if it is sound. Reads all of it. */
   check(): Promise<readonly string[]>;
-  /** Stores folder hashes as of a seq. `treeSeq` moves there only if none is missing in between. */
+  /** Stores folder hashes as of a seq. `treeSeq` moves to it only if they hold every change since `treeSeq`. */
   putTreeHashes(seq: number, tree: StoredTree): Promise<void>;
 
   close(): Promise<void>;

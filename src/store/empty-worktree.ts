@@ -8,7 +8,7 @@ import type { Backends } from "./backends.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
-/** Throws `REFUSED` if a folder is not empty, as `emptyWorktree` does; makes nothing. */
+/** Throws `REFUSED` if a folder exists and is not empty. Creates nothing. */
 export function refuseFilled(disk: Disk, given: string): void {
   const folder = wholePath("the folder", given);
   const names =
@@ -17,7 +17,7 @@ export function refuseFilled(disk: Disk, given: string): void {
   const hint = "name an empty folder, or one that does not exist yet";
   throw new ChronicleError("REFUSED", `${folder} is not empty`, {
     hint: names.every(isStagingName)
-      ? `it holds only ${names.join(", ")}, where a restore stages that goes on or was cut off: remove that if none goes on, or ${hint}`
+      ? `it holds only ${names.join(", ")}, in which a restore stages: ${hint}, or remove it if no restore is running`
       : hint,
   });
 }

@@ -7,7 +7,9 @@ import type { WhereaboutsFile } from "../engine/log/context.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import { optional } from "../util/optional.ts";
 
-/** Former places of a workspace's folders, in one small file that is rewritten whole, and their present places. */
+/**
+ * The places of a workspace's folders: the noted ones, in one small file that is rewritten whole, and the present ones.
+ */
 export class FileWhereabouts implements WhereaboutsFile {
   readonly #disk: Disk;
   readonly #path: string;
@@ -88,8 +90,8 @@ function placeOf(disk: Disk, { id, folder }: TrackedRoot, mounts: readonly Mount
 }
 
 /**
- * Returns what tells the top of a file system from that of another one at the same place: nobody can make that anew as
- * a folder.
+ * Returns the inode and birth time of a folder that is itself a mount point: they differ if another file system is
+ * mounted there. Nothing for other folders, which may be removed and made again.
  */
 function topOf(disk: Disk, folder: string, { point }: Mount, { ino }: { readonly ino: bigint }): string[] {
   return point === folder ? [String(ino), disk.birthOf(folder) ?? "-"] : [];
@@ -107,8 +109,8 @@ function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
 }
 
 /**
- * Returns a mark of this mounting. The kernel makes a folder in sysfs for each file system that it mounts, whose inode
- * is given once. The ids of mounts are given again at once, and so are device numbers.
+ * Returns a text that identifies this mounting: the inode of the folder in sysfs that the kernel makes for each mounted
+ * file system. Such inode numbers are not reused; ids of mounts and device numbers are.
  */
 function mountingOf(disk: Disk, { device, type, source }: Mount): string | undefined {
   const candidates: string[] = [];

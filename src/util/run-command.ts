@@ -209,7 +209,7 @@ function likelySeen(): ReadonlySet<string> {
   return [0, 1, 2].some((fd) => isatty(fd)) ? FROM_TERMINALS : new Set();
 }
 
-/** The options of a command besides its words. */
+/** The options of a command, besides its program and arguments. */
 interface CommandOptions {
   /** Default: this process's own. */
   readonly cwd?: string;
@@ -218,7 +218,7 @@ interface CommandOptions {
    * Open descriptors of this process that the command gets under the same numbers. It gets all those below 3 anyway.
    */
   readonly descriptors?: readonly number[];
-  /** The exact words and variables that are not UTF-8. */
+  /** The exact bytes of the command's words and of the variables, for those that are not UTF-8. */
   readonly bytes?: ByteWords;
 }
 
@@ -254,7 +254,7 @@ function start(command: readonly string[], options: CommandOptions): ChildProces
   return spawn(shell, args, { cwd, env: {}, stdio });
 }
 
-/** Maps each descriptor to its own number; "ignore" leaves one closed from 3 up. */
+/** Maps each descriptor to its own number. From 3 up, "ignore" leaves a descriptor closed. */
 function stdioOf(descriptors: readonly number[]): (number | "ignore")[] {
   const stdio = Array.from<number | "ignore">({ length: Math.max(2, greatestOf(descriptors)) + 1 }).fill("ignore");
   for (const fd of [0, 1, 2, ...descriptors]) stdio[fd] = fd;

@@ -28,23 +28,24 @@ export interface Stranger {
   readonly detail: string;
 }
 
-/** Parameter names that people use for tokens in URLs, where logs and histories keep them. */
+/** Names under which people put tokens into URLs, and our own tokens. Logs and browsers' histories keep URLs. */
 const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer)=|chr_[A-Za-z0-9_-]{43}/i;
 
 /**
- * Headers that identify the sender and the receiver. If one comes twice, programs on the way may each use another one
- * (RFC 9112, section 3.2, has a server refuse two of `Host`).
+ * Headers that identify the sender and the receiver. If one is sent twice, a proxy may use another value than this
+ * server (RFC 9112, section 3.2, requires a server to refuse a second `Host`).
  */
 const ONCE: ReadonlySet<string> = new Set(["host", "origin", "authorization", "sec-fetch-site"]);
 const NO_OTHERS: ReadonlySet<string> = new Set();
-/** What a browser says of a request that no other site's page has caused. */
+/** Values of `Sec-Fetch-Site` for a request that was not caused by another site's page. */
 const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "none"]);
 
 /**
- * Keeps other web pages out before anything of a request is parsed, on every surface that speaks HTTP (also an upgrade to
- * WebSocket): `Host` must be one of ours with our port, else a name that was bent to this machine reaches it; an `Origin`,
- * if there is one, must be ours or allowed; nothing may come from another site; and no token may stand in the address.
- * `"socket"`: a Unix socket, where there are no names. `alsoOnce`: further headers that may stand there once at most, in lower case.
+ * Returns why a request is not served, before anything but its head is parsed; `undefined` if it is. For everything
+ * that speaks HTTP, also upgrades to WebSocket. `Host` must be one of ours with our port, against DNS rebinding. An
+ * `Origin`, if there is one, must be ours or allowed. A request from another site's page must have an allowed origin. A
+ * URL must not contain a token. `served`: `"socket"` for a Unix socket, which has no hosts or origins. `alsoOnce`:
+ * further headers that may be sent only once, in lower case.
  */
 export function strangerOf(
   head: RequestHead,
@@ -65,13 +66,13 @@ export function strangerOf(
   }
   const isShared = served !== "socket" && origin !== undefined && served.sharedWith.includes(origin);
   if (!OWN_SITES.has((headers["sec-fetch-site"] ?? "none").toString().toLowerCase()) && !isShared)
-    return forbidden("not from another site");
+    return forbidden("requests from other sites are not served");
   if (!TOKEN_NAMES.test(url)) return undefined;
-  const detail = "a token does not belong into an address: send Authorization: Bearer TOKEN, and revoke this one";
+  const detail = "a URL must not contain a token: send Authorization: Bearer TOKEN instead, and revoke this one";
   return { status: 400, detail };
 }
 
-/** The first of those headers that stands there twice. */
+/** Returns the name of the first header of `ONCE` or `alsoOnce` that was sent twice; `undefined` if none was. */
 function doubledIn({ rawHeaders }: RequestHead, alsoOnce: ReadonlySet<string>): string | undefined {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {

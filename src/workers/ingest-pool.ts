@@ -94,6 +94,7 @@ export class IngestPool {
   #failure: unknown;
   #room: PromiseWithResolvers<void> | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
+  /** Called with the number of bytes read so far by all workers. */
   onBytes: ((bytes: number) => void) | undefined;
 
   constructor(options: PoolOptions) {
@@ -107,7 +108,7 @@ export class IngestPool {
       if (one.stat.kind === "dir") continue;
       this.#open.push(one);
       this.#openBytes += one.stat.size;
-      if (this.#open.length >= BATCH_PATHS || this.#openBytes >= BATCH_BYTES) this.#close();
+      if (this.#open.length >= BATCH_PATHS || this.#openBytes >= BATCH_BYTES) this.#closeBatch();
     }
     this.#feed();
   }
@@ -121,7 +122,7 @@ export class IngestPool {
 
   /** Waits until everything is read, and every worker's pack is durable. */
   async finish(): Promise<readonly SinkResult[]> {
-    this.#close();
+    this.#closeBatch();
     this.#feed();
     await this.#whenIdle();
     const sinks = await Promise.all(this.#members.map((member) => member.end("finish")));
@@ -154,7 +155,7 @@ export class IngestPool {
     });
   }
 
-  #close(): void {
+  #closeBatch(): void {
     if (this.#open.length > 0) this.#queue.push({ scanned: this.#open });
     this.#open = [];
     this.#openBytes = 0;
@@ -204,7 +205,7 @@ class PoolMember {
 
   constructor(data: IngestWorkerData, events: MemberEvents) {
     this.#events = events;
-    // It is often not awaited when it fails: `onFailure` reports that.
+    // Prevents an unhandled rejection: the answer may not be awaited yet, and `onFailure` reports the failure.
     this.#answer.promise.catch(() => undefined);
     this.#worker = new Worker(workerFile("ingest-worker"), {
       workerData: data,
@@ -225,7 +226,7 @@ class PoolMember {
     this.#worker.postMessage({ kind: "batch", batch } satisfies IngestRequest);
   }
 
-  /** Ends the worker, once: further calls wait for the same end. Rejects if it has failed, at any time. */
+  /** Ends the worker. Further calls wait for the same end. Rejects if the worker has failed before, or fails now. */
   end(kind: "finish" | "abandon"): Promise<SinkResult | undefined> {
     return (this.#end ??= this.#endWith(kind));
   }

@@ -26,15 +26,17 @@ function refuse(format: unknown, what: string): void {
 }
 
 /**
- * The seq of the event that begins the files of a history: the baseline follows the workspace's event and the signer's.
+ * The seq of the baseline, the first event with files. Event 1 is the workspace's record, event 2 names the signer.
  */
 export const BASELINE_SEQ = 3;
 
-/** The compaction or event on which a history begins: earlier events are in no log any more. */
+/**
+ * The sentinel or the anchor on which a history begins that does not begin at event 1. This copy lacks earlier events.
+ */
 export interface HistoryStart {
-  /** The seq of the sentinel, or of the event: the earliest state that can be restored. */
+  /** The seq of the sentinel, or of the anchor: the earliest state that can be restored. */
   readonly seq: number;
-  /** The seq of the first line: the sentinel's, or the one behind the event. */
+  /** The seq of the first line in the log: that of the sentinel, or the one after the anchor. */
   readonly firstLine: number;
   readonly ts: string;
   /** The Merkle root of the files at that seq. */
@@ -47,7 +49,7 @@ export async function oldestSeq(log: EventLog): Promise<number> {
   return (await log.archived())[0]?.first ?? log.firstSeq;
 }
 
-/** Returns the seq of the first event that the index knows as a line, or `undefined` for an empty index. */
+/** Returns the seq of the first event whose line is in the log, as the index has it; `undefined` for an empty index. */
 export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext): Promise<number | undefined> {
   if (anchor !== undefined) return anchor.seq + 1;
   const begin = await index.locate(1);
@@ -55,7 +57,7 @@ export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext
     begin === undefined ? await index.events({ from: 1, to: Number.MAX_SAFE_INTEGER, limit: 1 }) : [begin];
   if (first === undefined) return undefined;
   if (first.offset >= 0) return first.seq;
-  // The records of the sentinel's base stand before it.
+  // The first rows are those of the sentinel's base, which have negative offsets: look the sentinel up by its id.
   return (await index.recordHistory(sentinelId(workspaceId)))[0]?.seq;
 }
 

@@ -21,9 +21,9 @@ export interface StatePage {
   readonly folder: WorkspacePath | undefined;
   /** The number of levels beneath it; `undefined`: all. */
   readonly depth: number | undefined;
-  /** Only paths behind this one; `undefined`: from the first on. */
+  /** Only paths after this one; `undefined`: from the first on. */
   readonly after: WorkspacePath | undefined;
-  /** True if there is more behind the last row. */
+  /** True if the state has more paths after the last row. */
   readonly isCut: boolean;
   readonly rows: readonly PresentRow[];
 }
@@ -31,8 +31,8 @@ export interface StatePage {
 /**
  * Throws `IndexDisagrees` unless a page holds exactly what the state has there. Kind, mode and content are proved by
  * the Merkle root; number, event, size and time by the line of each iteration. Iterations of a base have no line: their
- * number and event are proved for a baseline only, and their size and time are taken from the index. Costs as much as
- * the folders on the page hold.
+ * number and event are proved for a baseline only, and their size and time are taken from the index. Reads all entries
+ * of the folders in which the page's paths lie, and of the folders above.
  */
 export async function provePage(context: ProofContext, page: StatePage): Promise<void> {
   await disagreeing(async () => {
@@ -52,7 +52,7 @@ function refuseDisorder(rows: readonly PresentRow[]): void {
   });
 }
 
-/** The paths that belong on the page, and the folders beneath which paths may. */
+/** Tells which paths belong on the page, and which folders may contain such paths. */
 class PageRange {
   readonly #page: StatePage;
   readonly #last: WorkspacePath | undefined;
@@ -85,8 +85,7 @@ function depthOf(path: WorkspacePath = ROOT): number {
 }
 
 /**
- * Throws unless the rows are all that the state has on the page, and nothing else: no path of the page before, for
- * instance.
+ * Throws if the state has a path in the page's range that is not among the rows, or if a row lies outside of the range.
  */
 async function refuseOther(state: ProvedState, page: StatePage): Promise<void> {
   const range = new PageRange(page);
@@ -109,7 +108,7 @@ async function proveIterations(context: ProofContext, state: ProvedState, rows: 
 
 /**
  * True if a row cannot be of the base on which the history starts. A baseline holds each of its paths as iteration 1. A
- * later base holds iterations of events before it.
+ * later base holds iterations of events up to its own.
  */
 function isNotOfBase({ seq, iteration }: IterationRow, start: number): boolean {
   if (start === BASELINE_SEQ) return seq !== BASELINE_SEQ || iteration !== 1;
@@ -117,7 +116,7 @@ function isNotOfBase({ seq, iteration }: IterationRow, start: number): boolean {
 }
 
 function wrongAbout(path: WorkspacePath): IndexDisagrees {
-  return new IndexDisagrees(`about ${displayPath(path)}`, { path });
+  return new IndexDisagrees(`the row of ${displayPath(path)}`, { path });
 }
 
 /** The paths of a moment, in their order: a page costs what it holds, not what lies before it. Throws `NOT_FOUND`. */

@@ -8,7 +8,7 @@ import { soundEvent } from "./follow-log.ts";
 
 const NEWLINE = Buffer.from("\n");
 
-/** Returns the lines of a log, byte for byte: its archive and itself. */
+/** Returns the files of a log with all whole lines, byte for byte: its archive, and the present log. */
 export async function logFiles(log: EventLog): Promise<BackupFile[]> {
   const sealed = (await log.archived()).map((one) => ({
     name: `archive/${one.name}`,
@@ -21,7 +21,10 @@ async function* bytesOf(lines: AsyncIterable<readonly RawLine[]>): AsyncGenerato
   for await (const batch of lines) yield Buffer.concat(batch.flatMap((line) => [line.bytes, NEWLINE]));
 }
 
-/** Returns all files of a record store of its own: their copy is a record store, too. */
+/**
+ * Returns the files of a record store that has its own folder. A copy of them is a record store, too. Of a damaged or
+ * an empty store, returns the log alone.
+ */
 export async function backupFiles(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<BackupFile[]> {
   const copies = await logFiles(log);
   const { state, offset, damage } = loaded;

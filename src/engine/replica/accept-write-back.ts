@@ -197,12 +197,12 @@ function ordered<Answer extends { readonly localSeq: number }>(
 }
 
 /**
- * The number of times that somebody at the origin may edit a path, or put something into a folder, at the last moment,
- * before the replica is told that the path has changed, or that the folder cannot go.
+ * The number of attempts that are made while a path is edited at the origin (`changed`) or something is put into a
+ * folder that is to be deleted (`not-empty`). Then the entry is refused. For other reasons: one attempt.
  */
 const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 
-/** A batch as it is decided, or its first entries. */
+/** A planned batch, or the first part of one. */
 interface Deciding extends OpenWriteBack {
   readonly planned: PlannedWriteBack;
   readonly changes: readonly UpstreamChange[];
@@ -211,12 +211,13 @@ interface Deciding extends OpenWriteBack {
 }
 
 /**
- * Decides about what a replica has written, entry by entry, in one commit: what is based on the present state becomes it,
- * with the attribution that it brings; what is not is kept as a version, and the replica is told (`stale`). Entries that
- * were decided before are answered as before, or, where that is long ago, left out of the answer.
+ * Decides each entry of a replica's batch. An entry that is based on the present state of its path becomes that state,
+ * with the attribution it came with. One that is based on an older state is kept as a version, and refused as `stale`;
+ * others are refused for other reasons (`WriteBackReason`). The commit that records the states records the answers too.
+ * An entry that was decided before gets the same answer, or none if that is no longer remembered.
  *
- * The contents are in the store, and kept from the collector until this resolves; then all is durable. Throws `READ_ONLY`,
- * and what a change may throw.
+ * The caller has stored the contents, and holds a lease on them until this resolves. What was decided is then durable.
+ * Throws `READ_ONLY`, and what a change may throw.
  */
 export async function acceptWriteBack(
   context: Context,
@@ -227,18 +228,18 @@ export async function acceptWriteBack(
 }
 
 /**
- * Decides about a batch. Without a folder, one append says everything: a crash may leave its first events, each of which
- * leaves the files whole. Where there is a folder, what is on disk at the paths is captured first, so that what the replica
- * has not seen is not written over; then one intent, the files, and the commit that closes it with the answers. Killed
- * anywhere in between, `settle` finishes it. In both cases the replica, which has no answer, sends the batch again, and is
- * told what was done.
+ * Decides about a batch. In a hosted workspace, one append records everything; a crash may leave only its first events,
+ * and the files are consistent after each of them. In a workspace with a folder, the paths are captured first, so that
+ * nothing is overwritten that the replica has not seen. Then follow an intent, the files, and the commit that closes
+ * the intent and records the answers; after a crash, `settle` finishes the intent. In both cases the replica, which got
+ * no answer, sends the batch again, and is told what was done.
  */
 class Decision {
   readonly #context: Context;
   readonly #batch: WriteBackBatch;
   readonly #rules: WriteBackRules;
   readonly #isHosted: boolean;
-  /** Paths that cannot be written here, and what that comes to. */
+  /** Paths that cannot be written here, each with the reason that the replica is given. */
   readonly #barred = new Map<WorkspacePath, WriteBackReason>();
   #attempts = 0;
 
@@ -256,7 +257,9 @@ class Decision {
     });
   }
 
-  /** Records what is on disk where something may be written. Returns what is there then. */
+  /**
+   * Captures the paths that the batch may write, and bars those that it cannot. Returns the totals of the workspace.
+   */
   async #capture(): Promise<Tally> {
     const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
     const { roots } = this.#context.worktree;
@@ -274,7 +277,7 @@ class Decision {
       else (typeof stat === "object" && stat.kind === "dir" ? folders : files).push(path);
     }
     const how = { cause: "capture", reserve: true } as const;
-    // By its name, a folder would be captured with what the rules keep out of it.
+    // Without `named`, which would also capture what the rules leave out of a folder.
     const before = folders.length === 0 ? undefined : await capture(this.#context, { ...how, only: folders });
     const captured = await capture(this.#context, { ...how, only: files, named: true, holders: true });
     const inFolders = before?.coverage.omitted ?? [];
@@ -283,16 +286,17 @@ class Decision {
       folders,
       inFolders.filter(({ reason }) => reason !== "excluded"),
     );
-    // Files that the rules keep out stay where they are, and so does their folder.
+    // A folder that is to be deleted or replaced stays if it holds files that the rules leave out.
     const going = folders.filter((path) => this.#batch.entries.some((one) => one.path === path && !isFolder(one)));
     this.#barUncaptured(going, inFolders);
     return captured;
   }
 
   /**
-   * Returns whether no replica may write to the path. A repository's own state is git's, whoever asks: a hook put there
-   * would be run by the next person who commits. An unrecorded path that the rules keep out is one that the replica
-   * cannot have seen: its write would not replace that, and the path would only be captured, and sent to the replica.
+   * Returns whether a replica must not write to the path. That is so for git's own state: a hook put there would be run
+   * by the next person who commits. It is also so for something on disk that the rules leave out and the history does
+   * not have. The replica cannot have seen it, so its write would be refused, and the file only captured and sent to
+   * it.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
@@ -302,14 +306,14 @@ class Decision {
     return (await index.iterationAt(path, (await index.head()).seq))?.entry === undefined;
   }
 
-  /** A state that could not be recorded is not replaced: it could not be brought back. */
+  /** Bars paths whose state could not be captured: once replaced, it could not be brought back. */
   #barUncaptured(paths: readonly WorkspacePath[], omitted: readonly Omission[]): void {
     for (const path of paths) {
       if (omitted.some((one) => isWithin(path, one.path) || isWithin(one.path, path))) this.#barred.set(path, "path");
     }
   }
 
-  /** `undefined`: there is more to be decided, or it is to be begun anew. */
+  /** Resolves to `undefined` if another part is left, or the apply was blocked and has to be tried again. */
   async #underLock(commit: Commit, captured: Tally | undefined): Promise<WriteBackAnswer | undefined> {
     const open = await openWriteBack(this.#context, this.#batch);
     if (open.batch.entries.length === 0) return open.earlier;
@@ -337,13 +341,14 @@ class Decision {
     if (this.#isHosted) return { ...open, planned, changes: [], isPart: false };
     const { changes, backAt } = changesOf(batch.replica, planned.taken);
     if (backAt < 0) return { ...open, planned, changes, isPart: false };
-    // A path that ends as it was would not be written, and what it was in between not be recorded: that comes after.
+    // A path that returns to its first state would not be written, and the states in between would not be recorded. So
+    // the entry that brings that state back begins the next part.
     const cut = batch.entries.findIndex((one) => one === planned.taken[backAt]?.entry);
     const first = { ...batch, entries: batch.entries.slice(0, cut) };
     return { ...(await this.#plan(commit, { ...open, batch: first }, tally)), isPart: true };
   }
 
-  /** There is no folder, or no file of it is to be changed. */
+  /** Records a batch that changes no file on disk: the workspace is hosted, or no entry is taken. */
   async #append(commit: Commit, deciding: Deciding): Promise<WriteBackAnswer> {
     const { seq } = await commit.head();
     const files = await this.#drafts(deciding.planned.taken, seq);
@@ -370,7 +375,7 @@ class Decision {
     const { changes } = deciding;
     let answer: WriteBackAnswer | undefined;
     const report = await perform(this.#context, commit, {
-      // All writes of a replica share one record.
+      // All write-backs of a replica share one intent record.
       id: idOfText(`chronicle write-back\0${this.#batch.replica}`),
       intent: await this.#intent(changes, seq),
       operation: { changes, onBlocked: "fail" },
@@ -387,7 +392,7 @@ class Decision {
     return answer;
   }
 
-  /** If only entries held by earlier batches are decided, the last entry stays as it was. */
+  /** A part may hold only folders of earlier batches (`going`), and no entry: then the last decided entry stays. */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
   }
@@ -407,16 +412,18 @@ class Decision {
     };
   }
 
-  /** Bars the paths because of which nothing could be done. */
+  /**
+   * Bars the paths that blocked the apply, once their attempts are used up. Throws `UNAVAILABLE` if it may work later.
+   */
   #bar(blocked: readonly BlockedPath[]): void {
     this.#attempts += 1;
     for (const { path, reason, detail } of blocked) {
       if (reason === "no-space" || reason === "busy") {
-        throw new ChronicleError("UNAVAILABLE", `what a replica wrote cannot be put into the folder now: ${detail}`, {
-          hint: "it is sent again; see what the system says of that disk",
+        throw new ChronicleError("UNAVAILABLE", `a replica's changes cannot be written to the folder now: ${detail}`, {
+          hint: "the replica sends them again; check the disk of that folder",
         });
       }
-      // An edit made at this moment is recorded first: the next attempt finds it as the present state, with an event.
+      // The next attempt captures such an edit first, so that it is then the present state.
       if (this.#attempts >= (ATTEMPTS[reason] ?? 1)) this.#barred.set(path, BARRED[reason]);
     }
   }

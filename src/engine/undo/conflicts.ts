@@ -34,8 +34,9 @@ import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 const PREFIX = "conflict:";
 
 /**
- * Parts of undos that did not merge, and what a folder and its upstream do not agree about, oldest first: open ones; with
- * `all` those that are settled too, with `patch` the difference of both contents.
+ * Returns the open conflicts, in the order of their last events; with `all`, the settled ones, too; with `patch`, the
+ * difference of both contents. A conflict is a part of an undo that did not merge, or a path about which a folder and
+ * its origin do not agree.
  */
 export async function listConflicts(context: Context, options: ConflictsOptions = {}): Promise<ConflictShape[]> {
   const found = options.all === true ? await conflictsIn(context, await context.index.records(PREFIX)) : undefined;
@@ -45,7 +46,7 @@ export async function listConflicts(context: Context, options: ConflictsOptions 
   return shapes;
 }
 
-/** The contents of a settled one may have been pruned: then there is none. */
+/** Returns the difference of both contents; none if a content was pruned or erased since, or the states are equal. */
 async function differenceOf(
   context: Context,
   { record: { path, current, wanted } }: IdentifiedConflict,
@@ -60,14 +61,14 @@ async function differenceOf(
   }
 }
 
-/** Returns the fields that only a conflict with an upstream has. */
+/** Returns the fields that only the conflict of a sync has. */
 function syncPart({ sync, base }: ConflictRecord): Pick<ConflictShape, "cause" | "detail" | "base_hash"> {
   if (sync === undefined) return {};
   const { detail } = sync;
   return { cause: "sync", base_hash: base?.hash ?? "", ...optional({ detail }) };
 }
 
-/** A conflict of an undo with later work, or of a folder with its upstream, as programs see it. */
+/** Returns a conflict, of an undo with later work or of a folder with its origin, in the form of the API. */
 export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape {
   const { path, state, settled, reason, undo, met, current, wanted } = record;
   return {
@@ -92,9 +93,9 @@ export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape
 }
 
 /**
- * Settles a conflict, by id, its beginning, or its path. What is there now is captured first, so nothing of it is lost;
- * where a file is changed it is an operation that can be undone. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` where
- * the undo's side does not merge with what was edited since.
+ * Settles the conflict with this id (or its beginning) or path. What is on disk is captured first, so nothing is lost.
+ * If a file changes, that is an operation which can be undone. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED`,
+ * for instance if the undo's side does not merge with later edits.
  */
 export async function resolveConflict(context: Context, asked: string, options: ResolveOptions): Promise<ResolveShape> {
   checkResolve(options);
@@ -103,7 +104,7 @@ export async function resolveConflict(context: Context, asked: string, options: 
   return changeFiles(context, {}, ({ seq }) => planResolve(context, conflict, { options, seq }));
 }
 
-/** The settling of a conflict. Where no file is to be changed, only that is recorded. */
+/** Plans how a conflict is settled. If no file needs to change, only records are written. */
 async function planResolve(
   context: Context,
   conflict: IdentifiedConflict,
@@ -134,21 +135,21 @@ async function planResolve(
   };
 }
 
-/** Throws `REFUSED` for a conflict that is not about one file or link alone. */
+/** Throws `REFUSED` for a conflict of a sync that is about more than one file or link. */
 function refuseWhole({ record }: IdentifiedConflict): void {
   const { path, base, current, wanted, reason, sync } = record;
-  const isOfOne = ![base, current, wanted].some((entry) => entry?.kind === "dir");
-  if (sync === undefined || (isOfOne && reason !== "folder" && reason !== "collision")) return;
+  const isOneFile = ![base, current, wanted].some((entry) => entry?.kind === "dir");
+  if (sync === undefined || (isOneFile && reason !== "folder" && reason !== "collision")) return;
   const shown = shownPath(path);
-  throw new ChronicleError("REFUSED", `${shown} is a conflict of a sync about more than one file`, {
+  throw new ChronicleError("REFUSED", `the sync conflict at ${shown} is about more than one file`, {
     hint: `\`chronicle sync resolve ${quotePath(givenPath(path))} --keep-local\`, or --accept-upstream`,
     data: { path: shown },
   });
 }
 
 /**
- * The paths that are proposed to the origin once more: the folder's side was refused there, or not even sent, and if nothing
- * is written here no event of the journal tells of it.
+ * Returns the path if its state, which the origin refused or never got, is to be proposed to the origin: it stays as it
+ * is and differs from the origin's. Since nothing is written, no new event would bring it into the journal.
  */
 function proposedBy(
   { record: { path, sync, wanted } }: IdentifiedConflict,
@@ -158,7 +159,7 @@ function proposedBy(
   return sync === undefined || isWritten || sameEntry(target, wanted) ? undefined : [path];
 }
 
-/** Programs that know no types call this, too. Throws `USAGE`. */
+/** Checks the options, because not all callers are type-checked. Throws `USAGE`. */
 function checkResolve({ keep, content }: ResolveOptions): void {
   if (!Object.hasOwn(WORDS, keep)) {
     const known = Object.keys(WORDS).join(", ");
@@ -170,13 +171,14 @@ function checkResolve({ keep, content }: ResolveOptions): void {
   throw new ChronicleError("USAGE", "the merged content is missing", { hint: "give it with --merged FILE" });
 }
 
+/** How a conflict of an undo was settled, in words. */
 const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   current: "what is there was kept",
-  undo: "the undo was taken",
+  undo: "the undo's side was taken",
   merged: "a merged content was given",
 };
 
-/** Says in words how the conflict was settled. */
+/** How a conflict of a sync was settled, in words. */
 const SYNC_WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   current: "the folder's side was kept",
   undo: "the upstream's side was taken",
@@ -201,7 +203,7 @@ interface Resolving {
   readonly present: Entry | undefined;
 }
 
-/** Returns the state that the path is to have, and its new contents. */
+/** Returns the state that the path is to have, and the contents that the operation's intent is to name. */
 async function targetOf(
   context: Context,
   { id, record }: IdentifiedConflict,
@@ -221,7 +223,7 @@ interface Target {
   readonly contents: readonly Hash[];
 }
 
-/** The undo's side; what was edited since it was met is merged in. */
+/** Returns the undo's side, with later edits of the path merged in. Throws `REFUSED` if they do not merge. */
 async function mergedTarget(
   context: Context,
   { id, record }: IdentifiedConflict,
@@ -234,7 +236,7 @@ async function mergedTarget(
   const merged = await mergeGroups(context, groups, { present, batch });
   if (merged.reason === undefined) return { target: merged.entry, contents: merged.contents };
   throw new ChronicleError("REFUSED", `${shownPath(path)} was edited since, and the undo does not merge with that`, {
-    hint: `edit it and \`chronicle resolve ${id.slice(0, 8)} --keep-current\`, or give what it is to be: --merged FILE`,
+    hint: `edit it and \`chronicle resolve ${id.slice(0, 8)} --keep-current\`, or give merged content: --merged FILE`,
     data: { path: shownPath(path), undo_hash: wanted?.hash ?? "" },
   });
 }
@@ -259,7 +261,7 @@ async function givenTarget(
   return { target, contents: [hash] };
 }
 
-/** By path first: nobody names a file like an id. */
+/** Finds an open conflict by its path, and only if there is none by its id: files are not named like ids. */
 async function findConflict(context: Context, asked: string): Promise<IdentifiedConflict> {
   const open = await openConflicts(context);
   const path = pathOf(asked);
@@ -278,7 +280,7 @@ async function findConflict(context: Context, asked: string): Promise<Identified
   });
 }
 
-/** Also an id looks like a path; what cannot be one stands for none. */
+/** Returns the text as a path; `undefined` if it cannot be one. An id is a valid path, too. */
 function pathOf(asked: string): string | undefined {
   try {
     return parseGivenPath(asked);
@@ -289,8 +291,8 @@ function pathOf(asked: string): string | undefined {
 }
 
 /**
- * Returns the new states of conflicts when the settling of one is undone or redone: it is open again, as long as its
- * contents are in the store, or settled as before. The caller holds a lease.
+ * Returns the new states of the conflicts that an operation had settled: open again if it is undone (those whose
+ * contents are all in the store still), settled as before if it is redone. The caller holds a lease of the blob store.
  */
 export async function conflictsOfStep(
   context: Context,

@@ -29,7 +29,9 @@ import { coveredBy, isOnlyNamed, isUndoneWithAround, undoneBy } from "../facts/u
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
 
-/** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
+/**
+ * Undoes the changes of a selection: an action's, a turn's, a session's, an actor's, a file's, or those since a moment.
+ */
 export async function undoSelection(
   context: Context,
   options: UndoOptions,
@@ -40,14 +42,16 @@ export async function undoSelection(
   return undoWork(context, () => workToUndo(context, meant), { label, options, before });
 }
 
-/** A time is looked up once: a moment later it may be another state, and what is said of it would be said again. */
+/** Resolves `since` once: resolved again, a time may mean another state, and the note about it would be told twice. */
 async function atOneMoment(context: Context, options: UndoOptions): Promise<UndoOptions> {
   if (options.since === undefined) return options;
   const { seq, now } = await resolveMoment(context, options.since);
   return now ? options : { ...options, since: `seq:${seq}` };
 }
 
-/** The work that is meant; the last turn is the last of which more is left than what an undo has named already. */
+/**
+ * The selected work. `last`: the last turn of which something is left that no undo has named as a conflict or skipped.
+ */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
   const taken = undoneBy(await listOperations(context), await ownersIn(context));
@@ -56,15 +60,15 @@ async function workToUndo(context: Context, options: UndoOptions): Promise<Chose
 
 /** The way to undo a piece of work. */
 export interface UndoWork {
-  /** The work's, as it is known before what is there now is captured. */
+  /** The label of the work, as it was found before the capture. */
   readonly label: string;
   readonly options: Pick<UndoOptions, "dryRun" | "force" | "onProgress">;
   readonly before: BeforeChange;
 }
 
 /**
- * Takes a piece of work back: what is there now is captured, then exactly that work is inverted. `find` is asked after the capture. If it was an undo of the same work that was interrupted, that is finished
- * and no more is done.
+ * Takes a piece of work back: captures the present state, then inverts exactly that work. `find` is called after the
+ * capture. If an interrupted undo of the same work was finished first (`before`), nothing more is done.
  */
 export async function undoWork(
   context: Context,
@@ -82,7 +86,7 @@ export async function undoWork(
     const pending = await pendingOf(context, work, present.unrecorded);
     const own = { ...undone.own, pending };
     const ids = [...own.ids, ...(work.keepers ?? []).map(({ id }) => id)];
-    const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
+    const nothing = pending.length === 0 ? undone.nothing : `${work.label}: everything is as it was before already`;
     const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, ids))];
     const told = [...notes, ...gone];
     return planInversion(
@@ -101,7 +105,7 @@ function lostNote({ what, before }: NonNullable<Work["lost"]>): string {
   return `${what} before event ${before} was compacted away: that is not taken back`;
 }
 
-/** Returns the unrecorded changes of a dry run that would be own work if they were captured now. */
+/** Returns the unrecorded changes, in a dry run, that a capture would attribute to this work. */
 async function pendingOf(context: Context, work: Work, unrecorded: readonly Change[]): Promise<PendingChange[]> {
   if (unrecorded.length === 0) return [];
   const head = await context.index.head();
@@ -122,7 +126,7 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const keepers = keepersOf(work.keepers).filter(({ id }) => !isUndoneWithAround(id, covering));
   const before: TakenEvent[] = [];
   const all = await eventsOfWork(context, work, (seq, record, path) => {
-    // The events of an undo are taken together with those that it took back: together they change nothing.
+    // Work since a moment holds both the events of an undo and those that it took back: together they change nothing.
     const isTaken = work.everything !== true && taken.holds(seq, record, path);
     if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
     return isTaken;
@@ -151,8 +155,9 @@ interface TakenEvent {
 }
 
 /**
- * The events, with those right before them that were taken back without a change of the path, because these had undone
- * them already: the inverse of the later events alone would bring back what the earlier ones had made.
+ * Adds the events directly before these on the same path that an undo took back without changing the file, because
+ * these later events had already reversed them. To invert the later ones alone would bring back what the earlier ones
+ * made.
  */
 async function withUnchanged(context: Context, own: OwnEvents, taken: readonly TakenEvent[]): Promise<OwnEvents> {
   const more: TakenEvent[] = [];
@@ -172,7 +177,9 @@ async function withUnchanged(context: Context, own: OwnEvents, taken: readonly T
   return withEvents(own, more);
 }
 
-/** Open conflicts of earlier undos of some of these events: this undo decides about them. */
+/**
+ * Returns the open conflicts of earlier undos whose events on that path are all among these: this undo settles them.
+ */
 async function conflictsAbout(
   context: Context,
   own: OwnEvents,
@@ -191,6 +198,6 @@ async function conflictsAbout(
 }
 
 function nothingOf({ label }: Work, own: OwnEvents, before: number): string {
-  if (own.seqs.size > 0) return `${label}: it is as it was before already`;
+  if (own.seqs.size > 0) return `${label}: everything is as it was before already`;
   return before > 0 ? `${label}: it was undone already` : `${label}: nothing was changed`;
 }

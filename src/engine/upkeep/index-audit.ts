@@ -15,12 +15,12 @@ import { eventRow, iterationsOf, type PlacedEvent } from "../log/project.ts";
 /** The number of differences that are reported one by one. */
 const MOST_TOLD = 20;
 
-/** Events that are read at once in search of the first line: a base can bring many rows before it. */
+/** Rows per query in the search for the first event that has a line: a base can bring many rows before that one. */
 const SOME_EVENTS = 2_000;
 
 /**
- * Compares an index with the log, while the log is replayed: the rows must be exactly those that the events amount to.
- * The index is derived, so a difference loses nothing; it is to be rebuilt.
+ * Compares an index with the log, while the log is replayed: the rows must be exactly those that the events result in.
+ * The index is derived, so no data is lost if the two differ: a rebuild of the index ends the difference.
  */
 export class IndexAudit {
   readonly #index: IndexStore;
@@ -35,6 +35,7 @@ export class IndexAudit {
   /** The first event that was compared; rows before it came from a base. */
   #first: number | undefined;
   #count = 0;
+  /** True if the index and the log begin at different compactions. Nothing is reported then. */
   #isElsewhere = false;
 
   private constructor(index: IndexStore, known: IndexHead) {
@@ -46,7 +47,7 @@ export class IndexAudit {
   static async begin(index: IndexStore): Promise<IndexAudit> {
     const audit = new IndexAudit(index, await index.head());
     await audit.#guarded(async () => {
-      for (const fault of await index.check()) audit.#tell(`the database: ${fault}`);
+      for (const fault of await index.check()) audit.#tell(`its database is damaged: ${fault}`);
       audit.#treeSeq = await index.treeSeq();
       for (const row of await index.treeRows()) {
         const last = audit.#latest.get(row.folder);
@@ -59,7 +60,7 @@ export class IndexAudit {
     return audit;
   }
 
-  /** The last event that was compared. */
+  /** The last event to compare: the head of the index when the audit began. */
   get seq(): number {
     return this.#known.seq;
   }
@@ -101,7 +102,7 @@ export class IndexAudit {
     if (at.seq === this.#treeSeq) this.#compareLatest(hashOf);
     if (at.seq !== this.#known.seq || this.#isElsewhere) return;
     const { offset, frontier } = this.#known;
-    if (offset !== at.offset || frontier.join() !== at.frontier.join()) this.#tell("where the log ends");
+    if (offset !== at.offset || frontier.join() !== at.frontier.join()) this.#tell("the end of the log");
   }
 
   #compareLatest(hashOf: (folder: WorkspacePath) => Hash | undefined): void {
@@ -113,13 +114,13 @@ export class IndexAudit {
     }
   }
 
-  /** Returns the differences; none if the index was emptied meanwhile. */
+  /** Returns the differences; none if the index was emptied meanwhile, or begins elsewhere than the log. */
   async finish(): Promise<Problem[]> {
     const isSame = await this.#guarded(async () => {
       const now = await this.#index.head();
       if (now.seq < this.#known.seq || this.#isElsewhere) return false;
-      await this.#tellOfNoEvent(Number.MIN_SAFE_INTEGER, 0);
-      await this.#tellOfNoEvent(now.seq, Number.MAX_SAFE_INTEGER);
+      await this.#tellStrayIterations(Number.MIN_SAFE_INTEGER, 0);
+      await this.#tellStrayIterations(now.seq, Number.MAX_SAFE_INTEGER);
       const strange = [
         ...(await this.#index.events({ from: Number.MIN_SAFE_INTEGER, to: 0, limit: 1 })),
         ...(await this.#index.events({ from: now.seq + 1, to: Number.MAX_SAFE_INTEGER, limit: 1 })),
@@ -145,9 +146,9 @@ export class IndexAudit {
     }));
   }
 
-  async #tellOfNoEvent(after: number, upTo: number): Promise<void> {
+  async #tellStrayIterations(after: number, upTo: number): Promise<void> {
     for await (const rows of withBreaths(this.#index.rowsBetween(after, upTo)))
-      for (const row of rows) this.#tell(`an iteration of no event: ${shown(row)}`);
+      for (const row of rows) this.#tell(`${shown(row)}, whose event was never recorded`);
   }
 
   /** Compares the tables that concern the whole history, as opposed to single events. */
@@ -161,13 +162,13 @@ export class IndexAudit {
     for (const recordId of this.#open.keys())
       if (!known.has(recordId)) this.#tell(`${recordId} does not count as open`);
     const work = [...this.#work.values()].sort((a, b) => a.lastSeq - b.lastSeq || a.firstSeq - b.firstSeq);
-    if (JSON.stringify(await this.#index.remoteWork()) !== JSON.stringify(work)) this.#tell("work of other copies");
+    if (JSON.stringify(await this.#index.remoteWork()) !== JSON.stringify(work)) this.#tell("rows of remote work");
     if (this.#treeSeq > this.#known.seq) this.#tell(`folder hashes up to event ${this.#treeSeq}`);
   }
 
   /**
-   * True if it begins at another compaction than the log (an archive was dropped, or put back). The next catching up
-   * then rebuilds it.
+   * True if the index begins at another compaction than the log, because an archive was dropped or put back. The next
+   * catch-up rebuilds the index then.
    */
   async #beginsElsewhere(first: number): Promise<boolean> {
     const found = await this.#guarded(async () => {
@@ -233,7 +234,7 @@ export class IndexAudit {
     if (this.#faults.length < MOST_TOLD) this.#faults.push(`it differs from the log: ${detail}`);
   }
 
-  /** Reports an index that cannot be read as wrong, too. */
+  /** Runs a part of the audit. A damaged index is one more difference; the result is `undefined` then. */
   async #guarded<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();

@@ -476,8 +476,8 @@ export async function verifyIntegrity(context: Context): Promise<void> {
 }
 
 /**
- * Returns the broken links. Each action names the one begun before it, pruned or not; that of the first one may be
- * compacted away.
+ * Returns the broken links. Each action names the action that was begun before it, even if that is pruned by now. The
+ * action before the first one may be compacted away.
  */
 async function brokenLinks(context: Context): Promise<{ kind: string; where: string; detail: string }[]> {
   const rows = (await context.index.records("action:")).filter((row) => !isInBase(row));
@@ -485,9 +485,9 @@ async function brokenLinks(context: Context): Promise<{ kind: string; where: str
   const begins = (await indexedFrom(context)) ?? 1;
   return actions.flatMap((action, i) => {
     const before = actions[i - 1];
-    // An action begun before the history begins may have followed one that the history does not hold any more.
+    // After an action begun before the history begins, others may have been begun that are compacted away by now.
     if (before === undefined || before.seq < begins || action.previous === before.hash) return [];
-    const detail = `it does not name the one before it, ${before.id}`;
+    const detail = `it does not name the action begun before it, ${before.id}`;
     return [{ kind: "action-link", where: `action ${action.id}`, detail }];
   });
 }

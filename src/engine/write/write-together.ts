@@ -36,9 +36,9 @@ import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import { announceContent, applyWrites } from "./apply-writes.ts";
 
 /**
- * Decides about writes before anything is captured. What is at the path of a write is recorded by name, whatever the rules
- * say, because the write replaces it. So a write that is refused must be refused before that: else whoever may write could
- * have any file recorded and served, without writing anything.
+ * Decides about writes before anything is captured. A write replaces the file at its path, so that file is captured by
+ * name even if the rules leave it out. A write that will be refused must therefore be refused before the capture:
+ * otherwise a caller could have any file recorded and served by asking for a write that fails.
  */
 
 /** The paths at which a write changes something. */
@@ -71,12 +71,12 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
   }
 }
 
-/** A repository's own state is git's, whoever asks: a hook put there would be run by the next person who commits. */
+/** Refuses git's own state, where a hook could be put that the next commit runs, and Chronicle's staging folder. */
 function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined): void {
-  // Some disks take other names for `.git`; that one the rules may take in.
+  // Some disks treat other names as `.git`: these are always refused. `.git` itself may be taken in by a rule.
   const isLikeGit = namesIn(path).some((name) => name !== ".git" && isGitName(name));
   if (verdict?.rule !== "git" && !isStaging(path) && !isLikeGit) return;
-  throw untouchable(path, "use git to change it, or take it in with forceInclude");
+  throw untouchable(path, "use git to change it, or take it in with forceInclude if it is `.git` itself");
 }
 
 /**
@@ -86,7 +86,7 @@ function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined
 function refuseGitState(write: ReadyWrite): void {
   if (write.kind === "delete") return;
   const found = pathsOf(write).find((path) => isStaging(path) || namesIn(path).some(isGitName));
-  if (found !== undefined) throw untouchable(found, "choose another name: a workspace without a folder holds none");
+  if (found !== undefined) throw untouchable(found, "choose another name: a hosted workspace takes no such names");
 }
 
 /**
@@ -94,7 +94,7 @@ function refuseGitState(write: ReadyWrite): void {
  */
 function refuseGitChanges(changes: readonly Change[]): void {
   const found = changes.find(({ path, after }) => after !== undefined && hasGitName(splitRoot(path).path));
-  if (found !== undefined) throw untouchable(found.path, "delete it first: a workspace without a folder holds none");
+  if (found !== undefined) throw untouchable(found.path, "delete it first: a hosted workspace takes no such names");
 }
 
 function namesIn(path: WorkspacePath): string[] {
@@ -129,7 +129,7 @@ async function entryAt(context: Context, { path, stat, write }: Looked): Promise
   return { path, kind, mode, size, mtimeMs: 0, hash: undefined };
 }
 
-/** Plans the write on what is on disk, and forgets the plan but for whether there is one. */
+/** Plans the write on the state of the disk, only to see whether it changes anything. */
 async function decideOn(
   context: Context,
   write: ReadyWrite,
@@ -160,7 +160,7 @@ async function decideOn(
     refuseErased: (all: readonly Entry[]) => refuseErased(context, all),
   };
   const changes = await planWrite(write, ground);
-  // A client that puts a file as it is on disk has its content: the file is recorded as that client's write.
+  // A client that puts exactly what is on disk already has that content, so the file may be recorded by name.
   return changes.length === 0 && write.kind !== "put" ? "as-it-is" : "by-name";
 }
 

@@ -12,7 +12,7 @@ import { optional } from "../../util/optional.ts";
 const force = z
   .boolean()
   .default(false)
-  .describe("take along paths that were edited since; what is there now is recorded first");
+  .describe("also change paths that were edited since; their present state is recorded first");
 
 /** Returns the result of an undo, redo, rollback or restore, for people and programs. */
 function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
@@ -38,7 +38,7 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
   };
 }
 
-/** What was changed; the notes name the paths that no capture takes. */
+/** Returns in words what was changed. Paths that the rules leave out are counted only if nothing else was changed. */
 function whatOf({ changes, kept_aside: aside = [] }: RestoreShape): string {
   return changes.length > 0 ? countsOf(changes) : `${counted(aside.length, "path")} that the rules leave out`;
 }
@@ -56,8 +56,10 @@ function undoOf({ undo_id: id }: RestoreShape): string[] {
 const RESOLVE = "list_conflicts shows what did not merge; resolve_conflict settles it. Both contents are kept.";
 
 function nothingSentence(result: RestoreShape & Partial<UndoShape>, failed: boolean): string {
-  if (failed)
-    return `Nothing ${result.dry_run ? "would be" : "was"} changed: ${counted(result.skipped.length + (result.unmerged?.length ?? 0), "path")} cannot be taken back as it is.`;
+  if (failed) {
+    const left = counted(result.skipped.length + (result.unmerged?.length ?? 0), "path");
+    return `Nothing ${result.dry_run ? "would be" : "was"} changed: ${left} cannot be changed.`;
+  }
   if (result.operation === null && result.finished.length === 0) return "There is nothing to take back.";
   return "Nothing to change: the files are like that already.";
 }
@@ -70,8 +72,8 @@ const undo = defineTool({
     "from list_actions), a turn, a session, all of one actor, one file's changes, or everything since a time. Later " +
     "edits by others stay: they are merged, and what does not merge is left as it is and kept as a conflict. Without " +
     "arguments: one step back, the last operation that is not undone (see list_history). Use `dry_run` to see it " +
-    "first. Nothing is lost: what is there now is recorded before, and redo brings it again. This is the tool for " +
-    "`that last edit broke the tests, roll it back`: list_actions, then undo with the first one's id.",
+    "first. Nothing is lost: the present state is recorded first, and redo does the undone work again. Use this for " +
+    "`that last edit broke the tests, roll it back`: list_actions, then undo with the first id that it lists.",
   input: z.strictObject({
     ...selectionShape,
     operation: named("an operation's id, as list_history shows it: a run, a restore …").optional(),
@@ -103,7 +105,7 @@ const undo = defineTool({
 
 const redo = defineTool({
   name: "redo",
-  title: "Bring undone work again",
+  title: "Do undone work again",
   description: "Does again what the last undo took back (or the undo with this id). undo takes it back once more.",
   input: z.strictObject({
     operation: named("an operation's id, as list_history shows it").optional(),
@@ -124,8 +126,8 @@ const rollback = defineTool({
   name: "rollback",
   title: "Roll an action's files back",
   description:
-    "Makes the files of one action's snapshot equal to what they were before the action ran, whatever came later in " +
-    "those files: later edits of them go too. To keep later edits use undo with the action's id. Nothing is lost: " +
+    "Sets the files of one action's snapshot back to what they were before the action ran. This removes later edits " +
+    "of these files, too. To keep later edits, use undo with the action's id. Nothing is lost: " +
     "what is there now is recorded first, and undo takes the rollback back. Files outside of the " +
     "workspace come back only if they are named in `outside`.",
   input: z.strictObject({

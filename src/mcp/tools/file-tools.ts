@@ -117,7 +117,7 @@ const readVersion = defineTool({
   },
 });
 
-/** Returns some bytes of a content, and reads no further. */
+/** Returns at most `most` bytes of a content from `offset` on. Reads no piece beyond them. */
 async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: number): Promise<Buffer> {
   const kept: Uint8Array[] = [];
   let at = 0;

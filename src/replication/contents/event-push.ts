@@ -24,8 +24,8 @@ export interface NamedContents {
   /** Opens many contents, in any order. Yields `undefined` or nothing for those that are not there. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
-   * True if the content of this event may be given. Called before the history knows the event. Default: every content
-   * may.
+   * True if the replica may have the content of this event. The index may not know the event yet. Default: it may have
+   * every content.
    */
   isGiven?(event: Pick<SealedEvent, "record">): boolean;
 }
@@ -42,21 +42,21 @@ export interface EventPushOptions {
 /**
  * Sends a replica the events after the last one that it has, in order. At most one `note` is pending, however many
  * events come: it only says that the log must be read again. Beside the channel's credit, a window bounds what was sent
- * and not acknowledged, so that a replica with a slow disk is not sent what it could only drop.
+ * and not acknowledged: a replica with a slow disk does not get events that it would have to drop.
  */
 export class EventPush {
   readonly #channel: Channel;
   readonly #options: EventPushOptions;
   /** The last event that was sent. `undefined` if the replica is not known yet, or must reconcile. */
   #sent: Head | undefined;
-  /** The last event that was ever sent: no later one can be acknowledged. */
+  /** The last event that the replica may hold: sent, offered, or held at `begin`. No later one can be acknowledged. */
   #most = 0;
   #acknowledged = 0;
   #iteration = 0;
   /** Messages that were sent and not acknowledged: the last event of each, and its bytes. */
   #inFlight: { readonly seq: number; readonly bytes: number }[] = [];
   #inFlightBytes = 0;
-  /** Incremented when sends under way no longer count. */
+  /** Incremented by `begin` and `stop`: a page that is being sent then ends early. */
   #epoch = 0;
   #isNoted = false;
   #isRunning = false;
@@ -71,7 +71,7 @@ export class EventPush {
     return this.#acknowledged;
   }
 
-  /** The last event that was ever sent, or that the replica has proved to hold. */
+  /** The last event that the replica may hold (`#most`). */
   get sent(): number {
     return this.#most;
   }
@@ -81,12 +81,14 @@ export class EventPush {
     return this.#iteration;
   }
 
-  /** True if the replica has everything that is known, as far as noted, and nothing is on its way. */
+  /** True if the replica's position is known, everything sent was acknowledged, and no `note` is pending. */
   get isIdle(): boolean {
     return this.#sent !== undefined && !this.#isRunning && !this.#isNoted && this.#inFlight.length === 0;
   }
 
-  /** Called when the replica has everything up to here, and nothing after it is on its way. */
+  /**
+   * Called when the replica has everything up to `from`, and nothing later is on its way. Sending goes on from there.
+   */
   begin(from: Head): void {
     this.#epoch += 1;
     this.#sent = from;
@@ -102,7 +104,7 @@ export class EventPush {
     this.#sent = undefined;
   }
 
-  /** Called when the replica gets everything up to here in another way. */
+  /** Called when the replica gets everything up to this event by a reconciliation instead. */
   offered(sequence: number): void {
     this.#most = Math.max(this.#most, sequence);
   }
@@ -114,8 +116,8 @@ export class EventPush {
   }
 
   /**
-   * Notes that the replica holds everything up to here. Returns false if that is nothing new. Throws for an event that
-   * was never sent.
+   * Notes that the replica holds everything up to this event. Returns false if that was known already; that it holds an
+   * empty history counts as new each time. Throws for an event that it cannot have.
    */
   acknowledge(sequence: number): boolean {
     if (sequence > this.#most) {
@@ -153,7 +155,7 @@ export class EventPush {
     const epoch = this.#epoch;
     const events = await this.#options.history.after(from, PAGE_BYTES);
     for await (const { last, bytes, messages } of this.#parcels(events)) {
-      // A concurrent catch-up begins elsewhere; a full window continues with the next acknowledgement.
+      // After another `begin` or `stop`, this page is out of date. A full window goes on with the next acknowledgement.
       if (epoch !== this.#epoch || !this.#hasRoom) return;
       this.#sent = { seq: last.seq, hash: last.hash };
       this.#most = Math.max(this.#most, last.seq);
@@ -172,7 +174,9 @@ export class EventPush {
     this.#options.onMore?.();
   }
 
-  /** Yields files one by one, with small contents inline, and the events between them together. */
+  /**
+   * Yields one parcel for each event of a file, with a small content inline, and one for the other events in between.
+   */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
     let inline = NONE;
@@ -206,7 +210,7 @@ export class EventPush {
     const inline = new Map<SealedEvent, Uint8Array>();
     for (const { event, hash, size } of named) {
       const bytes = contents.get(hash);
-      // If it is not stored, or has another size than the event says, the replica asks for it, and is told.
+      // A content that is not stored, or has another size than the event says, is left out: the replica asks for it.
       if (bytes?.length === size) inline.set(event, bytes);
     }
     return inline;

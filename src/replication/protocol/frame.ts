@@ -72,8 +72,8 @@ export function encodeFrame(payload: FramePayload, sent: number): Buffer {
 }
 
 /**
- * Throws `INTEGRITY_VIOLATION` if fewer bytes than a header cannot become one, so that a peer that speaks HTTP is told
- * at once.
+ * Throws `INTEGRITY_VIOLATION` if the bytes do not begin as a header does. They may be fewer than a header, so that a
+ * peer that speaks HTTP is told at once.
  */
 function checkStart(bytes: Buffer): void {
   const known = Math.min(bytes.length, 3);
@@ -88,7 +88,7 @@ export function decodeHeader(bytes: Buffer): FrameHeader {
   checkStart(bytes);
   const version = bytes.readUInt8(3);
   const kind = bytes[4];
-  if ((kind !== 1 && kind !== 2) || bytes.readUIntBE(5, 3) !== 0) broken("its kind is unknown");
+  if ((kind !== 1 && kind !== 2) || bytes.readUIntBE(5, 3) !== 0) broken("bytes 4 to 7 are no known kind");
   const headBytes = bytes.readUInt32BE(8);
   const bodyBytes = bytes.readUInt32BE(12);
   checkLengths(headBytes, bodyBytes);

@@ -19,7 +19,9 @@ export interface WantedFolder {
 type Page = MessageOf<"TreeResponse">["folders"][number];
 export type TreeChild = Page["children"][number];
 
-/** A folder of the origin with all its children. */
+/**
+ * A folder of the origin. `children`: all of them; none if its hash is the wanted one and nothing in it was touched.
+ */
 export interface FetchedFolder {
   readonly path: WorkspacePath;
   readonly hash: Hash | null;
@@ -50,8 +52,7 @@ export class TreeFetch {
   }
 
   /**
-   * Fetches some folders, in their order; not more than fit into a request. Rejects with `UNAVAILABLE` if the
-   * conversation ends.
+   * Fetches some folders, and returns them in the given order. Rejects with `UNAVAILABLE` if the conversation ends.
    */
   async get(folders: readonly WantedFolder[]): Promise<FetchedFolder[]> {
     if (this.#end !== undefined) throw this.#end;

@@ -16,8 +16,8 @@ import { PIECE_BYTES } from "../large-format.ts";
 
 /** Most contents looked up in one turn of the event loop. */
 const SLICE = 500;
-/** … and most that are read out of a block. */
-const READ = 200;
+/** Most contents of a block that are read in one turn of the event loop. */
+const READ_SLICE = 200;
 
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 type LargePlace = Extract<BlobPlace, { kind: "large" }>;
@@ -41,7 +41,7 @@ interface Wanted {
   /** By block, in the order of packs and blocks. */
   readonly groups: readonly Group[];
   readonly large: ReadonlyMap<Hash, LargePlace>;
-  /** All that are stored. */
+  /** The wanted contents that the index knows. */
   readonly known: ReadonlySet<Hash>;
 }
 
@@ -87,8 +87,8 @@ async function find({ index }: BlobFiles, hashes: readonly Hash[]): Promise<Want
 }
 
 /**
- * Returns the block in its stored form if it fits and everything in it is wanted and known. It may still hold contents
- * that the collector has freed.
+ * Returns the block in its stored form if it is short enough and every content in it is wanted and known. A block may
+ * still hold contents that the collector has freed: these are not known.
  */
 function wholeBlock(
   packs: PackReader,
@@ -100,11 +100,14 @@ function wholeBlock(
   return block?.entries.every(({ hash }) => known.has(hash)) === true ? block : undefined;
 }
 
-/** Reads the contents one by one, skipping damaged and missing ones. A content with a block of its own does not fit. */
+/**
+ * Reads the contents one by one, skipping damaged and missing ones. Returns none for a content that is too long for a
+ * shared block: its own block, which holds nothing else, was too long or damaged.
+ */
 async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
   if (place.length > SHARED_BLOCK_BYTES) return [];
   const contents: Buffer[] = [];
-  for await (const some of inSlices(hashes, READ)) {
+  for await (const some of inSlices(hashes, READ_SLICE)) {
     for (const hash of some) {
       try {
         const content = await get(hash);
@@ -118,8 +121,8 @@ async function readable({ get }: BlockSources, { place, hashes }: Group): Promis
 }
 
 /**
- * Returns the container of a large content; `undefined` if it has none that is passed on unchanged, or if it cannot be
- * read. Reading the content then finds the fault, or its present place.
+ * Returns the container of a large content; `undefined` if it has none that may be passed on unchanged, or if it cannot
+ * be read. Whoever reads that content by itself gets the error, or finds its new place.
  */
 function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlace): BlobBlock | undefined {
   if (!place.packed || place.length > MAX_CONTAINER_CONTENT_BYTES) return undefined;

@@ -63,14 +63,15 @@ export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise
   const paths = unknown.map((ulid) => layout.sealedPack(ulid));
   makeNamesSure(files, [layout.packs, layout.active], paths);
   for (const ulid of unknown) learnSealed(files, ulid);
+  // Taking a lane settles its tail, and publishes it.
   for (const { lane } of listing.active) (await lanes.tryTake(lane))?.release();
   const lost = files.index.packs().filter((row) => !lanes.holds(row.lane ?? -1) && isLost(files, row));
   if (lost.length > 0) files.index.apply({ forgetPacks: lost.map(({ id }) => id) });
 }
 
 /**
- * Publishes the contents of lanes of other processes that the index does not know at all, because it was lost while
- * they run. Only under the collector's lock: nobody is writing then, so all whole blocks will stay.
+ * Publishes the contents of lanes that other processes hold, and that the index does not know because it was lost while
+ * these processes run. The caller holds the collector's lock exclusively: nobody is writing, so all whole blocks stay.
  */
 export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   const { disk, layout, index } = files;
@@ -149,7 +150,7 @@ function isInLane({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
   return !index.packs().some((other) => other.lane === row.lane && other.id > row.id);
 }
 
-/** Fills the index of a store that cannot be written, by heads and names alone: no lock, no change on the disk. */
+/** Fills the index of a store that cannot be written, from block heads and file names alone. Takes no lock. */
 export function learnReadOnly(files: BlobFiles): void {
   const { disk, layout, index } = files;
   if (disk.lstat(layout.packs) === undefined) return;
@@ -185,6 +186,7 @@ function isKnownSealed(row: PackRow | undefined): boolean {
   return row !== undefined && row.lane === undefined;
 }
 
+/** Publishes the contents of a sealed pack, by its block heads. Skips what the index has settled already. */
 function learnSealed({ disk, layout, index }: BlobFiles, ulid: string): void {
   const row = index.packOf(ulid);
   if (isKnownSealed(row)) return;

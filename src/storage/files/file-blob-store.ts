@@ -47,7 +47,7 @@ import { setDamagedAside } from "./set-aside.ts";
 import { CheckedBlocks, SoundContents, type StoredState } from "./sound-contents.ts";
 
 const LOCK_WAIT_MS = 10_000;
-/** The time that a lost index may wait for running batches before it is rebuilt without their lanes. */
+/** The time to wait for running batches before a lost index is rebuilt without their lanes, in ms. */
 const REBUILD_WAIT_MS = 500;
 /** Most contents checked in one turn of the event loop. */
 const SLICE = 100;
@@ -69,7 +69,7 @@ export interface FileBlobStoreOptions {
   readonly lock: (path: string) => Lock;
   /** Returns a new, unique ULID, for names of packs and of temporary files. */
   readonly newPackId: () => string;
-  /** The time to wait for the collector, or as the collector for writers. Default: 10 s. */
+  /** The time to wait for the lock between writers and the collector, in ms. Default: 10 s. */
   readonly lockWaitMs?: number;
   /** Contents above this size are stored in files of their own. In bytes; at most 8 MiB, the default. */
   readonly largeBytes?: number;
@@ -81,8 +81,8 @@ interface Writing {
 }
 
 /**
- * Contents in packs on a disk (design §6.1): many in each pack, the last in the lane of this process; contents over 8
- * MiB in files of their own. `BlobIndex` has the place of each.
+ * Contents in packs on a disk (docs/format.md): many in each pack, the newest in the lane of this process. Contents
+ * over 8 MiB are in files of their own. `BlobIndex` has the place of each content.
  */
 export class FileBlobStore implements BlobStore {
   readonly #options: FileBlobStoreOptions;
@@ -120,7 +120,7 @@ export class FileBlobStore implements BlobStore {
     this.#commits = new CommitGroup((result) => this.#publish(result));
   }
 
-  /** Opens a store and makes missing folders. Checks first what a crash left behind. */
+  /** Opens a store: makes missing folders, then takes into the index what a crash or a lost index left out. */
   static async open(options: FileBlobStoreOptions): Promise<FileBlobStore> {
     const canWrite = makeFolders(options);
     const opened = options.openIndex();
@@ -212,8 +212,8 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Returns places for separate readers in other threads. They do not find what a collector moves. Each reader checks
-   * what it reads.
+   * Returns places for separate readers in other threads. A place is wrong once a collector has moved the content. Each
+   * reader checks what it reads.
    */
   async placesOf(hashes: readonly Hash[]): Promise<BlobPlaces> {
     await this.#followIndex();
@@ -323,12 +323,13 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Switches to the index file that has replaced ours, as soon as nothing is being written: ours was lost or found
-   * damaged. Contents of this process's lane are published there when the lane is taken again.
+   * Switches to the present index file if it is not the one that was opened, which was then lost or found damaged. Does
+   * nothing while something is being written. The contents of this process's lane enter the new index when the lane is
+   * taken again.
    */
   #followIndex(): Promise<void> | undefined {
     if (this.#following !== undefined) return this.#following;
-    // Readers do not care whether writes are taken again.
+    // Reading goes on even if the reopening for writes has failed.
     if (this.#takingUp !== undefined) return this.#takingUp.catch(() => undefined);
     const inode = this.#options.disk.lstat(this.#options.layout.index)?.ino;
     if (inode === this.#indexInode || this.#readOnly || this.#closed) return undefined;
@@ -338,7 +339,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Retries with a new index: a process that finds an index damaged removes it, and reading continues with a new one.
+   * Reads, and if the index is found damaged, reads again with a new one: whoever finds an index damaged removes it.
    */
   async #despiteIndex<T>(read: () => Promise<T>): Promise<T> {
     try {
@@ -377,9 +378,9 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Handles an index that cannot be updated because the disk takes no writes: reads everything by heads and names into
-   * an index of this object, and makes the store read-only until the disk takes writes. Throws the error if it has
-   * another cause, or while something is being written.
+   * Goes on without the index file if it cannot be updated because the disk takes no writes: fills a scratch index from
+   * the heads of blocks and the names of large files, and makes the store read-only. Throws the error if it has another
+   * cause, something is being written, the store is poisoned, or there is no `scratchIndex`.
    */
   async #readWithoutFile(error: unknown): Promise<void> {
     const { scratchIndex, tell } = this.#options;
@@ -452,7 +453,7 @@ export class FileBlobStore implements BlobStore {
 
   #mustTakeWrites(): void {
     this.#mustBeOpen();
-    if (this.#isPoisoned) throw poisoned("the blob store", { why: "it is not opened anew yet" });
+    if (this.#isPoisoned) throw poisoned("the blob store", { why: "it has not been reopened yet" });
     if (this.#readOnly) throw this.#cannotWrite(undefined);
   }
 
@@ -461,8 +462,8 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Reopens a store that takes no writes because its disk did not, as soon as the disk takes them. Throws the reason if
-   * it still does not.
+   * Makes the store writable again if it is read-only or poisoned and the disk takes writes now. Throws the reason if
+   * the disk still does not.
    */
   async #readyForWrites(): Promise<void> {
     this.#mustBeOpen();
@@ -485,7 +486,7 @@ export class FileBlobStore implements BlobStore {
     if (this.#readOnly) return this.#openForWrites();
     // These batches were begun with the writer whose sync failed.
     if (this.#batches.size > 0)
-      throw poisoned("the blob store", { why: "others that have failed with it have not ended yet" });
+      throw poisoned("the blob store", { why: "batches that failed with it have not ended yet" });
     await this.#giveUpUnsynced();
     this.#poisoned = false;
   }
@@ -497,9 +498,10 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * The index vouches only for what was synced, and stays. Contents that are not in it are not stored: bytes after the
-   * settled part of the lane are cut, or rewritten when the lane is next taken; a file whose name could not be synced
-   * is written anew before it is published (`makeNamesSure`); a large content that is put again replaces its file.
+   * Gives up what was not synced. The index stays, because it names only synced contents; what is not in it is not
+   * stored. Bytes after the settled part of the lane are cut, or rewritten when the lane is next taken. A file whose
+   * name could not be synced is written anew before it is published (`makeNamesSure`). A large content that is put
+   * again replaces its file.
    */
   async #giveUpUnsynced(): Promise<void> {
     await this.#endWriting();
@@ -529,7 +531,7 @@ function makeFolders({ disk, layout }: FileBlobStoreOptions): boolean {
     }
     return true;
   } catch (error) {
-    // The store's own folder may also be missing because it could not be made.
+    // ENOENT: the folder above is missing, because it could not be made either.
     if (takesNoWrites(error) || errnoOf(error) === "ENOENT") return false;
     throw ioTrouble(error, `creating ${layout.folder}`);
   }

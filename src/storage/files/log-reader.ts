@@ -13,7 +13,7 @@ const CHUNK_BYTES = 1024 * 1024;
  */
 const FIRST_CHUNK_BYTES = 4 * 1024;
 /** Chunks to read between two yields to the event loop. */
-const BREATH_CHUNKS = 8;
+const YIELD_CHUNKS = 8;
 
 /**
  * Yields the whole lines of a log file from a position to its end, a chunk at a time. A missing file has no lines; a
@@ -44,14 +44,14 @@ export interface OpenLog {
   readonly first?: number | undefined;
 }
 
-/** The same for a file that is open and stays open. */
+/** Yields the lines of a log file that is already open, as `readLines` does. Does not close it. */
 export async function* linesOf(log: OpenLog, from?: LogPosition): AsyncGenerator<readonly RawLine[], void, undefined> {
   const splitter = new LineSplitter(log, from);
   for (let count = 1; ; count += 1) {
     const lines = splitter.next();
     if (lines === undefined) return;
     if (lines.length > 0) yield lines;
-    if (count % BREATH_CHUNKS === 0) await yieldToEventLoop();
+    if (count % YIELD_CHUNKS === 0) await yieldToEventLoop();
   }
 }
 
@@ -89,7 +89,7 @@ class LineSplitter {
     this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
   }
 
-  /** Returns the next lines: none if a line is longer than what was read of it so far, `undefined` at the end. */
+  /** Reads on. Returns the lines that are complete by now, perhaps none; `undefined` at the end of the file. */
   next(): RawLine[] | undefined {
     this.#makeRoom();
     const room = this.#buffer.subarray(this.#filled);

@@ -19,7 +19,7 @@ const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;
 const BEGINNING_BYTES = 81;
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"[^"]{24}"\}$/;
 const ENDING_BYTES = 64;
-/** No line without this ends a commit. */
+/** Every line that ends a commit contains this. */
 const MARK = Buffer.from('"commit":{');
 
 /** The end of an empty log. */
@@ -51,7 +51,7 @@ class BackwardScan {
   #load(to: number): void {
     this.#from = Math.max(0, to - WINDOW_BYTES);
     this.#to = this.#from + readFully(this.#disk, this.#fd, this.#window.subarray(0, to - this.#from), this.#from);
-    // A file that was shortened meanwhile has no newline there.
+    // If the file was shortened meanwhile, zeros stand for what is gone: they are no newlines.
     this.#window.fill(0, this.#to - this.#from);
     this.#to = to;
   }
@@ -66,8 +66,8 @@ export interface OpenLogFile {
 
 /**
  * Finds the end of the log in this open file: after the last line that ends a commit. Everything after it is torn: a
- * line without its newline, lines that cannot be events, the beginning of a commit. A copy of another store's history
- * may end in the middle of a commit (`anyLine`).
+ * line without its newline, lines that cannot be events, the beginning of a commit. With `anyLine`, any event may be
+ * the last: a copy of another store's history may end in the middle of a commit.
  */
 export function findLogEnd(file: OpenLogFile, anyLine = false): LogEnd {
   const { disk, fd, size } = file;
@@ -124,7 +124,7 @@ export function newlineAfter(disk: Disk, fd: number, from: number): number {
   }
 }
 
-/** Returns the seq of the first line of the log in this open file, or `undefined` if that cannot be an event. */
+/** Returns the seq of the first line of the log in this open file; `undefined` if it is not whole, or no event. */
 export function firstSeq(disk: Disk, fd: number): number | undefined {
   const newline = newlineAfter(disk, fd, 0);
   return newline < 0 ? undefined : headOfLine(disk, fd, { from: 0, to: newline })?.seq;

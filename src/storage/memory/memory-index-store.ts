@@ -90,8 +90,8 @@ class PathHistory {
   }
 
   /**
-   * Yields everything that exists at a seq at or beneath a path (`undefined`: in every root), in path order, or a page
-   * of it. Without recursion, because trees may be very deep.
+   * Yields what is at or beneath a path (`undefined`: in every root) as of a seq, in path order, or a page of it.
+   * Without recursion, because trees may be very deep.
    */
   *beneath(folder: WorkspacePath | undefined, seq: number, { depth, after }: EntryPage = {}): Generator<IterationRow> {
     const path = folder ?? ROOT;
@@ -115,7 +115,7 @@ class PathHistory {
     }
   }
 
-  /** Returns the last iteration with this content. */
+  /** Returns the last iteration with this content; `ordinary`: the last one that is not protected. */
   withContent(hash: Hash, ordinary: boolean): IterationRow | undefined {
     return this.#bySeq.findLast(({ entry }) => entry?.hash === hash && !(ordinary && entry.class === "protected"));
   }
@@ -160,6 +160,7 @@ class PathHistory {
     }
   }
 
+  /** Adds a path without iterations, and its name to the folders above it. */
   #begin(path: WorkspacePath): IterationRow[] {
     const rows: IterationRow[] = [];
     this.#paths.set(path, rows);

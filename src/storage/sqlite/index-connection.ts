@@ -124,8 +124,8 @@ class EventTable {
 
   range({ from, to, limit, descending = false }: SeqRange): EventRow[] {
     const order = descending ? "DESC" : "ASC";
-    // SQLite re-plans a statement whenever another value is bound to its LIMIT, which takes longer than most queries.
-    // Powers of two keep the number of statements small.
+    // The limit is part of the text: SQLite re-plans a statement whenever another value is bound to its LIMIT, which
+    // takes longer than most queries. It is rounded up to a power of two, so that there are few different texts.
     const most = limit === undefined ? "" : ` LIMIT ${2 ** Math.ceil(Math.log2(limit))}`;
     const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq ${order}${most}`;
     return this.#sql.all(sql, from, to).slice(0, limit).map(eventRow);
@@ -156,7 +156,7 @@ class EventTable {
 }
 
 /**
- * Returns the range of ids with this prefix. No byte of UTF-8 is 0xFF, so it sorts after everything with the prefix.
+ * Returns the range of ids with this prefix. No byte of UTF-8 is 0xFF, so the prefix with 0xFF sorts after all of them.
  */
 function spanOf(prefix: string): [Buffer, Buffer] {
   const from = Buffer.from(prefix);

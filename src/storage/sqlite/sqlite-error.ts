@@ -59,7 +59,7 @@ function extendedCode(error: unknown): number | undefined {
   return typeof error.errcode === "number" ? error.errcode : undefined;
 }
 
-/** True if another connection holds the database. */
+/** True if another connection has locked the database. */
 export function isBusy(error: unknown): boolean {
   return sqliteCode(error) === BUSY;
 }
@@ -80,8 +80,8 @@ export interface DatabasePlace {
 
 /**
  * Converts an SQLite error to a `ChronicleError`: `INTEGRITY_VIOLATION` if the file is not a sound database, lacks a
- * table, or a row breaks its table's rules, `LOCKED` if another connection holds it, else `IO`. SQLite does not pass on
- * the system's error, so after a disk error the disk is probed once more.
+ * table, or a row breaks its table's rules, `LOCKED` if another connection has locked it, else `IO`. SQLite does not
+ * pass on the system's error, so after a disk error the disk is probed with a write.
  */
 export function fromSqlite(error: unknown, place: DatabasePlace): unknown {
   const code = sqliteCode(error);
@@ -104,7 +104,7 @@ function diskError(error: Error, code: number, { disk, path, isDerived }: Databa
       ? undefined
       : (refusedWrite(disk, path) ?? whyNotWritable(disk, path.slice(0, Math.max(1, path.lastIndexOf("/")))));
   const known = code === FULL ? (errno ?? "ENOSPC") : errno;
-  const why = known === undefined ? said : `${said}; writing there says ${known}`;
+  const why = known === undefined ? said : `${said}: ${known}`;
   const next = known === undefined ? PASSING : hintOfErrno(known);
   const derived = isDerived === true ? DERIVED : "";
   return new ChronicleError("IO", `${path}: ${error.message} (${why})`, {
@@ -114,5 +114,5 @@ function diskError(error: Error, code: number, { disk, path, isDerived }: Databa
   });
 }
 
-const PASSING = "the disk takes writes there again: try again; if it fails again, check the disk (`dmesg` says more)";
-const DERIVED = "nothing is lost: this file is derived, and is made anew by itself; ";
+const PASSING = "try again; if it fails again, check the disk (`dmesg` says more)";
+const DERIVED = "nothing is lost: this file is derived, and Chronicle rebuilds it by itself; ";

@@ -41,26 +41,26 @@ export interface SqliteIndexOptions {
 }
 
 /**
- * The index in one SQLite file. If the disk takes no change of it (because it is full, say), the index continues in a
- * temporary database for as long as it is open. Its data is derived from the log, so everything can still be read. The
- * file stays unchanged, and catches up with the log later.
+ * The index in one SQLite file. If the disk refuses a change of the file (a full disk, say), the index continues in a
+ * temporary database until it is closed. Its data is derived from the log, so everything can still be read. The file
+ * stays unchanged, and catches up with the log after it is opened again.
  */
 export class SqliteIndexStore implements IndexStore {
   readonly #disk: Disk;
   readonly #path: string;
   readonly #options: SqliteIndexOptions;
   #on: IndexConnection;
-  /** The connection to the file, once the index continues without it: reads may still be running there. */
+  /** The old connection to the file, once the index continues without the file: a walk may still read there. */
   #file: IndexConnection | undefined;
   /** The number of resets that this object's caches reflect. */
   #generation = -1;
-  /** Up to this seq, this object has added or forgotten everything itself. */
+  /** The seq that the cached iterations reflect. They are dropped if the head is found at another one. */
   #ownSeq = -1;
   /** The head in the read transaction that is open until the end of this turn of the event loop. */
   #seen: IndexHead | undefined;
   /** The head that was read last. Most reads find the same row, and need not parse it. */
   #lastHead: { readonly row: Row; readonly head: IndexHead } | undefined;
-  /** The number of resets when the index of contents was last made. */
+  /** The generation in which the SQL index by content was last made: a reset drops that index. */
   #contentsSince: number | undefined;
   /** The error with which the last read transaction ended. */
   #trouble: unknown;
@@ -286,7 +286,7 @@ export class SqliteIndexStore implements IndexStore {
     return this.#read(() => {
       const rows = this.#on.sql.all("PRAGMA integrity_check(20)").map((row) => textAt(row, 0));
       const found = rows.length === 1 && rows[0] === "ok" ? [] : rows;
-      return this.#on.folders.hasTop() ? found : [...found, "the top of the folders"];
+      return this.#on.folders.hasTop() ? found : [...found, "the row of the top folder is missing or wrong"];
     });
   }
 
@@ -323,7 +323,7 @@ export class SqliteIndexStore implements IndexStore {
       yield* walkEntries(iterations, folders, { path: beneath, id, seq, everyRoot: folder === undefined, ...page });
   }
 
-  /** Made on the first query by content, because this index would slow down every recording. */
+  /** Makes the SQL index by content. Not done before it is needed, because it slows down every recording. */
   #prepareContents(): void {
     const generation = this.#read(() => this.#generation);
     if (this.#contentsSince === generation) return;
@@ -331,7 +331,10 @@ export class SqliteIndexStore implements IndexStore {
     this.#contentsSince = generation;
   }
 
-  /** Reads the head, and drops the caches if another process has emptied the index. Requires a transaction. */
+  /**
+   * Reads the head. Drops the caches if the index was emptied since, and the cached iterations if another process has
+   * moved the head. Requires a transaction.
+   */
   #readState(): IndexHead {
     const row = this.#on.sql.first("SELECT seq, hash, offset, frontier, generation FROM state");
     if (row === undefined) throw new DamagedCell("the state is missing");
@@ -355,8 +358,8 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   /**
-   * Opens one consistent state for all queries of this turn of the event loop: a read transaction that ends with it.
-   * The locks of a single query cost as much as its answer.
+   * Opens one consistent state for all queries of this turn of the event loop: a read transaction that ends with the
+   * turn. Locking and unlocking for each query would cost as much as the queries themselves.
    */
   #look(): IndexHead {
     if (this.#seen === undefined) {
@@ -378,7 +381,7 @@ export class SqliteIndexStore implements IndexStore {
     if (this.#on.db.isOpen && this.#on.db.isTransaction) this.#on.sql.run("COMMIT");
   }
 
-  /** Runs without a caller: the next reader gets an error that occurs here. */
+  /** Runs without a caller: an error that occurs here is thrown by the next read or change. */
   #endOfTurn(): void {
     try {
       this.#letGo();
@@ -394,7 +397,7 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
-  /** Makes a change. `work` is run once more if the disk has taken none of it. */
+  /** Runs `work` in a write transaction. If the disk refuses it, runs it again in a temporary database. */
   #change(work: () => void): void {
     this.#guard(() => {
       this.#letGo();
@@ -448,12 +451,13 @@ function headOf(row: Row): IndexHead {
   const [seq, offset, check] = [numberAt(row, 0), numberAt(row, 2), words.pop()];
   const head = { seq, hash: hash === "" ? ("" as const) : parseHash(hash), offset, frontier: words.map(parseHash) };
   const isEmpty = seq === 0 && hash === "" && offset === 0 && check === "";
-  if (!isEmpty && check !== checkOf(head)) throw new DamagedCell("the state is not what was written");
+  if (!isEmpty && check !== checkOf(head)) throw new DamagedCell("the state row does not match its checksum");
   return head;
 }
 
 /**
- * The checksum of the state row. A replaced log is detected by this row, so a flipped bit in it must not look like one.
+ * The checksum of the state row. A replaced log is detected by this row, so a flipped bit in it must not look like
+ * a replaced log.
  */
 function checkOf({ seq, hash, offset, frontier }: IndexHead): string {
   return sha256(`${seq} ${hash} ${offset} ${frontier.join(" ")}`);

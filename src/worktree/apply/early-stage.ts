@@ -7,7 +7,7 @@ import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { ApplyRequest } from "../worktree.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 
-/** No operation has this token: theirs are ULIDs. */
+/** No operation has this token: theirs begin with the id of an intent. */
 const TOKEN = "early";
 
 /** Bytes after which a sync starts while more is being written, so that little is left at the end. */
@@ -27,8 +27,8 @@ export interface EarlyTree {
   readonly folder: WorkspacePath;
   readonly files: ReadonlyMap<WorkspacePath, EarlyFile>;
   /**
-   * The sync that is under way for some of it; rejects if that has failed. The caller that makes the rest durable must
-   * wait for it first, because a failure is reported to only one of the two.
+   * The sync that is under way for some of the files; rejects if it failed. Await it before syncing the rest, because
+   * the kernel reports a write error to only one of two syncs.
    */
   readonly syncing: Promise<void>;
 }
@@ -44,9 +44,8 @@ interface EarlyStageOptions {
 
 /**
  * Stages files while their contents are being fetched, before it is decided that they come into the folder. No intent
- * covers them yet, so they do not outlive their process: a later one removes what it finds. Nothing in it counts as
- * durable; an apply that takes it over makes it all durable with its own staged files. Only one process uses it at a
- * time: the one that follows the origin.
+ * covers them yet, so the next process that begins an early stage removes them. No file here counts as durable: an
+ * apply that takes the files over syncs them with its own. Only the process that follows the origin has an early stage.
  */
 export class EarlyStage {
   readonly #options: EarlyStageOptions;
@@ -56,7 +55,7 @@ export class EarlyStage {
   /** Bytes noted since the last sync began. */
   #fresh = 0;
   #isSyncing = false;
-  /** Rejects if a file that is there could not be made durable. */
+  /** The last sync. Rejects if files of this stage could not be made durable. */
   #syncing = Promise.resolve();
 
   constructor(options: EarlyStageOptions) {
@@ -130,7 +129,7 @@ export class EarlyStage {
   #forget(): void {
     this.#staging = undefined;
     this.#files = new Map();
-    // A failure concerns only files that are gone, so nobody needs to know.
+    // A failure concerns files that this stage no longer has. Whoever took them has the promise that rejects.
     this.#syncing = this.#syncing.catch(() => undefined);
   }
 
@@ -141,7 +140,7 @@ export class EarlyStage {
     this.#syncing = this.#syncing
       .then(async () => void (await disk.syncAllBeside(open.root.folder)))
       .finally(() => (this.#isSyncing = false));
-    // The apply that takes it over gets the error; if none does, the files are discarded anyway.
+    // The apply that takes the files over gets the error. If no apply does, the files are discarded.
     this.#syncing.catch(() => undefined);
   }
 
@@ -163,7 +162,7 @@ function folderIn(staging: Staging): WorkspacePath {
   return parentOf(staging.newPath("any"));
 }
 
-/** The folders on the way to files, each before those in it. */
+/** The folders above the files, parents first. */
 function foldersOf(files: Iterable<WorkspacePath>): Set<WorkspacePath> {
   const folders = new Set<WorkspacePath>();
   const add = (folder: WorkspacePath): void => {
@@ -197,7 +196,10 @@ export interface AdoptedTree {
   readonly pathOf: (inner: WorkspacePath) => WorkspacePath;
 }
 
-/** Notes in each step that its file is already staged with the right content and mode, and the time that is wanted. */
+/**
+ * Notes in each step for which a file with the right content and mode is already staged. In none if files are to get
+ * their recorded times: the staged files have the time of their staging.
+ */
 export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepMtime }: ApplyRequest): void {
   if (keepMtime === true) return;
   for (const step of steps) {
@@ -242,7 +244,7 @@ function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, fold
     try {
       fresh.removeFolder(pathOf(path));
     } catch (error) {
-      // It already exists, and leads to files that are asked for.
+      // It is not empty (POSIX allows either error): it leads to files that are asked for.
       const errno = errnoOf(error);
       if (errno !== "ENOTEMPTY" && errno !== "EEXIST") throw error;
     }

@@ -66,8 +66,8 @@ export interface DiskWorktreeOptions {
   /** Returns what a folder can hold. Default: everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
   /**
-   * The open worktrees of this process, of any workspace. Those with the same `cacheFile` are of the same folders: what
-   * one puts in place there, the others need not read. Default: none but this.
+   * The open worktrees of this process, of any workspace; this one adds itself. Those with the same `cacheFile` share
+   * their folders: a file that one of them has put into place need not be read by the others. Default: none.
    */
   readonly openHere?: Set<DiskWorktree> | undefined;
 }
@@ -84,21 +84,21 @@ export class DiskWorktree implements Worktree {
   readonly #options: DiskWorktreeOptions;
   #open: readonly OpenRoot[];
   readonly #watches = new Set<RootsWatchHandle>();
-  /** Tokens that have left nothing behind. */
+  /** The tokens of applies that have left nothing behind. */
   readonly #clean = new Set<string>();
   readonly #bin = new TrashBin();
   readonly #git: { readonly files: GitFiles; readonly user: GitUser };
-  /** The rules that the last full scan found not to be applied. */
+  /** The rules that were not applied in the last full scan. */
   #unapplied: readonly UnappliedRules[] = [];
   #early: EarlyStage | undefined;
   #loaded: Loaded | undefined;
   #remembered = false;
   #isSwept = false;
-  /** The folders met by scans in which an apply stages files, or has left some. */
+  /** Staging folders that scans have found: an apply uses them, or an earlier one has left them. */
   readonly #stagingMet = new Set<WorkspacePath>();
-  /** True if applies that were interrupted before this object was made have left nothing in the folders. */
+  /** True once the folders hold no leftovers of applies that were interrupted before this object was made. */
   #holdsNoPlaces = false;
-  /** When the last scan began: nothing that was read since can have been read earlier. */
+  /** When the last scan began. What `remember` is given without a time was not read before that. */
   #readFloorNs: bigint | undefined;
 
   constructor(options: DiskWorktreeOptions) {
@@ -134,7 +134,7 @@ export class DiskWorktree implements Worktree {
     const report = await scanRoots(context, request, onChanged);
     if (request.only === undefined) {
       this.#unapplied = report.unapplied;
-      // Only now is it known what the rules leave out, whatever reported that they have changed.
+      // Only a full scan tells which folders the rules leave out. Those that are left out no more get watched.
       for (const watch of this.#watches) watch.looked();
     }
     return { ...report, unapplied: this.#unapplied };
@@ -158,7 +158,7 @@ export class DiskWorktree implements Worktree {
 
   forgetAll(): void {
     const cache = new StatCache();
-    // Git's folders do not depend on the record, and each is checked again.
+    // The known git folders are kept: they are not derived from what was recorded, and each is checked at its next use.
     for (const folder of this.#load().cache.gitFolders.keys()) cache.gitFolders.set(folder, true);
     this.#loaded = { cache, seq: undefined, file: undefined };
     this.#remembered = false;
@@ -282,12 +282,12 @@ export class DiskWorktree implements Worktree {
   async apply(request: ApplyRequest): Promise<ApplyReport> {
     // A resumed run stages anew: the early-staged files may be of another time.
     const early = request.resume === true ? undefined : this.#early?.take();
-    // A failed sync is reported only once, so nothing is staged while another sync runs that nobody waits for.
+    // The system reports a failed sync only once, so a sync of the early stage, which nobody awaits, must end first.
     if (early === undefined) await this.#early?.quiet();
     if (request.begin !== undefined) this.sweepLeft();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
-    // This apply has cleaned up after itself. What an earlier run has left is searched for in all places.
+    // An apply cleans up after itself. If it resumes an earlier run, `cleanUp` must search all places for leftovers.
     if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
     else this.#clean.add(request.token);
     return report;
@@ -346,7 +346,7 @@ export class DiskWorktree implements Worktree {
     this.#watches.clear();
   }
 
-  /** Returns the folders that the last scan found excluded, and the store's. */
+  /** Returns the store's folders, and those that the last scan found excluded unless git tracks paths in them. */
   #unwatched(root: TrackedRoot): string[] {
     const folders: string[] = this.#options.storeFolders.filter((folder) => folder.startsWith(`${root.folder}/`));
     const { cache } = this.#load();
@@ -370,7 +370,7 @@ export class DiskWorktree implements Worktree {
     return { disk, roots: this.#open, cache, others: this.#othersCaches(), staging, nowNs, workers, bin };
   }
 
-  /** The stat caches of the other worktrees of these folders, as far as they know the folders. */
+  /** The stat caches of the other worktrees of these folders, of those that have loaded or filled one. */
   #othersCaches(): readonly StatCache[] {
     const { openHere = [], cacheFile } = this.#options;
     return [...openHere].flatMap((one) => {

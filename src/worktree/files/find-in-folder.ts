@@ -10,7 +10,7 @@ import { ConfinedFs, type OpenedFile } from "./confined-fs.ts";
 const HELD_BYTES = 8 * 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 /** Yields to other tasks after this many bytes. */
-const BREATH_BYTES = 16 * PIECE_BYTES;
+const YIELD_BYTES = 16 * PIECE_BYTES;
 
 /** A file or link whose content or target had a wanted hash when it was read. */
 export interface FoundFile {
@@ -65,7 +65,7 @@ class FolderSearch {
     const opened = despiteErrors(() => this.#fs.openRead(path));
     if (opened === undefined) return undefined;
     using file = opened;
-    // Other tasks run while it is read; the file itself stays open.
+    // No folder is kept open while other tasks run; the file itself stays open.
     this.#fs.release();
     return this.#file(path, file);
   }
@@ -87,7 +87,7 @@ class FolderSearch {
     }
     const digest = createHash("sha256");
     if (!(await this.#readOn(file, size, (piece) => digest.update(piece)))) return undefined;
-    return { hash: digest.digest("hex") as Hash, size, where, pieces: () => this.#again(path, size) };
+    return { hash: digest.digest("hex") as Hash, size, where, pieces: () => this.#reread(path, size) };
   }
 
   #whole(file: OpenedFile, size: number): Buffer | undefined {
@@ -105,20 +105,21 @@ class FolderSearch {
   /** Reads the file in pieces. Returns false if it could not be read. */
   async #readOn(file: OpenedFile, size: number, take: (piece: Uint8Array) => void): Promise<boolean> {
     const piece = Buffer.allocUnsafe(PIECE_BYTES);
-    for (let at = 0, breathAt = BREATH_BYTES; at < size;) {
+    for (let at = 0, yieldAt = YIELD_BYTES; at < size;) {
       const count = despiteErrors(() => this.#fs.read(file, piece.subarray(0, Math.min(PIECE_BYTES, size - at)), at));
       if (count === undefined) return false;
       if (count === 0) return true;
       take(piece.subarray(0, count));
       at += count;
-      if (at < breathAt) continue;
-      breathAt = at + BREATH_BYTES;
+      if (at < yieldAt) continue;
+      yieldAt = at + YIELD_BYTES;
       await yieldToEventLoop();
     }
     return true;
   }
 
-  *#again(path: WorkspacePath, size: number): Generator<Uint8Array, void> {
+  /** Opens the file again, and yields at most `size` bytes of it. */
+  *#reread(path: WorkspacePath, size: number): Generator<Uint8Array, void> {
     using file = this.#fs.openRead(path);
     this.#fs.release();
     if (this.#fs.fstat(file).kind !== "file") return;

@@ -4,12 +4,14 @@ import type { LimitExcess } from "../worktree.ts";
 
 /** The depth up to which folders are counted separately, to name the heaviest. */
 const DEPTH = 3;
+/** The number of folders that are named. */
 const HEAVIEST = 10;
 
-/** The contents of one folder, without the folders beneath that are counted separately. */
+/** The number and size of what is in one folder, without the folders beneath it that are counted separately. */
 export interface Weight {
   readonly path: WorkspacePath;
   readonly depth: number;
+  /** The weight of the nearest folder above that is counted separately. */
   readonly outer: Weight | undefined;
   entries: number;
   bytes: number;

@@ -24,8 +24,8 @@ interface Sides {
 }
 
 /**
- * The judgement of a path. `left-out`: it stays where it is. `apart`: it goes, and neither side had it from the other
- * before.
+ * The judgement of a path. `goes`: it is replicated. `left-out`: it stays on its side. `apart`: it is replicated
+ * without a base, because neither side has had it from the other.
  */
 export type Judged = "goes" | "left-out" | "apart";
 
@@ -49,8 +49,8 @@ const MOST_LOOKED_BACK = 50;
 
 /**
  * Leaves files that editors and desktops make for themselves (see core/filter/editor-files.ts) on the side on which
- * they were made, in both directions. A path that one side has had from the other is a person's, whatever its name, and
- * goes on.
+ * they were made, in both directions. A path that was replicated before counts as a person's, whatever its name, and is
+ * replicated further.
  */
 export class EditorFiles {
   readonly #context: Context;
@@ -80,7 +80,7 @@ export class EditorFiles {
     return this.#leftOut;
   }
 
-  /** Returns the paths that must be judged anew since something beside them has changed. */
+  /** Returns the left-out paths that must be judged again, because a file that they belong to has changed. */
   besideOf(touched: ReadonlySet<WorkspacePath>): WorkspacePath[] {
     return [...this.#leftOut].flatMap(([path, { beside }]) => (beside.some((one) => touched.has(one)) ? [path] : []));
   }
@@ -102,7 +102,7 @@ export class EditorFiles {
     return past.wasSent || past.wasSame ? "goes" : "apart";
   }
 
-  /** True if a change of the folder stays here. `entry` undefined: a deletion. */
+  /** True if a change made in this folder is not sent to the origin. `entry` undefined: a deletion. */
   async keepsHere(path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
     if (!this.#isOn || !isEditorName(path)) return false;
     const remote = (await this.#mirror.iterationAt(path, this.#mirror.head.seq))?.entry;
@@ -113,8 +113,8 @@ export class EditorFiles {
   }
 
   /**
-   * Returns the path as left out, if neither side has had it from the other; `undefined` if it is a person's file on
-   * some side.
+   * Returns the path as left out if it is an editor's own file on each side that has it, and the files that it belongs
+   * to exist; else `undefined`. Does not look at the past.
    */
   async #look({ path, local, remote }: Sides): Promise<LeftOut | undefined> {
     const present = [local, remote].filter((one) => one !== undefined);
@@ -125,7 +125,7 @@ export class EditorFiles {
     return { here: local !== undefined, there: remote !== undefined, beside };
   }
 
-  /** True if there is a file on either side. One that has just gone here may be on its way back. */
+  /** True if there is a file on either side: one that is missing here may only be missing for a moment. */
   async #isFile(path: WorkspacePath): Promise<boolean> {
     const { index } = this.#context;
     const here = await index.iterationAt(path, (await index.head()).seq);
@@ -134,7 +134,7 @@ export class EditorFiles {
   }
 
   /**
-   * Returns what both histories tell of a path. A base does not tell whose work a state was: there, a state that is the
+   * Returns what both histories say of a path. A base does not say who made a state, so a state from a base that is the
    * same on both sides counts as sent.
    */
   async #past(path: WorkspacePath): Promise<Past> {
@@ -159,8 +159,8 @@ export class EditorFiles {
   }
 
   /**
-   * True if this folder wrote it, also as the replica that it was before it went on as another one: its own event then
-   * has the same state.
+   * True if this folder wrote the state, now or under an earlier replica id. In the latter case, the folder's own event
+   * with that number has the same state.
    */
   async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
     if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;

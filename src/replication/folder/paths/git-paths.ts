@@ -8,13 +8,14 @@ export interface SidesOf {
   readonly there: boolean;
 }
 
-/** Returns the outermost folder of git's own that holds a path on this side's disk, whatever its name. */
+/** Returns the outermost folder with git's own state, on this side's disk, that contains a path or is it. */
 export type GitTopOf = (path: WorkspacePath) => WorkspacePath | undefined;
 
 /**
- * Knows the state of git repositories in the two histories, which is replicated neither way: each by its topmost name
- * (`.git`, or what some disk takes for it; or what the folder's own disk knows as one). A history holds such a name if
- * it took it in on purpose, is older than the rule, or if it is an ordinary folder on the other side.
+ * The paths of git's own state that one of the two histories holds. They are replicated in neither direction. Only the
+ * topmost of them is noted: a name that some disk takes for `.git`, or a folder in which a repository on this side's
+ * disk keeps its state. A history may hold such a path because it was included by name, because it was recorded before
+ * this rule, or because it is an ordinary folder on the other side.
  */
 export class GitPaths {
   readonly #found = new Map<WorkspacePath, SidesOf>();
@@ -32,24 +33,25 @@ export class GitPaths {
   }
 
   /**
-   * True if the path lies in what git keeps on this side's disk under a name of its own. A folder may be that itself.
+   * True if the path lies in a folder in which git keeps its own state on this side's disk, whatever its name. With
+   * `isFolder`, the path may be that folder itself.
    */
   holds(path: WorkspacePath, isFolder: boolean): boolean {
     return this.#topOf(isFolder ? path : parentOf(path)) !== undefined;
   }
 
-  /** The paths left out, as far as they were noted. */
+  /** The noted paths, each with the sides on which it is. */
   get leftOut(): ReadonlyMap<WorkspacePath, SidesOf> {
     return this.#found;
   }
 
-  /** Notes the states of a path. */
+  /** Notes whether a compared path is git's own state, and on which sides it is. */
   note({ path, local, remote }: Pick<CyclePath, "path" | "local" | "remote">): void {
     if (splitRoot(path).root !== undefined) return;
     const isFolder = local?.kind === "dir" || remote?.kind === "dir";
-    const isGits = isGitName(nameOf(path)) || (isFolder && this.#topOf(path) === path);
-    if (isGits && foldersAbove(path).some((folder) => isGitName(nameOf(folder)))) return;
-    if (!isGits || (local === undefined && remote === undefined)) this.#found.delete(path);
+    const isGitState = isGitName(nameOf(path)) || (isFolder && this.#topOf(path) === path);
+    if (isGitState && foldersAbove(path).some((folder) => isGitName(nameOf(folder)))) return;
+    if (!isGitState || (local === undefined && remote === undefined)) this.#found.delete(path);
     else this.#found.set(path, { here: local !== undefined, there: remote !== undefined });
   }
 }
