@@ -105,10 +105,37 @@ async function inUnrecorded(context: Context, changes: readonly Change[]): Promi
 
 /**
  * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before, so a path
- * that was not as the plan expected was changed meanwhile.
+ * that was not as the plan expected was changed meanwhile, or has a special file in its place, which no capture takes.
  */
-function meanwhile(blocked: readonly BlockedPath[]): SkippedPath[] {
-  return blocked.map((one) => (one.reason === "changed" ? changedMeanwhile(one.path, one.with) : one));
+async function meanwhile(
+  { worktree }: Pick<Context, "worktree">,
+  blocked: readonly BlockedPath[],
+): Promise<SkippedPath[]> {
+  const changed = blocked.filter(({ reason }) => reason === "changed").map(({ path }) => path);
+  const special = await specialAt(worktree, [...new Set(changed.flatMap(pathAndFolders))]);
+  return blocked.map((one) => {
+    if (one.reason !== "changed") return one;
+    const inPlace = pathAndFolders(one.path).find((path) => special.has(path));
+    return inPlace === undefined ? changedMeanwhile(one.path, one.with) : behindSpecial(one.path, inPlace);
+  });
+}
+
+function pathAndFolders(path: WorkspacePath): WorkspacePath[] {
+  return [path, ...foldersAbove(path)];
+}
+
+async function specialAt(
+  worktree: Context["worktree"],
+  paths: readonly WorkspacePath[],
+): Promise<ReadonlySet<WorkspacePath>> {
+  const stats = await lookAt(worktree, paths);
+  const isSpecial = (stat: PathStat): boolean => stat !== undefined && stat !== "unknown" && stat.kind === "special";
+  return new Set(stats.flatMap(([path, stat]) => (isSpecial(stat) ? [path] : [])));
+}
+
+function behindSpecial(path: WorkspacePath, inPlace: WorkspacePath): SkippedPath {
+  const where = path === inPlace ? "its place" : `the place of ${shownPath(inPlace)}`;
+  return { path, reason: "special", detail: `a pipe, a socket or a device is in ${where}: move it away first` };
 }
 
 /** A path that is left alone because somebody changed it meanwhile, or a file (`cause`) of the same database. */
@@ -278,10 +305,10 @@ async function attempt<Shape>(
     plan = await complete(context, await held(context, plan, present), present);
     await provePlan(context, plan);
     const done = await (present.dryRun ? preview : apply)(context, plan, present);
-    if (!done.isNone) return plan.report(reportOf(plan, done, present));
+    if (!done.isNone) return plan.report(await reportOf(context, plan, { done, dryRun: present.dryRun }));
     const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
     const other = isMeanwhile ? await plan.otherwise?.() : undefined;
-    if (other === undefined) throw await whyRefused(context, plan, meanwhile(done.blocked));
+    if (other === undefined) throw await whyRefused(context, plan, await meanwhile(context, done.blocked));
     plan = other;
   }
 }
@@ -421,7 +448,11 @@ async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Pr
   return { ...done, isNone: done.id === undefined && done.blocked.length > 0 };
 }
 
-function reportOf<Shape>({ wanted, skipped = [] }: FilePlan<Shape>, done: Outcome, { dryRun }: Present): FileReport {
+async function reportOf<Shape>(
+  context: Context,
+  { wanted, skipped = [] }: FilePlan<Shape>,
+  { done, dryRun }: { readonly done: Outcome; readonly dryRun: boolean },
+): Promise<FileReport> {
   const applied = new Set(done.applied);
   // A path that came back from what was kept aside is not skipped, even if its history alone could not tell that.
   const isBack = new Set(done.aside.applied.map(({ path }) => path));
@@ -430,7 +461,7 @@ function reportOf<Shape>({ wanted, skipped = [] }: FilePlan<Shape>, done: Outcom
     id: done.id,
     dryRun,
     changes: wanted.filter(({ path }) => applied.has(path)),
-    skipped: [...left, ...meanwhile(done.blocked), ...done.aside.blocked],
+    skipped: [...left, ...(await meanwhile(context, done.blocked)), ...done.aside.blocked],
     conflicts: done.conflicts,
     aside: done.aside,
   };

@@ -38,11 +38,11 @@ export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): B
 
 /**
  * A path that an operation leaves as it is, and why: something hinders it, nothing shows that it was absent then (`unseen`),
- * somebody changed it while the operation was being done (`changed-meanwhile`), the content that it would get was erased
+ * somebody changed it while the operation was being done (`changed-meanwhile`), a pipe, a socket or a device is in its place (`special`), the content that it would get was erased
  * (`erased`), or nothing else is to change than bits of the mode that are never set (`special-bits`).
  */
 export interface SkippedPath extends Omit<BlockedPath, "reason"> {
-  readonly reason: BlockedPath["reason"] | "unseen" | "changed-meanwhile" | "special-bits" | "erased";
+  readonly reason: BlockedPath["reason"] | "unseen" | "changed-meanwhile" | "special" | "special-bits" | "erased";
 }
 
 /** The permitted part of a plan, and the paths that stay because nothing shows that they were absent. */

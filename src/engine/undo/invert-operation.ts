@@ -219,6 +219,7 @@ const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "not-permitted",
   "no-space",
   "busy",
+  "special",
 ]);
 
 /**

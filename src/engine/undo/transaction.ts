@@ -240,6 +240,10 @@ export async function rollbackTransaction(
 
 /** Returns notes for people on how to take back, once the transaction has ended, what was changed meanwhile. */
 function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): string[] {
+  if (skipped.some(({ reason }) => reason === "special"))
+    return [
+      `once nothing is in its place any more, \`chronicle restore seq:${fromSeq} PATH\` makes what was left as it was before`,
+    ];
   if (!skipped.some(({ reason }) => reason === "changed-meanwhile")) return [];
   return [`what was changed meanwhile was left: \`chronicle restore seq:${fromSeq} PATH\` makes it as it was before`];
 }
