@@ -224,6 +224,8 @@ export interface DiffShape {
   from_seq: number;
   to_seq: number;
   changes: ChangeShape[];
+  /** Where one of the moments is the disk: what of the paths asked for was not compared, and why. */
+  coverage?: CoverageShape;
 }
 
 export interface RestoreShape {

@@ -117,6 +117,33 @@ it("74 a new file that is too large is no change that undo leaves", async () => 
   expect(await box.json(["undo"])).toMatchObject({ code: 0, value: { changes: [{ path: "b" }], skipped: [] } });
 });
 
+it("74 a difference to the disk names what was not compared, and ends with 1 where it could not be", async () => {
+  using box = await project();
+  box.sh("head -c 2000 /dev/zero > a");
+  const text = await box.call(["diff", "0"]);
+  expect([text.code, text.stdout]).toEqual([
+    1,
+    "not compared:\n  ! a (too-large: 2000 bytes; the limit is 1024)\nno other difference\n",
+  ]);
+  const { code, value } = await box.json(["diff", "0"]);
+  expect(code).toBe(1);
+  expect(value).toMatchObject({ changes: [], coverage: { complete: false, omitted: [{ path: "a" }] } });
+  const patch = await box.call(["diff", "0", "-p"]);
+  expect([patch.code, patch.stdout]).toEqual([1, ""]);
+  expect(patch.stderr).toContain("chronicle: not compared: a (too-large)");
+  // Of other paths, and between two recorded moments, all was compared.
+  expect((await box.must(["diff", "0", "--", "b"])).stdout).toBe("no difference\n");
+  expect((await box.must(["diff", "0", "0"])).stdout).toBe("no difference\n");
+});
+
+it("74 what is off the record is not compared, and is left out on purpose", async () => {
+  using box = await project();
+  box.run(["run", "--otr", "--", "sh", "-c", "echo changed > a; rm b"]);
+  const { code, stdout } = await box.call(["diff", "0"]);
+  expect([code, stdout]).toEqual([0, "not compared:\n  ! a (off-record)\n  ! b (off-record)\nno other difference\n"]);
+  expect(await box.json(["diff", "0"])).toMatchObject({ value: { coverage: { complete: true } } });
+});
+
 it("74 status counts what is recorded, not what could be read", async () => {
   using box = await project();
   expect((await box.must(["status"])).stdout).toContain("recorded   2 paths, 7 B ");

@@ -7,12 +7,13 @@ import { findAction, type LoggedAction } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
-import { shownPath, changeShape } from "../log/shape.ts";
+import { shownPath, changeShape, coverageShape } from "../log/shape.ts";
 import type { ChangeShape, DiffShape } from "../../api/shapes.ts";
 import type { DiffOptions } from "../../api/workspace-api.ts";
+import { type Coverage, coverageOf } from "../../core/records/coverage.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { type DiffInput, type GitMode, type TextDiff, unifiedDiff } from "../../core/text/text-diff.ts";
-import { compare, type LookOptions, readDisk } from "../capture/read-disk.ts";
+import { compare, type LookOptions, readDisk, type Reading } from "../capture/read-disk.ts";
 import { erasedAmong } from "../facts/contents-of-history.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { knownPaths } from "../log/known-paths.ts";
@@ -98,10 +99,10 @@ export async function unrecordedChanges(
 async function unrecorded(
   context: Context,
   how: Pick<LookOptions, "absentRoot"> = {},
-): Promise<{ readonly changes: Change[]; readonly seq: number }> {
+): Promise<{ readonly changes: Change[]; readonly seq: number; readonly reading: Reading }> {
   const reading = await readDisk(context, { ...how, hashOnly: true });
   const { changes, seq } = await compare(context, reading);
-  return { changes: [...changes], seq };
+  return { changes: [...changes], seq, reading };
 }
 
 /** The difference between two moments; `now` is the disk. */
@@ -114,7 +115,7 @@ export async function diffMoments(
   const a = await resolveMoment(context, from);
   const b = await resolveMoment(context, to);
   const wanted = await knownPaths(context, options.paths);
-  const { changes: all, now } = await changesOf(context, [a, b]);
+  const { changes: all, now, coverage } = await changesOf(context, [a, b]);
   const changes = within(all, wanted);
   const shapes: ChangeShape[] = [];
   for (const change of changes) {
@@ -123,22 +124,44 @@ export async function diffMoments(
     );
   }
   const [fromSeq, toSeq] = [a, b].map((moment) => (moment.now ? now : undefined) ?? moment.seq);
-  return { from: a.label, to: b.label, from_seq: fromSeq ?? a.seq, to_seq: toSeq ?? b.seq, changes: shapes };
+  const looked =
+    coverage &&
+    coverageOf(
+      coverage.omitted.filter(({ path }) => concerns(path, wanted)),
+      coverage.unapplied,
+    );
+  return {
+    from: a.label,
+    to: b.label,
+    from_seq: fromSeq ?? a.seq,
+    to_seq: toSeq ?? b.seq,
+    changes: shapes,
+    ...(looked === undefined ? {} : { coverage: coverageShape(looked) }),
+  };
 }
 
 /** The changes, and the event that the disk was compared with, where one of the moments is now. */
 interface Difference {
   readonly changes: Change[];
   readonly now?: number;
+  /** What the look at the disk did not take. */
+  readonly coverage?: Coverage;
 }
 
 async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, ResolvedMoment]): Promise<Difference> {
   if (a.now && b.now) return { changes: [] };
   if (!a.now && !b.now) return { changes: await changesBetween(context, a.seq, b.seq) };
   // The disk first: what somebody records meanwhile then is in the recorded half.
-  const { changes, seq: now } = await unrecorded(context);
+  const { changes, seq: now, reading } = await unrecorded(context);
   const whole = composeChanges(await changesBetween(context, a.now ? b.seq : a.seq, now), changes);
-  return { changes: a.now ? invert(whole) : whole, now };
+  const coverage = coverageOf(reading.omitted, reading.report.unapplied);
+  return { changes: a.now ? invert(whole) : whole, now, coverage };
+}
+
+/** True if what was not looked at is, holds or lies beneath one of the paths (all, when none are given). */
+function concerns(path: WorkspacePath, paths: readonly WorkspacePath[] | undefined): boolean {
+  if (paths === undefined || paths.length === 0) return true;
+  return paths.some((one) => isWithin(path, one) || isWithin(one, path));
 }
 
 /** The changes at or beneath the paths (all, when none are given). */

@@ -2,12 +2,13 @@ import { EXIT } from "../../../api/problems.ts";
 import type { ChangesShape } from "../../../api/action-shapes.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates } from "../../support/find-file.ts";
-import { ambiguousLines, changeLines, countsOf } from "../../render/changes.ts";
+import { ambiguousLines, changeLines, countsOf, skippedLines } from "../../render/changes.ts";
 import { counted } from "../../render/words.ts";
 import { patchLines, statLines } from "../../render/patch.ts";
 import { printable } from "../../../process/printable.ts";
 import { selectionOf } from "../../support/selection.ts";
-import type { DiffShape } from "../../../api/shapes.ts";
+import type { CoverageShape, DiffShape } from "../../../api/shapes.ts";
+import { isMeant } from "../../../core/records/coverage.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { Input } from "../../../process/input.ts";
 import type { UserPaths } from "../../../process/user-path.ts";
@@ -67,8 +68,37 @@ function linesOf(context: CommandContext, result: DiffShape, paths: UserPaths): 
   const lines = input.flag("stat")
     ? statLines(result.changes, { paint, shown })
     : changeLines(result.changes, { paint, shown });
-  return [...lines, countsOf(result.changes) === "nothing" ? "no difference" : countsOf(result.changes)];
+  const unknown = notCompared(result);
+  const none = unknown.length === 0 ? "no difference" : "no other difference";
+  return [
+    ...lines,
+    ...(unknown.length === 0 ? [] : [paint("yellow", "not compared:")]),
+    ...skippedLines(unknown, { paint, shown, most: MOST_NOT_COMPARED }),
+    countsOf(result.changes) === "nothing" ? none : countsOf(result.changes),
+  ];
 }
+
+const MOST_NOT_COMPARED = 100;
+
+/** The paths that may differ and were not compared: not what the rules leave out. */
+function notCompared({ coverage }: DiffShape): CoverageShape["omitted"] {
+  const isUnknown = (one: CoverageShape["omitted"][number]): boolean =>
+    !isMeant(one) || one.reason === "off-record" || one.reason === "erased";
+  return (coverage?.omitted ?? []).filter(isUnknown);
+}
+
+/** A patch goes where programs read it: what it lacks is said beside it. */
+function sayNotCompared(context: CommandContext, result: DiffShape): void {
+  const unknown = notCompared(result);
+  if (unknown.length === 0) return;
+  const names = unknown.slice(0, MOST_SAID).map(({ path, reason }) => `${printable(path)} (${printable(reason)})`);
+  const more = unknown.length - names.length;
+  context.say(
+    `chronicle: not compared: ${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`,
+  );
+}
+
+const MOST_SAID = 5;
 
 /** Adds a hint to the error for an unknown moment: it may have been meant as a path. */
 function withPathHint(error: unknown, input: Input): unknown {
@@ -95,8 +125,9 @@ export async function diff(context: CommandContext): Promise<number> {
     const result = await workspace.diff(from, to, { patch, ...(wanted.length === 0 ? {} : { paths: wanted }) });
     if (context.json) context.printJson(result);
     else for (const line of linesOf(context, result, paths)) context.print(line);
+    if (!context.json && input.flag("patch")) sayNotCompared(context, result);
+    return result.coverage?.complete === false ? EXIT.failed : EXIT.done;
   } catch (error) {
     throw withPathHint(await withCandidates(workspace, error), input);
   }
-  return EXIT.done;
 }
