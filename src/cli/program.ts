@@ -133,8 +133,24 @@ export interface HelpSink {
   write(text: string): void;
 }
 
-/** The parser for all commands; `done` gets the parsed command line. */
-function buildProgram(version: string, sink: HelpSink, done: (parsed: Parsed) => void): Command {
+const HELP: ReadonlySet<string> = new Set(["-h", "--help", "help"]);
+
+/**
+ * The commands that a command line can be about: those that a word of it names, and for help all. To give the parser all
+ * of them takes longer than to parse.
+ */
+function commandsNamedIn(argv: readonly string[]): readonly CommandSpec[] {
+  if (argv.some((word) => HELP.has(word))) return COMMANDS;
+  const words = new Set(argv);
+  return COMMANDS.filter(({ name }) => words.has(name));
+}
+
+/** The parser of a command line; `done` gets it parsed. */
+function buildProgram(
+  { argv, version }: { readonly argv: readonly string[]; readonly version: string },
+  sink: HelpSink,
+  done: (parsed: Parsed) => void,
+): Command {
   const program = new Command("chronicle");
   const paint = paintFor(sink.colours);
   program.configureOutput({
@@ -156,7 +172,7 @@ function buildProgram(version: string, sink: HelpSink, done: (parsed: Parsed) =>
   addGlobals(program);
   program.addHelpText("after", FIRST_STEPS);
   program.exitOverride(onExit("chronicle [options] [command]", "chronicle -h"));
-  for (const spec of COMMANDS) addCommand(program, spec, done);
+  for (const spec of commandsNamedIn(argv)) addCommand(program, spec, done);
   program.action(() => {
     const [word] = program.args;
     if (word !== undefined) unknownCommand(word);
@@ -168,7 +184,7 @@ function buildProgram(version: string, sink: HelpSink, done: (parsed: Parsed) =>
 /** Parses a command line. Returns `undefined` if help or the version was printed. Throws `USAGE`. */
 export function parseCommandLine(argv: readonly string[], version: string, sink: HelpSink): Parsed | undefined {
   let parsed: Parsed | undefined;
-  const program = buildProgram(version, sink, (result) => {
+  const program = buildProgram({ argv, version }, sink, (result) => {
     parsed = result;
   });
   try {
