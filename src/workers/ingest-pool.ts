@@ -1,5 +1,4 @@
 import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
 import { linkEntry } from "../engine/capture/read-disk.ts";
 import type { IngestResult } from "../engine/log/context.ts";
 import { hashFromBytes, type Hash } from "../core/values/hash.ts";
@@ -9,7 +8,7 @@ import { OUTCOME, statOfRow, type IngestBatch, type IngestColumns } from "./inge
 import { ChronicleError } from "../core/values/errors.ts";
 import type { IngestReply, IngestRequest, IngestWorkerData } from "./ingest-worker.ts";
 import type { SinkGrant, SinkResult } from "../storage/blob-intake.ts";
-import { workerFile } from "./worker-file.ts";
+import { WorkerPool } from "./worker-pool.ts";
 import { optional } from "../util/optional.ts";
 
 /** Returns the columns to send for some scanned paths. */
@@ -56,8 +55,6 @@ function toResult(one: ScannedPath, row: number, columns: IngestColumns): Ingest
 /** Most bytes or paths of a batch, so that all workers finish at about the same time. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 const BATCH_PATHS = 256;
-/** Batches queued for a worker, so that it never idles between two. */
-const AHEAD = 2;
 const MAX_WORKERS = 8;
 /** Batches that may wait for a worker before the scan is paused. */
 const MOST_WAITING = 32;
@@ -77,30 +74,27 @@ export function poolSize(): number {
   return Math.min(MAX_WORKERS, availableParallelism());
 }
 
-interface Job {
-  readonly scanned: readonly ScannedPath[];
-}
-
 /**
- * Worker threads that read, hash, compress and write, each to a pack of its own. A free worker takes the next batch.
+ * Worker threads that read, hash, compress and write, each to a pack of its own.
  */
 export class IngestPool {
   readonly #options: PoolOptions;
-  readonly #members: PoolMember[] = [];
-  readonly #queue: Job[] = [];
+  readonly #pool: WorkerPool<IngestRequest, IngestReply>;
+  /** Batches that are not read yet. */
+  readonly #unread = new Set<Promise<void>>();
   #bytes = 0;
   #open: ScannedPath[] = [];
   #openBytes = 0;
-  #failure: unknown;
-  #room: PromiseWithResolvers<void> | undefined;
-  #idle: PromiseWithResolvers<void> | undefined;
+  #end: Promise<readonly SinkResult[]> | undefined;
   /** Called with the number of bytes read so far by all workers. */
   onBytes: ((bytes: number) => void) | undefined;
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    const count = options.grants?.length ?? poolSize();
-    for (let i = 0; i < count; i += 1) this.#members.push(this.#spawn(options.grants?.[i]));
+    const { grants = Array.from({ length: poolSize() }, () => undefined), erased } = options;
+    const roots = options.roots.map((root) => root.folder);
+    const data = grants.map((grant): IngestWorkerData => ({ roots, grant, erased }));
+    this.#pool = new WorkerPool({ name: "ingest-worker", data, failureOf });
   }
 
   add(scanned: Iterable<ScannedPath>): void {
@@ -110,151 +104,68 @@ export class IngestPool {
       this.#openBytes += one.stat.size;
       if (this.#open.length >= BATCH_PATHS || this.#openBytes >= BATCH_BYTES) this.#closeBatch();
     }
-    this.#feed();
   }
 
   /** Resolves when few enough batches wait: otherwise a fast scan would pile up work for slow readers. */
   whenRoom(): Promise<void> {
-    if (this.#queue.length < MOST_WAITING || this.#failure !== undefined) return Promise.resolve();
-    this.#room ??= Promise.withResolvers<void>();
-    return this.#room.promise;
+    return this.#pool.whenRoom(MOST_WAITING);
   }
 
   /** Waits until everything is read, and every worker's pack is durable. */
   async finish(): Promise<readonly SinkResult[]> {
     this.#closeBatch();
-    this.#feed();
-    await this.#whenIdle();
-    const sinks = await Promise.all(this.#members.map((member) => member.end("finish")));
-    return sinks.flatMap((sink) => sink ?? []);
+    await Promise.all(this.#unread);
+    return (this.#end ??= this.#endWith("finish"));
   }
 
   async abandon(): Promise<void> {
-    this.#queue.length = 0;
-    await Promise.allSettled(this.#members.map((member) => member.end("abandon")));
-  }
-
-  #spawn(grant: SinkGrant | undefined): PoolMember {
-    const data: IngestWorkerData = {
-      roots: this.#options.roots.map((root) => root.folder),
-      grant,
-      erased: this.#options.erased,
-    };
-    return new PoolMember(data, {
-      onColumns: (scanned, columns) => {
-        for (const result of toResults(scanned, columns)) this.#options.onResult(result);
-        this.#bytes += columns.bytes;
-        this.onBytes?.(this.#bytes);
-        this.#feed();
-      },
-      onFailure: (error) => {
-        this.#failure ??= error;
-        this.#queue.length = 0;
-        this.#settle();
-      },
-    });
+    if (this.#end === undefined) this.#pool.giveUp();
+    // Whoever has waited for the end knows of a failure.
+    await (this.#end ??= this.#endWith("abandon")).catch(() => undefined);
   }
 
   #closeBatch(): void {
-    if (this.#open.length > 0) this.#queue.push({ scanned: this.#open });
+    const scanned = this.#open;
     this.#open = [];
     this.#openBytes = 0;
+    if (scanned.length === 0) return;
+    const read = this.#read(scanned);
+    this.#unread.add(read);
+    // A failed batch stays, so that `finish` rejects.
+    read.then(
+      () => this.#unread.delete(read),
+      () => undefined,
+    );
   }
 
-  #feed(): void {
-    for (const member of this.#members) {
-      while (member.waiting < AHEAD && this.#failure === undefined) {
-        const job = this.#queue.shift();
-        if (job === undefined) break;
-        member.send(job.scanned, toBatch(this.#options.roots, job.scanned));
-      }
-    }
-    this.#settle();
+  async #read(scanned: readonly ScannedPath[]): Promise<void> {
+    const batch = (): IngestRequest => ({ kind: "batch", batch: toBatch(this.#options.roots, scanned) });
+    const reply = await this.#pool.give(() => ({ message: batch() }));
+    if (reply.kind !== "columns") throw new RangeError(`a batch was answered with ${reply.kind}`);
+    for (const result of toResults(scanned, reply.columns)) this.#options.onResult(result);
+    this.#bytes += reply.columns.bytes;
+    this.onBytes?.(this.#bytes);
   }
 
-  #settle(): void {
-    if (this.#queue.length < MOST_WAITING || this.#failure !== undefined) {
-      this.#room?.resolve();
-      this.#room = undefined;
-    }
-    const busy = this.#queue.length > 0 || this.#members.some((member) => member.waiting > 0);
-    if (this.#idle === undefined) return;
-    if (this.#failure !== undefined) this.#idle.reject(this.#failure);
-    else if (!busy) this.#idle.resolve();
-  }
-
-  #whenIdle(): Promise<void> {
-    this.#idle = Promise.withResolvers<void>();
-    this.#settle();
-    return this.#idle.promise;
-  }
-}
-
-interface MemberEvents {
-  readonly onColumns: (scanned: readonly ScannedPath[], columns: IngestColumns) => void;
-  readonly onFailure: (error: unknown) => void;
-}
-
-/** One worker thread and the batches sent to it. */
-class PoolMember {
-  readonly #worker: Worker;
-  readonly #events: MemberEvents;
-  readonly #sent: (readonly ScannedPath[])[] = [];
-  readonly #answer = Promise.withResolvers<SinkResult | undefined>();
-  #end: Promise<SinkResult | undefined> | undefined;
-
-  constructor(data: IngestWorkerData, events: MemberEvents) {
-    this.#events = events;
-    // Prevents an unhandled rejection: the answer may not be awaited yet, and `onFailure` reports the failure.
-    this.#answer.promise.catch(() => undefined);
-    this.#worker = new Worker(workerFile("ingest-worker"), {
-      workerData: data,
-      execArgv: [],
-      resourceLimits: { maxYoungGenerationSizeMb: 4 },
-    });
-    this.#worker.on("message", (reply: IngestReply) => this.#onReply(reply));
-    this.#worker.on("error", (error) => this.#fail(error));
-    this.#worker.on("exit", () => this.#fail(new ChronicleError("IO", "a worker thread ended too early")));
-  }
-
-  get waiting(): number {
-    return this.#sent.length;
-  }
-
-  send(scanned: readonly ScannedPath[], batch: ReturnType<typeof toBatch>): void {
-    this.#sent.push(scanned);
-    this.#worker.postMessage({ kind: "batch", batch } satisfies IngestRequest);
-  }
-
-  /** Ends the worker. Further calls wait for the same end. Rejects if the worker has failed before, or fails now. */
-  end(kind: "finish" | "abandon"): Promise<SinkResult | undefined> {
-    return (this.#end ??= this.#endWith(kind));
-  }
-
-  async #endWith(kind: "finish" | "abandon"): Promise<SinkResult | undefined> {
-    this.#worker.postMessage({ kind } satisfies IngestRequest);
+  /** Ends the threads. Rejects if one has failed. */
+  async #endWith(kind: "finish" | "abandon"): Promise<readonly SinkResult[]> {
     try {
-      return await this.#answer.promise;
+      const replies = await Promise.allSettled(this.#pool.toEach({ kind }));
+      return replies.flatMap((reply) => {
+        if (reply.status === "rejected") throw reply.reason;
+        return reply.value.kind === "finished" && reply.value.result !== undefined ? [reply.value.result] : [];
+      });
     } finally {
-      await this.#worker.terminate();
+      await this.#pool[Symbol.asyncDispose]();
     }
   }
+}
 
-  #onReply(reply: IngestReply): void {
-    if (reply.kind === "finished") this.#answer.resolve(reply.result);
-    else if (reply.kind === "failed") {
-      const { code, message, hint, errno } = reply;
-      const data = errno === undefined ? {} : { data: { errno } };
-      this.#fail(new ChronicleError(code, message, { ...data, ...optional({ hint }) }));
-    } else {
-      const scanned = this.#sent.shift();
-      if (scanned !== undefined) this.#events.onColumns(scanned, reply.columns);
-    }
-  }
-
-  #fail(error: unknown): void {
-    this.#sent.length = 0;
-    this.#answer.reject(error);
-    this.#events.onFailure(error);
-  }
+function failureOf(reply: IngestReply): ChronicleError | undefined {
+  if (reply.kind !== "failed") return undefined;
+  const { code, message, hint, errno } = reply;
+  return new ChronicleError(code, message, {
+    ...(errno === undefined ? {} : { data: { errno } }),
+    ...optional({ hint }),
+  });
 }

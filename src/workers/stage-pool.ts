@@ -1,32 +1,16 @@
-import { Worker } from "node:worker_threads";
 import { availableParallelism } from "node:os";
 import type { StageReply, StageWorkerData } from "./stage-worker.ts";
 import type { BlockBatch, BlockColumns } from "./block-job.ts";
 import type { StageBatch, StageColumns } from "./stage-job.ts";
-import { workerFile } from "./worker-file.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { WorkerPool } from "./worker-pool.ts";
 
-/** Batches queued for a worker, so that it never idles between two. */
-const AHEAD = 2;
-
-interface Job {
-  readonly batch: StageBatch | BlockBatch;
-  /** Memory that is transferred with it. */
-  readonly given: ArrayBuffer[];
-  readonly answer: PromiseWithResolvers<StageReply | undefined>;
-}
-
-/**
- * Worker threads that write files from packs or from blocks. A free worker takes the next batch. Disposing of the pool
- * ends them.
- */
+/** Worker threads that write files from packs or from blocks. Disposing of the pool ends them. */
 export class StagePool implements AsyncDisposable {
-  readonly #members: readonly Member[];
-  readonly #queue: Job[] = [];
-  #hasFailed = false;
+  readonly #pool: WorkerPool<StageBatch | BlockBatch, StageReply>;
 
   constructor(data: StageWorkerData, count: number) {
-    const events = { onIdle: () => this.#feed(), onFailure: () => this.#fail() };
-    this.#members = Array.from({ length: count }, () => new Member(data, events));
+    this.#pool = new WorkerPool({ name: "stage-worker", data: Array.from({ length: count }, () => data), failureOf });
   }
 
   /** Writes a batch. Returns `undefined` if a worker has failed: some of its files may then exist, half written. */
@@ -41,95 +25,28 @@ export class StagePool implements AsyncDisposable {
     return reply?.kind === "blocks" ? reply.columns : undefined;
   }
 
-  #give(batch: Job["batch"], given: ArrayBuffer[]): Promise<StageReply | undefined> {
-    const answer = Promise.withResolvers<StageReply | undefined>();
-    if (this.#hasFailed) answer.resolve(undefined);
-    else this.#queue.push({ batch, given, answer });
-    this.#feed();
-    return answer.promise;
+  /** The caller does the work of a pool that has failed itself, and meets the same error. */
+  #give(message: StageBatch | BlockBatch, transfer: readonly ArrayBuffer[]): Promise<StageReply | undefined> {
+    return this.#pool.give(() => ({ message, transfer })).catch(() => undefined);
   }
 
   /** True if nothing has failed and nothing is pending. */
   get isFree(): boolean {
-    return !this.#hasFailed && this.#queue.length === 0 && this.#members.every(({ waiting }) => waiting === 0);
+    return this.#pool.isFree;
   }
 
   /** While held open, the pool keeps the process alive. Initially it is held open. */
   holdOpen(isHeld: boolean): void {
-    for (const member of this.#members) member.holdOpen(isHeld);
+    this.#pool.holdOpen(isHeld);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#fail();
-    await Promise.all(this.#members.map((member) => member.end()));
-  }
-
-  #feed(): void {
-    for (let least = this.#leastBusy(); least.waiting < AHEAD; least = this.#leastBusy()) {
-      const job = this.#queue.shift();
-      if (job === undefined) return;
-      least.send(job);
-    }
-  }
-
-  #leastBusy(): Member {
-    return this.#members.reduce((least, one) => (one.waiting < least.waiting ? one : least));
-  }
-
-  /** Fails the whole pool: if one worker cannot do its work, the others should not continue. */
-  #fail(): void {
-    this.#hasFailed = true;
-    for (const { answer } of this.#queue.splice(0)) answer.resolve(undefined);
-    for (const member of this.#members) member.giveUp();
+    await this.#pool[Symbol.asyncDispose]();
   }
 }
 
-interface MemberEvents {
-  readonly onIdle: () => void;
-  readonly onFailure: () => void;
-}
-
-/** One worker thread and the jobs sent to it. */
-class Member {
-  readonly #worker: Worker;
-  readonly #sent: Job[] = [];
-
-  constructor(data: StageWorkerData, { onIdle, onFailure }: MemberEvents) {
-    this.#worker = new Worker(workerFile("stage-worker"), {
-      workerData: data,
-      execArgv: [],
-      resourceLimits: { maxYoungGenerationSizeMb: 4 },
-    });
-    this.#worker.on("message", (reply: StageReply) => {
-      if (reply.kind === "failed") return onFailure();
-      this.#sent.shift()?.answer.resolve(reply);
-      onIdle();
-    });
-    this.#worker.on("error", onFailure);
-    this.#worker.on("exit", onFailure);
-  }
-
-  get waiting(): number {
-    return this.#sent.length;
-  }
-
-  send(job: Job): void {
-    this.#sent.push(job);
-    this.#worker.postMessage(job.batch, job.given);
-  }
-
-  giveUp(): void {
-    for (const { answer } of this.#sent.splice(0)) answer.resolve(undefined);
-  }
-
-  holdOpen(isHeld: boolean): void {
-    if (isHeld) this.#worker.ref();
-    else this.#worker.unref();
-  }
-
-  async end(): Promise<void> {
-    await this.#worker.terminate();
-  }
+function failureOf(reply: StageReply): ChronicleError | undefined {
+  return reply.kind === "failed" ? new ChronicleError("IO", "a worker thread could not write its files") : undefined;
 }
 
 /**
