@@ -7,7 +7,7 @@ import type { HookAdapter } from "./hook-call.ts";
 /** The agents whose hooks are understood. */
 const HOOK_ADAPTERS: readonly HookAdapter[] = [claude, codex, gemini];
 
-/** The adapter of an agent. Throws `USAGE`. */
+/** Returns the adapter of an agent. Throws `USAGE`. */
 export function hookAdapter(name: string): HookAdapter {
   const found = HOOK_ADAPTERS.find((one) => one.name === name);
   if (found !== undefined) return found;

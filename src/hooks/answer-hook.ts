@@ -6,11 +6,11 @@ import { type HookParts, performHook, SnapshotRefused } from "./perform-hook.ts"
 
 /** The answer to one call of an agent's hook. */
 export interface HookAnswer {
-  /** For the hook's stdout, and nothing else; the exit code is 0 in any case. */
+  /** The whole text for the hook's stdout. The exit code is 0 in any case. */
   readonly stdout: string;
-  /** The tool does not run. */
+  /** True if the tool must not run. */
   readonly blocked: boolean;
-  /** The trouble, for stderr and the diagnostics. */
+  /** The failure, for stderr and the diagnostics. */
   readonly problem?: string;
   /** The call as understood; `undefined` if it was not. */
   readonly call?: HookCall;
@@ -27,7 +27,7 @@ export interface HookRequest extends HookParts {
   readonly onCall?: (call: HookCall) => void;
 }
 
-/** Answers a call of a hook. Never throws: errors are told to the agent in the form it expects. */
+/** Answers a call of a hook. Never throws: errors go to the agent in the form that it expects. */
 export async function answerHook(request: HookRequest): Promise<HookAnswer> {
   const { adapter } = request;
   let call: HookCall | undefined;

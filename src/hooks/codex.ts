@@ -3,8 +3,8 @@ import { claude, readClaudeStyle } from "./claude.ts";
 import type { HookAdapter } from "./hook-call.ts";
 
 /**
- * A shell line. One that only hands a patch to `apply_patch` is carried out by Codex itself, which never says that it
- * ended; and a command's `workdir` is not told, so that the paths in it are not certain.
+ * Returns a reader of shell lines. Codex itself carries out a line that only passes a patch to `apply_patch`, and never
+ * reports its end. The hook does not give the command's `workdir`, so the paths of the patch are uncertain.
  */
 function runsOrPatches(key: string): ToolReader {
   const reader = runs(key);
@@ -18,7 +18,7 @@ function runsOrPatches(key: string): ToolReader {
   };
 }
 
-/** The tools of Codex, as its hooks name them (recorded from 0.169: every shell is `Bash`, patches are `command` too). */
+/** The tools of Codex, as its hooks name them. In 0.169, every shell is `Bash`, and a patch comes in `command`, too. */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Bash: runsOrPatches("command"),
   exec_command: runsOrPatches("cmd"),
@@ -32,7 +32,7 @@ const TOOLS: Readonly<Record<string, ToolReader>> = {
   ),
 };
 
-/** Codex: hooks of the same shape as Claude Code's. A call that fails before it begins has no end. */
+/** Codex: hooks of the same shape as Claude Code's. The end of a call that fails before it begins is not reported. */
 export const codex: HookAdapter = {
   name: "codex",
   title: "Codex",

@@ -36,7 +36,7 @@ function callId(tool: string, input: HookInput): string {
   return safeId(`${tool}-${digest.slice(0, 16)}`);
 }
 
-/** A shell that failed says so in words only; other tools have an `error`. */
+/** Returns why a call failed. A failed shell command is only described in text; other tools have an `error`. */
 function failureOf(response: HookInput): string | undefined {
   const { message } = objectAt(response, "error");
   if (typeof message === "string") return message;
@@ -61,7 +61,7 @@ function read(value: unknown): HookCall {
   return readToolCall(base, kind, { input, style: { tools: TOOLS, callId, failure } });
 }
 
-/** Gemini has no ids of turns: the session's and the time at which it began. */
+/** Returns an id for the turn, as Gemini gives none: the session's id, and the time at which the turn began. */
 function turnAt(session: string, input: HookInput): Pick<HookCall, "startsTurn"> {
   const began = textAt(input, "timestamp");
   return began === undefined ? {} : { startsTurn: safeId(`${session.slice(0, 8)}-${began}`) };

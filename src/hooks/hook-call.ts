@@ -3,7 +3,7 @@ import type { ActionPayload } from "../api/action-api.ts";
 /** The meaning of a hook call to Chronicle, the same for all agents. */
 export type HookKind = "session-start" | "session-end" | "turn-start" | "turn-end" | "before" | "after" | "none";
 
-/** One call of a hook, understood. */
+/** One call of a hook, as its adapter has understood it. */
 export interface HookCall {
   readonly kind: HookKind;
   /** The agent's own id of the session: letters, digits, `.`, `_`, `-`. */
@@ -33,7 +33,7 @@ export interface HookAction {
   readonly payload: ActionPayload;
   /** A summary for people, if the type alone says too little. */
   readonly summary?: string;
-  /** True if the agent may run it by itself, and then never report its end. */
+  /** True if the agent may carry out the call by itself, and then never reports its end. */
   readonly unsaid?: true;
 }
 
@@ -45,9 +45,9 @@ export interface HookAdapter {
   readonly title: string;
   /** True if its tool calls never overlap: then a call that begins proves that the one before it has ended. */
   readonly sequential: boolean;
-  /** Parses the text that the agent wrote on the hook's stdin. Throws `USAGE` if it is none of the agent's inputs. */
+  /** Reads a call from the parsed JSON of the hook's stdin. Throws `USAGE` if it is none of the agent's inputs. */
   read(input: unknown): HookCall;
-  /** Returns the output that lets the work go on, with or without a message for the user. */
+  /** Returns the output that lets the agent continue, with or without a message for the user. */
   goOn(message?: string): string;
   /** Returns the output that keeps the tool from running. */
   block(reason: string): string;

@@ -7,8 +7,8 @@ import type { Guarded } from "./refuse-persons-commands.ts";
 import { optional } from "../util/optional.ts";
 
 /**
- * Error codes that mean that files which a tool destroys, or has left, could not be kept; other codes are our own
- * trouble.
+ * The codes of errors about files that a tool destroys or has left, and that could not be kept. Other codes are faults
+ * of Chronicle itself.
  */
 const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
 
@@ -43,7 +43,7 @@ async function endCall(
   }
 }
 
-/** Notes that a call is going on. */
+/** Notes that a call has begun. */
 function noteOpen(
   note: SessionNote,
   key: string,
@@ -62,7 +62,9 @@ function forgetCall(note: SessionNote, key: string): void {
   if (note.unsaid !== undefined) note.unsaid = note.unsaid.filter((one) => one !== key);
 }
 
-/** Before a call of a lane begins, records the ends that are still unrecorded. Returns the errors. */
+/**
+ * Records unrecorded ends of calls. `lane`: a call begins there, which ends earlier calls there. Returns the errors.
+ */
 async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]> {
   const { note } = workplace;
   const troubles: string[] = [];
@@ -89,18 +91,20 @@ async function endOf(
   { note, workspace }: Workplace,
   { key, id, lane }: { readonly key: string; readonly id: string; readonly lane: string | undefined },
 ): Promise<ActionEnd | undefined> {
-  // The agent went on without reporting the call: it was denied, or never ran. If its end comes after all, the agent
-  // ran it beside the next one.
+  // The agent began another call without reporting this one: it was denied, or never ran. If its end is reported after
+  // all, the agent ran both in parallel.
   if (lane !== undefined && key.startsWith(`${lane} `)) {
     return { outcome: "denied", reason: "the agent went on without it" };
   }
-  // The end of a patch in a shell line is never said: it has ended once its files have changed.
+  // The end of a patch in a shell line is never reported: it has ended once its files have changed.
   if (note.unsaid?.includes(key) !== true) return undefined;
   const { changes } = await workspace.diffAction(id);
   return changes.length === 0 ? undefined : {};
 }
 
-/** `undefined`: the history has no such action, since it was begun anew, or put back from a copy. */
+/**
+ * Returns an error as text; `undefined` if the history has no such action: it was begun anew, or put back from a copy.
+ */
 function troubleOf(error: unknown): string | undefined {
   if (!(error instanceof ChronicleError)) throw error;
   if (error.code === "NOT_FOUND") return undefined;
@@ -119,8 +123,8 @@ export interface HookParts {
   readonly guarded: Guarded;
 }
 
-/** A hook's call on its way. */
-interface Going extends HookParts {
+/** A call of a hook, and the parts to carry it out. */
+interface CallWork extends HookParts {
   readonly adapter: HookAdapter;
   readonly call: HookCall;
 }
@@ -138,7 +142,7 @@ export class SnapshotRefused extends Error {
 
 /**
  * Does the work of a hook's call. Returns a message for the user, if there is one. Throws `SnapshotRefused` if the tool
- * must not run, `ChronicleError` for trouble.
+ * must not run, and `ChronicleError` if anything else fails.
  */
 export async function performHook(adapter: HookAdapter, call: HookCall, parts: HookParts): Promise<string | undefined> {
   const told = await perform({ ...parts, adapter, call });
@@ -146,28 +150,28 @@ export async function performHook(adapter: HookAdapter, call: HookCall, parts: H
 }
 
 /** Returns messages for the user. */
-async function perform(going: Going): Promise<readonly string[]> {
-  switch (going.call.kind) {
+async function perform(work: CallWork): Promise<readonly string[]> {
+  switch (work.call.kind) {
     case "none":
       return [];
     case "session-start":
-      return unsignedIn(await startSession(going), going);
+      return unsignedIn(await startSession(work), work);
     case "turn-start": {
-      const { folder, troubles } = await beginTurn(going);
-      return [...troubles, ...(await unsignedIn(folder, going))];
+      const { folder, troubles } = await beginTurn(work);
+      return [...troubles, ...(await unsignedIn(folder, work))];
     }
     case "before":
-      return beforeTool(going);
+      return beforeTool(work);
     case "after":
-      return afterTool(going);
+      return afterTool(work);
     case "turn-end":
-      return endTurn(going);
+      return endTurn(work);
     case "session-end":
-      return endSession(going);
+      return endSession(work);
   }
 }
 
-/** Returns a warning if the recorded history is not signed. Recording goes on. */
+/** Returns a warning if the recorded history is not signed. Recording continues. */
 async function unsignedIn(folder: string, { open }: HookParts): Promise<readonly string[]> {
   const { state, detail, hint } = await (await open(folder, false)).signing();
   return state === "unsigned" ? [`what is recorded is not signed: ${detail ?? ""} (${hint ?? ""})`] : [];
@@ -177,21 +181,21 @@ async function unsignedIn(folder: string, { open }: HookParts): Promise<readonly
  * Returns the workspace's folder. An agent reports the start of a running session again when it has resumed it or
  * shortened its memory, wherever the agent is then. The session keeps its workspace, its turn and its open actions.
  */
-async function startSession(going: Going): Promise<string> {
-  const present = await presentWorkplace(going, (error) => isForgotten(error) || isMissing(error));
-  if (present === undefined) return (await beginSession(going)).note.workspace;
-  await start(going, present.workspace);
+async function startSession(work: CallWork): Promise<string> {
+  const present = await presentWorkplace(work, (error) => isForgotten(error) || isMissing(error));
+  if (present === undefined) return (await beginSession(work)).note.workspace;
+  await start(work, present.workspace);
   return present.note.workspace;
 }
 
-async function start({ adapter, call, owner }: Going, workspace: WorkspaceApi): Promise<void> {
+async function start({ adapter, call, owner }: CallWork, workspace: WorkspaceApi): Promise<void> {
   await workspace.startSession({ id: call.session, actor: adapter.name, pid: owner });
 }
 
-async function beginSession(going: Going): Promise<Workplace> {
-  const { call, notes, open } = going;
+async function beginSession(work: CallWork): Promise<Workplace> {
+  const { call, notes, open } = work;
   const workspace = await open(call.cwd, true);
-  await start(going, workspace);
+  await start(work, workspace);
   const note = { workspace: workspace.path, open: {} };
   notes.put(call.session, note);
   return { note, workspace };
@@ -201,16 +205,16 @@ async function beginSession(going: Going): Promise<Workplace> {
  * Returns the session's workplace. A session without one is begun now: the hooks were installed meanwhile, its note was
  * lost, or its workspace was forgotten.
  */
-async function workplace(going: Going): Promise<Workplace> {
-  return (await presentWorkplace(going, isForgotten)) ?? (await beginSession(going));
+async function workplace(work: CallWork): Promise<Workplace> {
+  return (await presentWorkplace(work, isForgotten)) ?? (await beginSession(work));
 }
 
 /**
- * Returns `undefined` if the session has no workplace, or none any more. `isGone`: true for errors that mean the
- * latter.
+ * Returns the session's workplace; `undefined` if it has none, or has lost it. `isGone`: true for errors that mean that
+ * it was lost.
  */
 async function presentWorkplace(
-  { call, notes, open }: Going,
+  { call, notes, open }: CallWork,
   isGone: (error: unknown) => boolean,
 ): Promise<Workplace | undefined> {
   const note = notes.get(call.session);
@@ -227,15 +231,15 @@ function isForgotten(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "NOT_FOUND";
 }
 
-/** A tool call that removes its own folder does not move the session; the next session start does. */
+/** True if the folder is missing. This moves a session only at its start: a tool call may remove its own folder. */
 function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
 
 /** Returns the workspace's folder, and the troubles. */
-async function beginTurn(going: Going): Promise<{ readonly folder: string; readonly troubles: readonly string[] }> {
-  const { call, notes } = going;
-  const { note, workspace } = await workplace(going);
+async function beginTurn(work: CallWork): Promise<{ readonly folder: string; readonly troubles: readonly string[] }> {
+  const { call, notes } = work;
+  const { note, workspace } = await workplace(work);
   const troubles = await endEarlier({ note, workspace });
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
   // The turn has begun, even if ending the calls of the one before fails.
@@ -264,8 +268,8 @@ async function abandon(
 }
 
 /**
- * Makes a turn's id for an agent that gives none: the session, and the length of the log. Between two turns with the
- * same id nothing was recorded.
+ * Makes a turn's id for an agent that gives none: from the session and the length of the log. Two turns get the same id
+ * only if nothing was recorded in between.
  */
 async function newTurn(workspace: WorkspaceApi, { session }: HookCall): Promise<string> {
   const [last] = await workspace.log({ reverse: true, limit: 1 });
@@ -276,9 +280,9 @@ function keyOf({ lane, toolCall }: HookCall): string {
   return `${lane} ${toolCall ?? ""}`;
 }
 
-async function beforeTool(going: Going): Promise<readonly string[]> {
-  const { adapter, call, notes } = going;
-  const { note, workspace } = await workplace(going);
+async function beforeTool(work: CallWork): Promise<readonly string[]> {
+  const { adapter, call, notes } = work;
+  const { note, workspace } = await workplace(work);
   const key = keyOf(call);
   // If hooks of the user and of the project, or of a plugin, are both installed, the first one has already recorded the
   // call.
@@ -286,9 +290,9 @@ async function beforeTool(going: Going): Promise<readonly string[]> {
   if (call.lane !== "") note.hasLanes = true;
   try {
     const troubles = await endEarlier({ note, workspace }, adapter.sequential ? call.lane : undefined);
-    // If the turn's beginning was not seen, the turn begins with this call.
+    // If the turn's beginning was not reported, the turn begins with this call.
     const turn = call.turn ?? (note.turn ??= await newTurn(workspace, call));
-    const snapshot = await keep(() => workspace.snapshotAction(requestOf(going, turn)));
+    const snapshot = await keep(() => workspace.snapshotAction(requestOf(work, turn)));
     if (snapshot !== null) noteOpen(note, key, { id: snapshot.id, isUnsaid: call.action?.unsaid === true });
     return troubles;
   } finally {
@@ -296,7 +300,7 @@ async function beforeTool(going: Going): Promise<readonly string[]> {
   }
 }
 
-function requestOf({ adapter, call, owner }: Going, turn: string): ActionRequest {
+function requestOf({ adapter, call, owner }: CallWork, turn: string): ActionRequest {
   return {
     type: call.action?.type ?? "unknown",
     payload: call.action?.payload ?? {},
@@ -320,9 +324,9 @@ async function keep<T>(snapshot: () => Promise<T>): Promise<T> {
   }
 }
 
-async function afterTool(going: Going): Promise<readonly string[]> {
-  const { call, notes } = going;
-  const { note, workspace } = await workplace(going);
+async function afterTool(work: CallWork): Promise<readonly string[]> {
+  const { call, notes } = work;
+  const { note, workspace } = await workplace(work);
   const key = keyOf(call);
   const id = note.open[key] ?? note.doubted?.[key] ?? (await findUnfinished(workspace, call));
   // A call whose beginning was not reported: the hooks were installed while it ran.
@@ -343,7 +347,7 @@ async function findUnfinished(workspace: WorkspaceApi, { session, toolCall }: Ho
   return last?.state === "open" || last?.state === "abandoned" ? last.id : undefined;
 }
 
-async function endTurn({ call, notes, open }: Going): Promise<readonly string[]> {
+async function endTurn({ call, notes, open }: CallWork): Promise<readonly string[]> {
   const note = notes.get(call.session);
   if (note === undefined) return [];
   const workspace = await open(note.workspace, false);
@@ -357,7 +361,7 @@ async function endTurn({ call, notes, open }: Going): Promise<readonly string[]>
   return troubles;
 }
 
-async function endSession({ call, notes, open }: Going): Promise<readonly string[]> {
+async function endSession({ call, notes, open }: CallWork): Promise<readonly string[]> {
   const note = notes.get(call.session);
   notes.remove(call.session);
   try {
@@ -367,7 +371,7 @@ async function endSession({ call, notes, open }: Going): Promise<readonly string
     await workspace.endSession(call.session);
     return troubles;
   } catch (error) {
-    // It never began here.
+    // The session never began in a workspace.
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
     return [];
   }

@@ -4,7 +4,7 @@ import { type GuardedPlace, personsCommandIn } from "../core/shell/persons-comma
 import type { HookCall } from "./hook-call.ts";
 import { optional } from "../util/optional.ts";
 
-/** The places that an agent's shell commands must not touch, and the variables known where they run. */
+/** The places that an agent's shell commands must not touch, and the known values of variables in these commands. */
 export type Guarded = Omit<GuardedPlace, "cwd">;
 
 /** The folders in which Chronicle keeps its data. All absolute. */
@@ -14,7 +14,7 @@ export interface KeptPlaces {
   readonly userHome?: string | undefined;
 }
 
-/** The folders of a store, guarded under the names that people have for them. */
+/** Returns the folders of a store, and the variables by which a command can name them. */
 export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded {
   return {
     folders: [home, configFolder],
@@ -37,6 +37,6 @@ export function refusePersonsCommand({ kind, action, cwd }: HookCall, guarded: G
   const what = personsCommandIn(line, { ...guarded, cwd: action?.payload.cwd ?? cwd });
   if (what === undefined) return undefined;
   return what.startsWith("/")
-    ? `an agent may not do this: ${what} holds, or lies in, what Chronicle keeps of your work (${WHO_CAN})`
+    ? `an agent may not do this: ${what} holds, or lies in, Chronicle's record of your work (${WHO_CAN})`
     : `an agent may not do this: \`${what}\` gives up recorded history, or switches Chronicle off (${WHO_CAN})`;
 }

@@ -1,6 +1,6 @@
 import type { ActionEnd } from "../api/action-api.ts";
 
-/** State of an agent's session between two of its hooks. If it is lost, it is read from the log again. */
+/** The state of an agent's session between two hooks. If it is lost, open actions are found again in the log. */
 export interface SessionNote {
   /** The folder of its workspace: a session stays in the workspace in which it began, wherever its agent goes. */
   readonly workspace: string;
@@ -15,8 +15,8 @@ export interface SessionNote {
   /** Calls among them, by the same keys, whose end may never be reported. */
   unsaid?: readonly string[];
   /**
-   * Actions that were taken for denied because the agent went on, although it may run calls in parallel. By the same
-   * keys.
+   * Actions that were recorded as denied because the agent continued without them, by the same keys. It may still be
+   * running them in parallel.
    */
   doubted?: Record<string, string>;
   /** Ends that were reported but could not be recorded, by the same keys. */

@@ -42,7 +42,9 @@ export function limit(usual: number, most: number): z.ZodDefault<z.ZodNumber> {
   return z.number().int().min(1).max(most).default(usual).describe(`how many at most (up to ${most})`);
 }
 
-/** Models give absolute paths. Makes those within the workspace relative; the engine refuses the others. */
+/**
+ * Returns an absolute path within the workspace as a relative one, since models give such. Leaves others as they are.
+ */
 export function inWorkspace(workspace: WorkspaceApi, given: string): string {
   if (given === workspace.path) return ".";
   return given.startsWith(`${workspace.path}/`) ? given.slice(workspace.path.length + 1) : given;
@@ -86,8 +88,9 @@ export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | 
 }
 
 /**
- * Returns a sentence that tells a model how to take an undo back. `id`: the id of an undo of somebody's work; `null`: a
- * step was undone.
+ * Returns a sentence that tells a model how to redo what was undone. `id`: the id of an undo of somebody's work;
+ * `null`:
+ * a step was undone.
  */
 export function redoOf(id: string | null): string {
   return id === null ? "redo brings it again." : `redo {"operation":"${id}"} brings it again.`;

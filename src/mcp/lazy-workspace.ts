@@ -1,7 +1,7 @@
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { wasMoved } from "../core/tree/moved-folder.ts";
 
-/** The client, and its folders. */
+/** The client for which a workspace is opened. */
 export interface Asked {
   /** The folders that the client works in; if empty, the server's own folder is meant. */
   readonly folders: readonly string[];
@@ -33,8 +33,8 @@ export class LazyWorkspace {
   }
 
   /**
-   * Returns the open workspace. A failure is not remembered, so the next call tries again. The settings of what is
-   * tracked are read when a workspace is opened. If they have changed since, it is opened anew.
+   * Returns the open workspace. A failed opening is tried again at the next call. A workspace is opened anew if the
+   * settings of what is tracked have changed since it was opened.
    */
   async get(name: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
     const client = this.#opening.has(name) || this.#opening.size < MAX_CLIENTS ? name : "";

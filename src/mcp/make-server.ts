@@ -23,7 +23,7 @@ import { oneLine } from "./one-line.ts";
 
 const WAIT_MS = 3_000;
 
-/** From this revision on, a server does not ask its client: the information comes with the request. */
+/** From this revision on, a server does not ask its client for information: each request brings it. */
 const NO_MORE_ASKING = "2026-07-28";
 
 /** Returns the folders that the client works in (MCP roots); empty if it does not report them. */

@@ -10,7 +10,7 @@ const count = z.int().min(0);
 const flag = z.boolean();
 const texts = z.array(text);
 
-/** A path that is not UTF-8 is also given in Base64, beside. */
+/** A path. If it is not UTF-8, `path_b64` beside it has its bytes in base64. */
 const path = text.describe("as people see it; where its bytes are not UTF-8, `path_b64` has them");
 
 /** A change of one path. */
@@ -58,7 +58,7 @@ const operation = z.looseObject({ id: text, kind: text, summary: text });
 /** The result of an undo, redo, rollback or restore. */
 export const wentBack = {
   ...changes,
-  undo_id: text.nullable().describe("takes it back; null: nothing was changed"),
+  undo_id: text.nullable().describe("names this for `undo`; null: nothing was changed"),
   kept_aside: z
     .array(z.looseObject({ path, change_type: text }))
     .optional()

@@ -24,7 +24,7 @@ class LoopbackAdmission {
     this.#token = digestOf(token);
   }
 
-  /** Checks only the head. */
+  /** Returns why a request is refused, judged by its head alone; `undefined` if it is admitted. */
   refusalOf(head: RequestHead): Refusal | undefined {
     const stranger = strangerOf(head, this.#served);
     if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };

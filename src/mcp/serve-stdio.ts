@@ -8,7 +8,7 @@ import {
 import { serveStdio as serve } from "@modelcontextprotocol/server/stdio";
 import { makeServer, type ServerParts } from "./make-server.ts";
 
-/** The longest message that is read, in bytes. Longer ones are refused, and the connection goes on. */
+/** The longest message that is read, in bytes. Longer ones are refused, and the connection stays open. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
 /** The bytes at each end of a too long message that are searched for its id. */
@@ -53,7 +53,7 @@ class LineTransport implements Transport {
     this.#input.on("error", this.#onEnd);
     this.#input.on("end", this.#onEnd);
     this.#input.on("close", this.#onEnd);
-    // The client is gone, so nobody reads any more.
+    // An error of the output means that the client is gone.
     this.#output.on("error", this.#onOutputError);
   }
 
@@ -148,7 +148,7 @@ class LineTransport implements Transport {
   }
 }
 
-/** Copies the first and last bytes, so that the rest can be freed. */
+/** Copies the first bytes of pieces, so that the pieces can be freed. */
 function firstOf(pieces: readonly Buffer[]): Buffer {
   const kept: Buffer[] = [];
   for (let size = 0, at = 0; size < EDGE && at < pieces.length; at += 1) {
@@ -159,6 +159,7 @@ function firstOf(pieces: readonly Buffer[]): Buffer {
   return Buffer.concat(kept);
 }
 
+/** Copies the last bytes of pieces, so that the pieces can be freed. */
 function lastOf(pieces: readonly Buffer[]): Buffer {
   const kept: Buffer[] = [];
   for (let size = 0, at = pieces.length - 1; size < EDGE && at >= 0; at -= 1) {
@@ -170,8 +171,9 @@ function lastOf(pieces: readonly Buffer[]): Buffer {
 }
 
 /**
- * Finds the id of a request of which only both ends are kept: the `id` at its beginning or end, so none within the
- * arguments.
+ * Finds the id of a request of which only both ends are known. Takes the `id` only at the beginning or the end, as one
+ * in
+ * between may be in the arguments.
  */
 function idWithin(text: string): string | number | undefined {
   const head = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]{1,100}")/.exec(text)?.[1];

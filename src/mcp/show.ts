@@ -6,7 +6,7 @@ import { counted, oneLine, shortened } from "./one-line.ts";
 /** The most items of each list, and characters of patches, in one answer. */
 const MOST = { changes: 100, files: 20, omitted: 20, patch: 8_000, patches: 24_000 } as const;
 
-/** A list cut to a length, with the number of all. */
+/** The first items of a list, and the number of all. */
 export interface Capped<T> {
   readonly items: readonly T[];
   readonly total: number;
@@ -82,12 +82,12 @@ export function ambiguousLines(ambiguous: readonly string[]): string[] {
   const { items, total } = capped(ambiguous, MOST.files);
   const names = items.map((path) => oneLine(path)).join(", ");
   return [
-    `${total} more may be the work of others: nobody's, and no such undo takes them along: ${names}`,
-    'undo {"file":…} takes one of them back.',
+    `${counted(total, "more path")} may be the work of others, so such an undo leaves them as they are: ${names}`,
+    'undo {"file":…} undoes the changes of one of them.',
   ];
 }
 
-/** Coverage with a capped list. */
+/** Returns coverage with a capped list. */
 export function cappedCoverage(coverage: CoverageShape): CoverageShape & { readonly total_omitted: number } {
   const { items, total } = capped(coverage.omitted, MOST.omitted);
   const rules = coverage.unapplied === undefined ? {} : { unapplied: coverage.unapplied.slice(0, MOST.omitted) };
@@ -106,7 +106,7 @@ export function coverageLines(coverage: CoverageShape): string[] {
   ];
 }
 
-/** An action with its lists capped. */
+/** Returns an action with its lists capped. */
 export function cappedAction(action: ActionShape): Omit<ActionShape, "coverage"> & {
   readonly total_files: number;
   readonly coverage: CoverageShape & { readonly total_omitted: number };
@@ -141,7 +141,7 @@ export function skippedLines(skipped: readonly SkippedShape[]): string[] {
   return total > items.length ? [...lines, `… and ${(total - items.length).toLocaleString("en-US")} more`] : lines;
 }
 
-/** A conflict on one line. */
+/** Returns a conflict on one line. */
 export function conflictLine({ id, path, state, reason }: ConflictShape): string {
   return `${id === "" ? "(dry run)" : id}  ${oneLine(path)}  ${state}: ${oneLine(reason)}`;
 }

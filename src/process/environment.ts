@@ -1,13 +1,16 @@
 import { homedir } from "node:os";
 
-/** Set by `run --otr` for its command: hooks of agents that it starts record nothing. */
+/** The variable that `run --otr` sets for its command, so that hooks of agents in it record nothing. */
 export const OFF_RECORD_VARIABLE = "CHRONICLE_OTR";
 
-/** Nothing that is younger than a day is pruned by a command or a hook, unless `config.yaml` says otherwise. */
+/**
+ * The limits of retention for commands and hooks, unless `config.yaml` has others: nothing of the last day is pruned.
+ */
 export const retentionDefaults = { min_age_hours: 24 } as const;
 
 /**
- * This user's home folder: `$HOME`, else the one the system knows; empty if there is none (`placesOf` refuses that).
+ * Returns this user's home folder: `$HOME`, else the one the system knows; empty if there is none (`placesOf` refuses
+ * that).
  */
 export function ownHome(env: Readonly<Record<string, string | undefined>>): string {
   const given = env["HOME"];

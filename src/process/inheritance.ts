@@ -10,7 +10,9 @@ import { optional } from "../util/optional.ts";
 export interface Inheritance {
   /** The descriptors from 3 up that are open. */
   descriptors(): readonly number[];
-  /** The bytes of the last words of the command line, and of the variables, if any is not UTF-8; else `undefined`. */
+  /**
+   * Returns the bytes of `command`, which ends the command line, and of the variables; `undefined` if all are UTF-8.
+   */
   bytes(command: readonly string[]): ByteWords | undefined;
 }
 

@@ -7,7 +7,7 @@ export class Input {
   readonly before: readonly string[];
   readonly after: readonly string[];
 
-  /** `dashed`: how many of the arguments stood after `--`. */
+  /** `dashed`: how many of the arguments are after `--`. */
   constructor(options: Readonly<Record<string, unknown>>, args: readonly string[], dashed: number) {
     this.#options = options;
     this.args = args;

@@ -30,7 +30,7 @@ export interface Io {
   readStdin(): Promise<string>;
   /** Stdin and stdout themselves, for a command that speaks a protocol on them. */
   streams(): { readonly input: Readable; readonly output: Writable };
-  /** Throws `NOT_FOUND` where the folder one stands in is gone. */
+  /** Returns the current folder. Throws `NOT_FOUND` if it was removed. */
   cwd(): string;
   chdir(folder: string): void;
   /** Epoch milliseconds. */
@@ -39,13 +39,13 @@ export interface Io {
   /** Calls back at Ctrl-C, SIGTERM and SIGHUP instead of ending the process. Returns a function that undoes this. */
   onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
   /**
-   * Ends this process by the signal that ended its command, once all output is written: after an exit code, a shell's
-   * loop would go on.
+   * Ends this process by the signal that ended its command, once all output is written. After an exit code, a loop in
+   * the shell would continue.
    */
   endBy(signal: NodeJS.Signals): void;
   /**
-   * Calls back with errors that no code awaited; those of the system do not end the process any more. Returns a
-   * function that undoes this.
+   * Calls back with errors that no code awaited. System errors among them no longer end the process. Returns a function
+   * that undoes this.
    */
   onUncaught(callback: (error: unknown) => void): () => void;
 }

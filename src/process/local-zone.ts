@@ -7,7 +7,7 @@ function localToUtc([year, month, day, ...clock]: CalendarTime): number {
   return time.setFullYear(year, month, day);
 }
 
-/** A moment as typed; a time without a zone gets the user's zone. */
+/** Returns a moment as typed; a time without a zone gets the user's zone. */
 export function inLocalZone(text: string): string {
   return withZone(text, localToUtc);
 }

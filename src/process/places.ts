@@ -9,16 +9,17 @@ import { usageError } from "./usage-error.ts";
 export interface PlaceInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** Asked for only where a path is relative. */
+  /** A function is called only if a path is relative. */
   readonly cwd: string | (() => string);
   /** `--store`. */
   readonly store: string | undefined;
-  /** True for a command that goes on answering: it can have its store in memory. */
+  /** True for a command that keeps running: it can have its store in memory. */
   readonly goesOn?: boolean;
 }
 
 /**
- * The folder that a variable names; an empty variable counts as unset. Throws `USAGE` for a path that is not absolute.
+ * Returns the folder that a variable names. An empty variable counts as unset. Throws `USAGE` for a path that is not
+ * absolute.
  */
 function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
   const value = env[name];
@@ -26,11 +27,13 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
 }
 
 /**
- * The store: `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else `~/.local/state/chronicle`. The
- * key and the heads: `$XDG_CONFIG_HOME/chronicle`, else `~/.config/chronicle`. Throws `USAGE` for a variable that is no
- * absolute path: a user who sets one means a certain place, and must get no other. `CHRONICLE_HOME` is checked with
- * `--store`, too: the installed hook passes it on as that option. A home folder is needed only for folders that are not
- * named. `--store memory:` is no folder, and refused (`USAGE`) for a command that ends at once.
+ * Returns the folder of the store: `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else
+ * `~/.local/state/chronicle`; and that of the key and the heads: `$XDG_CONFIG_HOME/chronicle`, else
+ * `~/.config/chronicle`. Throws `USAGE` for a variable that is no absolute path: a user who sets one means a certain
+ * place, and must get no other. `CHRONICLE_HOME` is checked with `--store`, too: the installed hook passes it on as
+ * that
+ * option. A home folder is needed only for folders that are not named. `--store memory:` is no folder, and refused
+ * (`USAGE`) for a command that ends at once.
  */
 export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
   const { env, store, userHome } = inputs;
@@ -49,7 +52,7 @@ function chosenStore({ cwd, goesOn }: PlaceInputs, store: string): string {
   if (goesOn === true) return store;
   throw usageError(
     "--store memory: is gone when the command ends, and this command ends at once",
-    "name a folder; or let `serve` go on with it (serve --store memory: --port PORT), and ask that with --remote",
+    "name a folder; or run `serve --store memory: --port PORT`, and use that with --remote",
   );
 }
 
@@ -58,9 +61,9 @@ function usualHome({ env, userHome }: PlaceInputs): string {
 }
 
 /**
- * The folders of Chronicle's own data, for a check before a file is written to a place that the user named: the store,
- * the configuration folder, and with `--store` also the store that is used without it. Throws `USAGE`, as `placesOf`
- * does.
+ * Returns the folders of Chronicle's own data: the store, the configuration folder, and with `--store` also the store
+ * that is used without it. A file that the user wants to have written is checked against these. Throws `USAGE`, as
+ * `placesOf` does.
  */
 export function ownFolders(inputs: PlaceInputs): readonly string[] {
   const { home, configFolder } = placesOf(inputs);
@@ -70,7 +73,7 @@ export function ownFolders(inputs: PlaceInputs): readonly string[] {
   return [home, configFolder, placesOf({ ...inputs, store: undefined }).home];
 }
 
-/** The user's home folder. Throws `USAGE` if it is not known, as for a container's user who is in no list of users. */
+/** Returns the home folder. Throws `USAGE` if it is not known, as for a container's user who is in no list of users. */
 export function knownHome(userHome: string): string {
   if (userHome !== "") return wholePath("$HOME", userHome);
   throw new ChronicleError("USAGE", "$HOME is not set, and the system knows no home folder of this user", {

@@ -5,10 +5,10 @@ import { withVisible } from "../core/values/invisible.ts";
 /** A format of `styleText`. */
 export type Format = Parameters<typeof styleText>[0];
 
-/** Colours a text, or gives it back as it is. */
+/** Colours a text, or returns it unchanged. */
 export type Paint = (format: Format, text: string) => string;
 
-/** A `Paint` for a sink that shows colours, or does not. */
+/** Returns a `Paint` for a sink that shows colours, or does not. */
 export function paintFor(colours: boolean): Paint {
   return colours ? (format, text) => styleText(format, text, { validateStream: false }) : (_format, text) => text;
 }
@@ -20,7 +20,9 @@ function escape(char: string): string {
 }
 
 /**
- * Foreign text (a message, a command, a reason) on one line, without anything that could move the cursor or hide text.
+ * Returns foreign text (a message, a command, a reason) on one line, without anything that could move the cursor or
+ * hide
+ * text.
  */
 export function printable(text: string): string {
   return withVisible(text, escape);
@@ -31,13 +33,13 @@ export function printableText(text: string): string {
   return withVisible(text, (char) => (char === "\n" || char === "\t" ? char : escape(char)));
 }
 
-/** The beginning of a text, with `…` if it was cut. */
+/** Returns the beginning of a text, with `…` if it was cut. */
 export function shortened(text: string, most: number): string {
   const letters = [...text];
   return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
-/** A command as one could type it, on one line. */
+/** Returns a command as one could type it, on one line. */
 export function shownCommand(argv: readonly string[]): string {
   return printable(quoteCommand(argv));
 }

@@ -14,7 +14,7 @@ export function readWholeFile(path: string): Buffer {
 
 const PIECE = 256 * 1024;
 
-/** The bytes of a file (an absolute path; links are followed), as they are read. Throws system errors. */
+/** Yields the bytes of a file (an absolute path; links are followed) as they are read. Throws system errors. */
 export function* filePieces(path: string): Iterable<Uint8Array> {
   const disk = new NodeDisk();
   const fd = disk.open(disk.realpath(path), "read");

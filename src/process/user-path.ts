@@ -6,21 +6,25 @@ import { NodeDisk } from "../disk/node-disk.ts";
 import { printable } from "./printable.ts";
 
 /**
- * A path of this machine as it was typed, seen from the folder one stands in. An empty one would mean that folder itself, and a
- * `~` that no shell has replaced a folder of that name in it: both are refused. `what` names the option or argument. Throws
- * `USAGE`. A function for `cwd` is called only for a relative path: the folder one stands in may be gone.
+ * Returns the absolute form of a path that was typed, relative to the current folder. Refuses an empty path, which
+ * would
+ * mean that folder itself, and one with a `~` that no shell has replaced, which would name a folder in it. `what` names
+ * the option or argument. A function for `cwd` is called only for a relative path, as the current folder may be gone.
+ * Throws `USAGE`.
  */
 export function typedPath(cwd: string | (() => string), what: string, typed: string): string {
   if (typed === "") throw usageError(`${what} is empty`, "give a path; the folder you stand in is .");
   if (typed.startsWith("~")) {
     const hint = `give the whole path: only a shell replaces ~, where it is not quoted; for that very name: ./${typed}`;
-    throw usageError(`${what} begins with ~, which nobody has replaced: ${typed}`, hint);
+    throw usageError(`${what} begins with ~, which no shell has replaced: ${typed}`, hint);
   }
   if (isAbsolute(typed)) return resolve(typed);
   return resolve(typeof cwd === "string" ? cwd : cwd(), typed);
 }
 
-/** The folder that a process stands in. Throws `NOT_FOUND` where it was removed: the system has no name for it then. */
+/**
+ * Returns the current folder of a process. Throws `NOT_FOUND` if it was removed: the system has no name for it then.
+ */
 export function standingFolder(cwd: () => string): string {
   try {
     return cwd();
@@ -33,7 +37,7 @@ export function standingFolder(cwd: () => string): string {
   }
 }
 
-/** As `Io.cwd`; `undefined` where the folder is gone. For what goes by it only where it is there. */
+/** Returns the current folder; `undefined` if it was removed. For callers that can do without one. */
 export function standingFolderIfThere(io: Pick<Io, "cwd">): string | undefined {
   try {
     return io.cwd();
@@ -43,7 +47,7 @@ export function standingFolderIfThere(io: Pick<Io, "cwd">): string | undefined {
   }
 }
 
-/** The path beneath a folder, `undefined` if it lies elsewhere. */
+/** Returns the path beneath a folder; `undefined` if it lies elsewhere. */
 function beneath(folder: string, path: string): string | undefined {
   const inner = relative(folder, path);
   return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? undefined : inner;
@@ -61,8 +65,9 @@ function withRealFolder(path: string): string {
 }
 
 /**
- * A workspace without a folder has no place on this machine: a path that begins with `/` was perhaps meant as a path
- * within it.
+ * Returns the error for a path that begins with `/` in a workspace without a folder, which has no place on this
+ * machine.
+ * The path was perhaps meant as one within the workspace.
  */
 function notFromRoot(typed: string): ChronicleError {
   const inner = posix.normalize(typed).replace(/^\/+/, "");
@@ -86,14 +91,15 @@ interface Root {
   readonly only?: string;
 }
 
-/** The path beneath a root. If the root is a single file, only that file is beneath it. */
+/** Returns the path beneath a root. If the root is a single file, only that file is beneath it. */
 function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
   const inner = beneath(folder, path);
   return only === undefined || inner === only ? inner : undefined;
 }
 
 /**
- * A path beneath the first root in the form that `parseGivenPath` takes: one that looks like a marked path gets `./`.
+ * Returns a path beneath the first root in the form that `parseGivenPath` takes: one that looks like a marked path gets
+ * `./`.
  */
 function unmarked(inner: string): string {
   return /^(?:@|base64:)/.test(inner) ? `./${inner}` : inner;
@@ -101,8 +107,9 @@ function unmarked(inner: string): string {
 
 /**
  * Translates between a user's paths, relative to the current folder, and a workspace's, which begin at its root.
- * `@<root id>:path` is a path beneath a further root, and `base64:…` the bytes of a path from the first one: both stay
- * as they are.
+ * `@<root id>:path` is a path beneath a further root, and `base64:…` has the bytes of a path beneath the first root:
+ * both
+ * stay as they are.
  */
 export class UserPaths {
   readonly #workspace: PathOwner;
@@ -154,9 +161,7 @@ export class UserPaths {
     );
   }
 
-  /**
-   * A path of the workspace as the user would type it here, on one line, without anything that could move the cursor.
-   */
+  /** Returns a path of the workspace as the user would type it, on one line, without anything that moves the cursor. */
   shown(path: string): string {
     const here = beneath(this.#root, this.#cwd);
     const fromHere = here === undefined || here === "" || path.startsWith("@") ? path : posix.relative(here, path);

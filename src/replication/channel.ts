@@ -1,9 +1,7 @@
 import { ChronicleError, errnoOf, type ErrorCode } from "../core/values/errors.ts";
 import type { Message } from "./protocol/messages.ts";
 
-/**
- * Returns any failure as the reason for which a channel is closed. Of a failure here, the peer learns only its kind.
- */
+/** Returns any error as the reason for which a channel is closed: of an error of the system, only with its errno. */
 export function asFatal(error: unknown): ChronicleError {
   if (error instanceof ChronicleError) return error;
   const errno = errnoOf(error);
@@ -65,7 +63,7 @@ export interface Channel {
 export interface Wire {
   /**
    * Takes one frame; resolves when there is room for the next one. Rejects when this side has closed or the connection
-   * broke. If the other end has closed normally, the frame may go nowhere: what that end wrote before can still be
+   * broke. If the other end has closed normally, the frame may be dropped: earlier bytes of that end can still be
    * read.
    */
   write(frame: Uint8Array): Promise<void>;

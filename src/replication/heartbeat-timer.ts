@@ -10,18 +10,24 @@ export function silent(who: "the origin" | "the replica", ms: number): Chronicle
 }
 
 /**
- * The other side is considered gone after this number of silent heartbeats. Heartbeats are counted rather than milliseconds: if this
- * process was busy or its machine slept, the late heartbeat counts once, and what arrived meanwhile is read before the next one.
+ * The number of silent heartbeats after which the other side counts as gone. Heartbeats are counted and not
+ * milliseconds:
+ * if this process was busy or its machine slept, the late heartbeat counts once, and bytes that have arrived meanwhile
+ * are read before the next one.
  */
 const SILENT_BEATS = 3;
 
 /** The inputs and callbacks of a heartbeat. None may throw. */
 interface HeartbeatActions {
-  /** The number of bytes that have arrived. While it grows, the other side is alive, however long the bytes take to process. */
+  /**
+   * The number of bytes that have arrived. While it grows, the other side is alive, however long processing them takes.
+   */
   readonly arrived: () => number;
-  /** Sends something, as a heartbeat is due. */
+  /** Sends a heartbeat, which is due. */
   readonly beat: () => void;
-  /** Nothing has arrived for three heartbeats, at least `silentMs` milliseconds. Called once; no heartbeat follows. */
+  /**
+   * Called once, if nothing has arrived for three heartbeats, at least `silentMs` milliseconds. No heartbeat follows.
+   */
   readonly gone: (silentMs: number) => void;
 }
 

@@ -32,7 +32,7 @@ export class Waiters {
 
   /** Rejects all waiting callers: no further event will be reached. */
   end(): void {
-    this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before it had got so far", {
+    this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before that event was reached", {
       hint: "wait again once it is connected",
     });
     for (const one of this.#waiting.splice(0)) one.reject(this.#end);

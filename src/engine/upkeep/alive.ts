@@ -22,22 +22,24 @@ async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBat
   yield* decodeBase(reader.pieces());
 }
 
-/** The part of a history to read, and what is known about it from elsewhere. */
+/** The part of a history to read, and what is known about it from other sources. */
 export interface AliveOptions extends GivenUp {
-  /** Reads only the events from there on; `prev` is the event before. */
+  /** Reads only the events from `position` on; `prev` is the event before it. Default: all events. */
   readonly from?: { readonly position: LogPosition; readonly prev: Head };
-  /** The event behind which the log starts, if it starts neither at event 1 nor with a compaction. */
+  /** The event after which the log starts, if it starts neither at event 1 nor with a compaction. */
   readonly anchor?: HistoryAnchor | undefined;
   /** Events that the log must hold: those of the kept head and of the index. */
   readonly anchors: readonly Head[];
-  /** Milliseconds since the epoch: what was kept aside only until an earlier time is not needed. */
+  /**
+   * The present, in milliseconds since the epoch. Contents that were kept aside until an earlier time are not needed.
+   */
   readonly now: number;
 }
 
 /**
- * Yields every content that a workspace's history needs. Throws `LOG_DAMAGED` at a line that cannot be read or does not
- * continue the one before, `ROLLBACK_DETECTED` if an anchor is missing, `BLOB_MISSING` for a base: nothing is freed
- * while it is not known what a history needs.
+ * Yields every content that a workspace's history needs. Throws whatever leaves that unknown, so that nothing is freed:
+ * `LOG_DAMAGED` at a line that cannot be read or does not continue the one before, `ROLLBACK_DETECTED` if an event of
+ * `anchors` is missing or another one, `BLOB_MISSING` for a base.
  */
 export async function* aliveContents(log: EventLog, blobs: BlobStore, options: AliveOptions): AsyncGenerator<Hash> {
   const { from, anchors, anchor } = options;
@@ -50,7 +52,7 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
     for await (const batch of rowsOfBase(blobs, anchor.base)) needs.rows(batch, anchor, "");
     yield* found.splice(0);
   }
-  // Reads through the archive in one pass: a log that is sealed meanwhile must not be missed.
+  // Read the archive and the log in one pass, so that a log that is sealed meanwhile is not missed.
   for await (const lines of log.read(from?.position ?? { seq: 1, offset: 0 })) {
     for (const line of lines) {
       const event = nextEvent(line.bytes, prev);

@@ -6,8 +6,8 @@ import type { Context } from "../log/context.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 
 /**
- * Archives a workspace, or takes it up again. Writes one event, or none if it is so already. Throws `REFUSED` for one
- * that is being synced.
+ * Archives a workspace, or takes it up again. Records one event, or none if nothing changes. Throws `REFUSED` if a
+ * workspace that is being synced is to be archived.
  */
 export async function setArchived(context: Context, archived: boolean): Promise<WorkspaceRecord> {
   return withCommit(

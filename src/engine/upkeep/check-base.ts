@@ -19,7 +19,7 @@ export interface BaseFault {
 export interface BaseCheckOptions {
   /** The Merkle root that the base must have, if it is stated elsewhere. */
   readonly root?: Hash;
-  /** The index whose head every row must agree with. */
+  /** The index with whose head every row must agree. */
   readonly against?: IndexStore;
   /**
    * Reads the event of a record from the log; with `against`, every record of the base must equal that of its event.
@@ -30,7 +30,8 @@ export interface BaseCheckOptions {
 }
 
 /**
- * Reads a base back from the store, recomputes its hashes, and compares it with what else is known. Returns `undefined`
+ * Reads a base from the store, recomputes its hashes, and compares it with `options`. Returns its faults, or
+ * `undefined`
  * if it is not in the store. Throws `INTEGRITY_VIOLATION` for bytes that are no base, and `BLOB_CORRUPT`.
  */
 export async function checkBase(
@@ -99,15 +100,15 @@ class Comparison {
       const row = this.#records.get(recordId);
       this.#records.delete(recordId);
       if (row === undefined || row.seq !== seq || row.ts !== ts || row.op !== op) {
-        faults.push({ where: recordId, detail: `stands there as of event ${seq}; the log has ${row?.seq ?? "none"}` });
+        faults.push({ where: recordId, detail: `is in it as of event ${seq}; the log has ${row?.seq ?? "none"}` });
       } else if (!(await this.#isOfLog(row, one))) {
-        faults.push({ where: recordId, detail: `is another one there than in event ${seq}` });
+        faults.push({ where: recordId, detail: `differs from the record of event ${seq}` });
       }
     }
     return faults;
   }
 
-  /** Bases of earlier versions do not hold the depth, so a missing depth is not compared. */
+  /** Compares a record with its event. Bases of earlier versions lack the depth, so a missing depth is not compared. */
   async #isOfLog(row: EventRow, { record, recursionDepth }: BaseRecord): Promise<boolean> {
     if (this.#eventOf === undefined) return true;
     const event = await this.#eventOf(row);
@@ -135,7 +136,7 @@ class Comparison {
       const where = displayPath(one.path);
       faults.push({
         where,
-        detail: `stands there as iteration ${one.iteration} of event ${one.seq}; the log has ${known}`,
+        detail: `is in it as iteration ${one.iteration} of event ${one.seq}; the log has ${known}`,
       });
     });
     return faults;

@@ -18,7 +18,7 @@ const OF_WORKSPACE = /^(workspace|signer|coverage|prune|commit|compact):/;
 /** Records that may be deleted: those of users, and versions that their replica has resolved. */
 const DELETABLE = /^(?:user|version):/;
 
-/** Throws if the record, by itself, is not one that the format allows in this place. */
+/** Throws if the format does not allow the record at this event. Looks at no other event. */
 export function checkRecord(event: LogEvent, workspaceId: string): void {
   const { recordId, record, op, seq } = event;
   if (seq === 1 && recordId !== `workspace:${workspaceId}`) {
@@ -40,7 +40,7 @@ export function checkRecord(event: LogEvent, workspaceId: string): void {
   else readRecord(recordId, record);
 }
 
-/** Checks a record that a base holds, which belongs to some event before it. */
+/** Throws if the format does not allow a record that a base holds, whatever its event. */
 export function checkHeldRecord({ recordId, record }: Pick<BaseRecord, "recordId" | "record">): void {
   if (recordId.startsWith("outside")) readOutside(recordId, record);
   else if (recordId.startsWith("signer:")) decodeSigner(record);
@@ -60,8 +60,6 @@ function refuse(detail: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", detail);
 }
 
-/** Checks the state on which a history starts that does not have the events before it. */
-
 /** Returns the message of the error that a check throws; `undefined` if it throws none. */
 export function faultOf(check: () => void): string | undefined {
   try {
@@ -74,18 +72,18 @@ export function faultOf(check: () => void): string | undefined {
 }
 
 /**
- * Returns the faults in the rows of the base `at` on which a history goes on with event `seq`, if nothing else tells of
- * the events before it: none of the rows may be younger, and each record must be what its id says.
+ * Returns the faults in rows of the base `at`, after which a history continues with event `seq`. The base stands for
+ * events that are not there: each row must be of an earlier event, and each record must be sound.
  */
 export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string, seq: number): Problem[] {
   const kind = "base-wrong";
   const late = entries.find((one) => one.seq >= seq);
   const problems: Problem[] = [];
   if (late !== undefined)
-    problems.push({ kind, where: `${at}: ${displayPath(late.path)}`, detail: `stands there as of event ${late.seq}` });
+    problems.push({ kind, where: `${at}: ${displayPath(late.path)}`, detail: `is in it as of event ${late.seq}` });
   for (const one of records) {
     const where = `${at}: ${one.recordId}`;
-    if (one.seq >= seq) problems.push({ kind, where, detail: `stands there as of event ${one.seq}` });
+    if (one.seq >= seq) problems.push({ kind, where, detail: `is in it as of event ${one.seq}` });
     const detail = faultOf(() => checkHeldRecord(one));
     if (detail !== undefined) problems.push({ kind, where, detail });
   }
@@ -93,8 +91,8 @@ export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string
 }
 
 /**
- * Returns the contradictions between an anchor and its base, in which `own` is the workspace's record: the anchor's
- * workspace and time must be those of that record, and a frontier of an odd size must end with the anchor's own event.
+ * Returns the contradictions between an anchor and its base. `own`: the record of the anchor's workspace in the base,
+ * which must have the anchor's time. A frontier of an odd size must end with the anchor's own event.
  */
 export function anchorFaults({ workspace, ts, seq, hash, frontier }: HistoryAnchor, own?: BaseRecord): Problem[] {
   const [kind, where] = ["anchor-wrong", "anchor.json"];

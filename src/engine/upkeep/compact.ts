@@ -29,10 +29,9 @@ import { writeBase } from "./write-base.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Moves the log into the archive and goes on in a new one that begins with a sentinel. While the archive exists nothing
- * else changes: every moment can still be restored. With `dropArchive` the archive is removed, after the log was
- * verified from its first line and the base against the state that the log amounts to: the history then begins at the
- * sentinel.
+ * Moves the log into the archive and begins a new one with a sentinel. As long as the archive exists, every moment can
+ * be restored. With `dropArchive` the archive is removed, so that the history begins at the sentinel. Before that, the
+ * log is verified from its first line, and the base against the replayed state.
  */
 export async function compact(context: Context, options: CompactOptions = {}): Promise<CompactShape> {
   const drop = options.dropArchive === true;
@@ -43,7 +42,7 @@ export async function compact(context: Context, options: CompactOptions = {}): P
     if (head.seq === 0) throw nothingRecorded();
     await refuseUnsigned(context, "compaction");
     // Work may have begun since the earlier check, which was made without the lock.
-    if (drop) await refuseGoingOn(context);
+    if (drop) await refuseOpenWork(context);
     await refuseOpenIntents(context);
     if (drop) await refuseUnsent(context);
     const present = await sentinelOfLog(context);
@@ -79,7 +78,7 @@ async function sealLog(
   const dropsArchive = options.dropArchive === true;
   if (dropsArchive) await verifyBeforeDrop(context, { base, root, options });
   const workspace = await workspaceRecord(context);
-  // The sentinel names this very event, so from now on the kept head can be compared with it.
+  // Keep the head that the sentinel names, so that the two can be compared.
   await keepHead(context);
   const sentinel: Sentinel = {
     base,
@@ -99,9 +98,11 @@ async function sealLog(
 }
 
 /**
- * Proves the index. The base is made from it, and the history may one day begin with that base, so every row is first
- * compared with the log. Throws `IndexDisagrees`, upon which the index is rebuilt and the same is done again. Throws
- * `REFUSED` if the log cannot be read to its end.
+ * Compares every row of the index with the log, as the base is made from the index and the history may begin with it
+ * one
+ * day. Throws `IndexDisagrees`, after which the index is rebuilt and the operation repeated. Throws `REFUSED` if the
+ * log
+ * cannot be replayed to its end.
  */
 async function proveIndex(context: Context, seq: number): Promise<void> {
   const audit = await IndexAudit.begin(context.index);
@@ -123,7 +124,7 @@ async function sentinelOfLog(context: Context): Promise<Sentinel | undefined> {
 
 interface Dropping {
   readonly base: Hash;
-  /** True if nothing was sealed now: an earlier call has verified the log, and did not finish. */
+  /** True if an earlier call has verified and sealed the log, but did not finish. */
   readonly isDone: boolean;
 }
 
@@ -146,8 +147,8 @@ interface ToVerify {
 }
 
 /**
- * Verifies the log before lines are removed: every line must be read and found whole, and the base must be what they
- * amount to.
+ * Verifies the log before lines are removed: every line must be sound, every needed content must be there, and the base
+ * must equal the replayed state.
  */
 async function verifyBeforeDrop(context: Context, { base, root, options }: ToVerify): Promise<void> {
   const problems: { kind: string; where: string; detail: string }[] = [];
@@ -187,10 +188,10 @@ function notDropped(reasons: readonly string[]): ChronicleError {
   });
 }
 
-/** The error for a log that was not compacted; names the first problem found. */
+/** Returns the error for a log that was not compacted. It names the first problem found. */
 function notProved([first]: readonly VerifyProblemShape[]): ChronicleError {
   const why = first === undefined ? "the log cannot be read to its end" : `${first.where}: ${first.detail}`;
-  return new ChronicleError("REFUSED", `the log was not compacted, since what it amounts to cannot be proved: ${why}`, {
+  return new ChronicleError("REFUSED", `the log was not compacted, since its state cannot be proved: ${why}`, {
     hint: "`chronicle verify` lists what is damaged; put it back from a copy, then compact",
     data: { problems: first === undefined ? [] : [first] },
   });
@@ -202,7 +203,9 @@ function nothingRecorded(): ChronicleError {
   });
 }
 
-/** A crash between settling and now would leave an open intent; the next call settles it. */
+/**
+ * Throws `REFUSED` if an intent is open: an operation was cut off since the last settling. The next call settles it.
+ */
 async function refuseOpenIntents(context: Context): Promise<void> {
   const [open] = await openIntents(context);
   if (open === undefined) return;
@@ -210,12 +213,12 @@ async function refuseOpenIntents(context: Context): Promise<void> {
 }
 
 /**
- * Prepares to drop the archive. No open work may lose its beginning, and the last state gets a snapshot: it will be the
- * earliest that has a number.
+ * Prepares to drop the archive. Throws `REFUSED` while work is open whose beginning would be lost. Makes a snapshot of
+ * the last state, which will be the earliest with a number.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
   await endIdleSessions(context);
-  await refuseGoingOn(context);
+  await refuseOpenWork(context);
   const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
   const captured = await capture(context, { cause: "capture", ...progress });
   const latest = await latestSnapshot(context);
@@ -224,29 +227,32 @@ async function prepareToDrop(context: Context, options: CompactOptions): Promise
 }
 
 /** Throws `REFUSED` while a session is recorded, an action is open or a transaction is active. */
-async function refuseGoingOn(context: Context): Promise<void> {
+async function refuseOpenWork(context: Context): Promise<void> {
   const running = (await listSessions(context)).find((one) => one.state === "running");
   if (running !== undefined) {
     const { id, kind, actor } = running;
     const named = kind === "agent" ? `session ${id} of ${actor}` : `session ${id.slice(0, 8)}`;
-    throw goesOn(`the ${named} is being recorded`, kind === "agent" ? IDLE : WAIT);
+    throw stillOpen(`the ${named} is being recorded`, kind === "agent" ? IDLE : WAIT);
   }
   const { actions, transactions } = await openBrackets(context);
   const [transaction] = transactions;
   if (transaction !== undefined) {
     const id = transaction.id.slice(0, 8);
-    throw goesOn(`the transaction ${id} is active`, `\`chronicle transaction commit ${id}\` ends it, or \`rollback\``);
+    throw stillOpen(
+      `the transaction ${id} is active`,
+      `\`chronicle transaction commit ${id}\` ends it, or \`rollback\``,
+    );
   }
   const [action] = actions;
   if (action === undefined) return;
   const what = `the action ${action.id.slice(0, 8)} (${action.summary}) is not finished`;
-  throw goesOn(what, action.pid === null ? UNOWNED : WAIT);
+  throw stillOpen(what, action.pid === null ? UNOWNED : WAIT);
 }
 
 const WAIT = "try again when it has ended";
 const IDLE = `end the agent; a session of which nothing was recorded for ${UNOWNED_HOURS} hours counts as ended`;
 const UNOWNED = `try again when its agent has ended; after ${UNOWNED_HOURS} hours it counts as abandoned`;
 
-function goesOn(what: string, hint: string): ChronicleError {
-  return new ChronicleError("REFUSED", `${what}: it could not be undone`, { hint });
+function stillOpen(what: string, hint: string): ChronicleError {
+  return new ChronicleError("REFUSED", `${what}: it could not be undone without the archive`, { hint });
 }

@@ -23,12 +23,12 @@ import { refuseAtOnce } from "../capture/operation-queue.ts";
 import { shownPath } from "../log/shape.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 
-/** The number of workspaces that are named as keeping something. */
+/** The most workspaces that an answer names. */
 const MOST_NAMED = 5;
 
 /**
- * Frees contents that were just erased to be gone at once, as far as nothing else needs them. If this fails, the event
- * stands, and a later `gc` frees them.
+ * Frees contents at once that were just erased, as far as nothing else needs them. If this fails, they stay recorded as
+ * erased, and a later `gc` frees them.
  */
 async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pick<EraseShape, "freed" | "not_freed">> {
   try {
@@ -45,7 +45,7 @@ async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pi
 
 const IN_USE = "another process has a pack with such bytes in use: run `chronicle gc` later";
 
-/** Names the workspaces for which a collection keeps contents, and what can be done there. */
+/** Returns, in words, the workspaces that keep contents from being collected, and what can be done there. */
 async function whoKeeps(context: Context, kept: ReadonlySet<Hash>): Promise<readonly string[]> {
   const { workspaces, upstream = [] } = await context.store.neededElsewhere(kept, { due: true });
   const needing = new Set((await context.store.neededElsewhere(kept)).workspaces.map(({ id }) => id));
@@ -57,7 +57,7 @@ async function whoKeeps(context: Context, kept: ReadonlySet<Hash>): Promise<read
   return [
     ...named,
     ...(left > 0 ? [`${left} more workspaces need some of them`] : []),
-    ...(upstream.length > 0 ? ["what is kept of the origin's history needs some of them for a time"] : []),
+    ...(upstream.length > 0 ? ["the copy of the origin's history needs some of them for a time"] : []),
   ];
 }
 
@@ -67,11 +67,11 @@ export async function listErasures(context: Context): Promise<ErasureShape[]> {
 }
 
 /**
- * Takes an erasure back, by its id or the unique beginning of it: its contents are there again. Throws `NOT_FOUND`,
- * `AMBIGUOUS`, and `REFUSED` once its grace period is over, or if a content of it is gone.
+ * Withdraws the erasure with this id, or with the only id that begins so: its contents can be read again. Throws
+ * `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` once its grace period is over, or if a content of it is gone.
  */
 export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
-  // The lease keeps collectors out from the check of the contents until the event.
+  // The lease keeps collectors from freeing a content between its check and the event.
   using _lease = await context.blobs.lease();
   return withCommit(context, async (commit) => {
     const one = meantBy((await erasuresInForce(context)).all, asked);
@@ -91,17 +91,18 @@ function meantBy(all: readonly LoggedErasure[], asked: string): LoggedErasure {
   if (only === undefined)
     throw new ChronicleError("NOT_FOUND", `there is no erasure ${JSON.stringify(asked)}`, { hint });
   if (second === undefined) return only;
-  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${matching.length} erasures`, { hint });
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} matches ${matching.length} erasures`, { hint });
 }
 
 async function refuseGone(context: Context, { until, contents }: LoggedErasure): Promise<void> {
-  const hint = "what another copy of this store or a backup has can be put into the folder, and is then recorded again";
+  const hint =
+    "put the files into the folder from a backup, or another copy of this store: they are recorded again then";
   if (isOver(context, until)) {
-    throw new ChronicleError("REFUSED", `that could be brought back until ${until}`, { hint, data: { until } });
+    throw new ChronicleError("REFUSED", `this could be brought back until ${until}`, { hint, data: { until } });
   }
   const stored = await context.store.stored(contents);
   const missing = new Set(contents.filter((hash) => !stored.has(hash)));
-  // A content that an origin has erased may never have been here.
+  // An origin may have erased a content that was never in this history: it is not missing here.
   const gone = missing.size === 0 ? [] : [...(await contentUses(context, (hash) => missing.has(hash))).keys()];
   if (gone.length === 0) return;
   throw new ChronicleError("REFUSED", `${gone.length} of ${contents.length} contents are gone from the store`, {
@@ -132,21 +133,21 @@ function erasureShape(context: Context, one: LoggedErasure): ErasureShape {
 }
 
 /**
- * Takes contents out of a history: an event names them, says who erased them and why, and licenses
- * them to be gone. No line is removed, so the chain and the roots prove what they proved. The bytes leave the store
- * with the first `gc` after the grace period, in which the erasure can be taken back.
+ * Takes contents out of a history: an event names them, and says who erased them and why, so that `verify` accepts that
+ * they are gone. No line is removed, so the chain and the roots still verify. The first `gc` after the grace period
+ * removes the bytes; until then the erasure can be withdrawn.
  *
- * A content that some path has now stays, since it would be recorded again. The one exception is a path that the rules
- * leave out by now: it is recorded as gone, its file stays on disk, and it is not captured any more.
+ * A content that some path has now is kept, since it would be recorded again. The one exception is a path that the
+ * rules leave out by now: it is recorded as gone, its file stays on disk, and it is not captured any more.
  */
 
 /** The number of contents that one erasure may name. */
 const MOST_CONTENTS = 100_000;
-/** The number of contents in an answer, and of paths of each. */
+/** The most contents in an answer, and the most paths for each. */
 const MOST_TOLD = 1_000;
 const MOST_PATHS = 20;
 
-/** The contents that are meant. */
+/** A request to erase, and the test for the contents that it means. */
 interface Asked {
   readonly asked: EraseAsked;
   /** True to include contents that are erased already and still kept: they are to be freed at once. */
@@ -155,12 +156,12 @@ interface Asked {
   readonly path?: WorkspacePath;
 }
 
-/** The result that an erasure would have. */
+/** The effect that an erasure would have. */
 interface Look {
   readonly seq: number;
   readonly erased: readonly ContentUse[];
   readonly kept: readonly ContentUse[];
-  /** The contents kept aside that it concerns. */
+  /** The contents kept aside that would be erased. */
   readonly aside: readonly AsideUse[];
   /** The number of contents erased before. */
   readonly already: number;
@@ -223,8 +224,8 @@ function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
 }
 
 /**
- * Returns what was asked for, except for a hash that no line of the log holds: what is kept aside is named by its path
- * alone.
+ * Returns the request as it is recorded. A hash that only contents kept aside have is replaced by a path, as the log
+ * holds no hash of what is kept aside.
  */
 function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
   const [first] = aside;
@@ -234,7 +235,7 @@ function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
 
 function askedOf({ what, match }: EraseOptions): Asked {
   if ((what === undefined) === (match === undefined)) {
-    throw new ChronicleError("USAGE", "say what is to be erased: a path, the hash of a content, or a pattern", {
+    throw new ChronicleError("USAGE", "name what to erase: a path, the hash of a content, or a pattern", {
       hint: "chronicle erase PATH, chronicle erase HASH, chronicle erase --match PATTERN",
     });
   }
@@ -249,7 +250,7 @@ function askedOf({ what, match }: EraseOptions): Asked {
   return { asked: { path: shownPath(path) }, path, isMeant: (_, of) => of !== undefined && isWithin(of, path) };
 }
 
-/** Matches a pattern, written as one line of a `.gitignore`. */
+/** Returns the request for a pattern, which is written as one line of a `.gitignore`. */
 function matching(match: string): Asked {
   const pattern = new FilterPattern(match);
   if (pattern.isNegated || match.trim() === "" || match.startsWith("#")) {
@@ -264,7 +265,7 @@ function matching(match: string): Asked {
   };
 }
 
-/** Returns, for a dry run, the contents of paths that differ from what is recorded. */
+/** Returns the paths that differ on disk from the record, each with its content on disk. A dry run captures nothing. */
 async function unrecordedPaths(context: Context): Promise<ReadonlyMap<WorkspacePath, Hash | undefined>> {
   const changes = await unrecordedChanges(context, { absentRoot: "known" });
   return new Map(changes.map(({ path, after }) => [path, after?.hash]));
@@ -279,7 +280,7 @@ async function lookAt(
   const met = await asideUses(context, what.isMeant);
   const hashes = new Set(met.flatMap((one) => one.hashes));
   const isMeant: Asked["isMeant"] = (hash, path) => what.isMeant(hash, path) || hashes.has(hash);
-  // Empty contents are left out: nothing to remove from the store, and shared by all empty files.
+  // Leave out the empty content: it has no bytes to remove, and all empty files share it.
   const found = [...(await contentUses(context, isMeant)).values()].filter(isNotEmpty);
   for (const use of found) {
     for (const path of use.now) if (unrecorded.has(path)) use.now.delete(path);
@@ -302,7 +303,7 @@ async function lookAt(
   return { seq, erased, kept, aside, already: before.size, untracked, elsewhere: elsewhere.workspaces };
 }
 
-/** Returns the contents that need not be erased any more. */
+/** Returns the contents that were erased before. `isAtOnce`: only those whose grace period is over. */
 async function erasedBefore(
   context: Context,
   found: readonly ContentUse[],
@@ -324,7 +325,7 @@ function isNotEmpty({ size, paths }: ContentUse): boolean {
 
 const NONE: ReadonlySet<WorkspacePath> = new Set();
 
-/** Returns the paths that are meant, have such a content now, and are left out by the rules: their contents may go. */
+/** Returns the paths that are meant, have one of the contents now, and are left out by the rules. */
 async function leftOutOf(
   context: Context,
   { isMeant }: Asked,
@@ -345,12 +346,12 @@ async function nothingFound(context: Context, { path, asked }: Asked): Promise<C
     asked.content === undefined
       ? `no recorded file ${asked.match === undefined ? "there" : `matches ${JSON.stringify(asked.match)}`} has a content`
       : `no path of this workspace has or had the content ${asked.content}`;
-  return new ChronicleError("NOT_FOUND", what, { hint: "`chronicle history FILE` lists what a file had" });
+  return new ChronicleError("NOT_FOUND", what, { hint: "`chronicle history FILE` lists the contents of a file" });
 }
 
 function tooMany(count: number): ChronicleError {
   return new ChronicleError("LIMIT_EXCEEDED", `${count} contents are too many for one erasure`, {
-    hint: `at most ${MOST_CONTENTS}: say it of fewer paths at a time`,
+    hint: `at most ${MOST_CONTENTS}: erase fewer paths at a time`,
   });
 }
 
@@ -359,7 +360,7 @@ function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
   if (upstream.length === 0) return;
   const count = upstream.length === 1 ? "1 of these contents is" : `${upstream.length} of these contents are`;
   throw new ChronicleError("REFUSED", `${count} the origin's, which this folder follows`, {
-    hint: "erase them there first; when that has come here, erase what this folder keeps of them",
+    hint: "erase them there first; once this folder has received that, erase its own copies",
     data: { contents: upstream },
   });
 }
@@ -367,7 +368,7 @@ function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
 function refusedFor(kept: readonly ContentUse[]): ChronicleError {
   const paths = [...new Set(kept.flatMap(({ now }) => [...now]))].map(shownPath);
   const shown = `${paths.slice(0, 5).join(", ")}${paths.length > 5 ? ` and ${paths.length - 5} more` : ""}`;
-  const why = paths.length === 0 ? "the history itself is made of it" : `this is what there is now in ${shown}`;
+  const why = paths.length === 0 ? "the history itself needs it" : `this is what there is now in ${shown}`;
   return new ChronicleError("REFUSED", `nothing was erased: ${why}`, {
     hint:
       paths.length === 0
@@ -424,7 +425,7 @@ function shapeOf(look: Look, done: Partial<Pick<EraseShape, "event" | "id" | "un
   };
 }
 
-/** Other places that may hold the same bytes and are no content of a file. */
+/** The places that an erasure does not reach. */
 const NOT_REACHED: string[] = [
   "command lines, messages and names that are recorded (what is known to be a secret is masked there)",
   "records of users",
@@ -432,7 +433,7 @@ const NOT_REACHED: string[] = [
   "backups, and other copies of the store",
 ];
 
-/** Shapes what was kept aside. Several runs that kept the same content of one path aside count as one. */
+/** Returns one shape for each path and content that was kept aside, whatever the number of runs that kept it. */
 function keptAsideShapes(uses: readonly AsideUse[]): EraseShape["kept_aside"] {
   const same = Map.groupBy(uses, ({ path, hashes }) => JSON.stringify([path, hashes.at(0), hashes.at(1)]));
   return [...same.values()].flatMap((all) => {

@@ -20,7 +20,7 @@ import { ROOT_EVERY, mustStateRoot } from "../state/commit-root.ts";
 /** Reports an event that breaks a rule. */
 type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
 
-/** The event with which a history begins for a reader. */
+/** Where a history begins for the rules. */
 export interface RulesStart {
   /** The event before the first one that is read. */
   readonly seq: number;
@@ -33,12 +33,12 @@ const NOTHING_PRUNED = { floorSeq: 0, kept: [] };
 /** The kinds of records in the first commit, in order. */
 const FIRST_RECORDS = "workspace signer snapshot";
 
-/** The same in histories of earlier versions, which named no signer: a missing signer is reported separately. */
+/** The same in histories of earlier versions, which named no signer. A missing signer is reported separately. */
 const FIRST_WITHOUT_SIGNER = "workspace snapshot";
 
 /**
- * Checks the rules of `docs/format.md` that hold between events, and for the state at the end of each commit. Takes
- * each event once, in order; `checkRecord` checks an event by itself.
+ * Checks the rules of `docs/format.md` about relations between events, and about the state at the end of each commit.
+ * Takes each event once, in order; `checkRecord` checks an event by itself.
  */
 export class HistoryRules {
   readonly #state: LiveTree;
@@ -50,18 +50,18 @@ export class HistoryRules {
   readonly #roots = new Set<string | undefined>();
   /** The events since the last end of a commit, with the paths of file events. */
   #commit: { readonly event: LogEvent; readonly paths: readonly WorkspacePath[] }[] = [];
-  /** Paths with an event behind the anchor. */
+  /** Paths with an event after the anchor. */
   readonly #seen = new Set<WorkspacePath>();
   #lastRoot: number;
   readonly #actions = new Map<string, BegunAt>();
-  /** The hash of the snapshot of the action begun last; `undefined` if not known. */
+  /** The hash of the first event of the action begun last; "" if there is none, `undefined` if it is not known. */
   #lastBegun: Hash | "" | undefined = "";
-  /** The first event of the action begun last, among those in a base. */
+  /** The seq of the first event of the action begun last, among those in a base. */
   #newest = 0;
   readonly #outside = new Map<string, number>();
   /**
-   * The last record of a sync, and the own event up to which its origin has answered; `Infinity` if it was stopped, or
-   * there is none.
+   * The seq of the last record of a sync, and the own event up to which its origin has answered: `Infinity` if the sync
+   * was stopped, or there is none.
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
   /** The prunings so far; of those before a base only the last is known. */
@@ -80,7 +80,7 @@ export class HistoryRules {
   }
 
   /**
-   * Takes rows of the base on which a history starts without the events before it. Applies no rule to an unsound
+   * Takes rows of the base with which a history begins that lacks the events before it. Applies no rule to an unsound
    * record.
    */
   rows({ records = [] }: BaseBatch): void {
@@ -95,7 +95,7 @@ export class HistoryRules {
     }
   }
 
-  /** Takes the next event, and the iteration that it records. The caller changes the state right after that. */
+  /** Checks the next event, and the iterations that it records. Call it before the event changes the state. */
   event(event: LogEvent, rows: readonly IterationRow[] = []): void {
     this.#commit.push({ event, paths: rows.map(({ path }) => path) });
     const { op, recordId, record } = event;
@@ -111,7 +111,7 @@ export class HistoryRules {
     else if (recordId.startsWith("prune:")) this.#checkPruning(event);
   }
 
-  /** Tells that the state has followed the event. */
+  /** Checks the end of a commit. Call it after the event has changed the state. */
   followed(event: LogEvent): void {
     const mark = markOf(event);
     if (mark === undefined) return;
@@ -126,7 +126,7 @@ export class HistoryRules {
     }
     const all = events.map((one) => one.event);
     this.#checkMark(all, event, mark);
-    // An event that could not be read is already reported.
+    // If an event of the first commit is missing here, it was unsound, and is already reported.
     if (mark.first === 1 && all.length === event.seq) this.#beginning = beginningOf(all);
   }
 
@@ -141,7 +141,7 @@ export class HistoryRules {
       return;
     }
     const last = event.recordId.startsWith("commit:") ? event.seq - 1 : event.seq;
-    // The torn tail of a crash is moved away before there is a state whose root could be computed.
+    // The event of a torn tail is recorded before there is a state whose root could be computed.
     const isDue = last - this.#lastRoot >= ROOT_EVERY && !events.every(isRecovery);
     if (isDue || mustStateRoot(events)) this.#tell(event, "its commit does not state the Merkle root of the files");
   }
@@ -158,8 +158,9 @@ export class HistoryRules {
   }
 
   /**
-   * True if it is not known how many iterations a path has had. The base of a copy need not hold what was deleted
-   * before it, and was partly taken from an earlier copy, whose origin may have been put back since.
+   * True if it is not known how many iterations a path has had. The base of a copy need not hold deleted paths, and
+   * part
+   * of it may come from an earlier copy, whose origin has been put back since.
    */
   #isUnknown(path: WorkspacePath): boolean {
     return this.#start.isAnchored === true && !this.#seen.has(path);
@@ -224,7 +225,7 @@ export class HistoryRules {
     const before = this.#prunings.at(-1) ?? NOTHING_PRUNED;
     this.#prunings.push(record);
     const { floorSeq, kept, cause } = record;
-    if (floorSeq >= event.seq) this.#tell(event, `its floor_seq is ${floorSeq}, an event behind it`);
+    if (floorSeq >= event.seq) this.#tell(event, `its floor_seq is ${floorSeq}, which is not before it`);
     if (cause === "brought-back") {
       const why = this.#faultOfBringingBack(record);
       if (why !== undefined) this.#tell(event, why);
@@ -238,7 +239,9 @@ export class HistoryRules {
       this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
   }
 
-  /** Prunings before a base are not known: contents that were kept before them may be kept again. */
+  /**
+   * Returns the fault of a record that brings prunings back. Those before a base are not known, and may be among them.
+   */
   #faultOfBringingBack(record: KeptStates): string | undefined {
     const earlier = this.#prunings.slice(0, -1);
     const before = earlier.at(-1) ?? NOTHING_PRUNED;
@@ -260,7 +263,7 @@ export class HistoryRules {
 
   #checkSentinel(event: LogEvent): void {
     const { workspace } = decodeSentinel(event);
-    // Without the events before it, that record comes from its base.
+    // If the events before it are missing, the workspace's record follows from the base, and is compared then.
     if (this.#workspace === undefined) this.#first = { event, workspace };
     else this.#compareWorkspace(event, workspace);
   }
@@ -309,6 +312,6 @@ export function baselineFault(
   if (wrong === undefined) return undefined;
   return {
     path: wrong.path,
-    detail: `stands there as iteration ${wrong.iteration} of event ${wrong.seq}, not 1 of event ${at}`,
+    detail: `is in it as iteration ${wrong.iteration} of event ${wrong.seq}, not 1 of event ${at}`,
   };
 }

@@ -11,8 +11,8 @@ import { pruningInForce } from "../facts/pruning.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
 /**
- * Keeps (or no longer keeps) an action or a snapshot from being pruned: by number, name or id of a snapshot, by id of
- * an action. Throws `NOT_FOUND`, `AMBIGUOUS`, and `PRUNED` for one that cannot be restored any more.
+ * Pins an action or a snapshot, so that it is not pruned, or unpins it. `id`: a snapshot's number, name or id, or an
+ * action's id. Throws `NOT_FOUND`, `AMBIGUOUS`, and `PRUNED` for pinning one that cannot be restored any more.
  */
 export async function pin(context: Context, id: string, pinned = true): Promise<void> {
   // An action's whole id is never the beginning of a snapshot's.
@@ -20,7 +20,7 @@ export async function pin(context: Context, id: string, pinned = true): Promise<
   const snapshots = isAction ? [] : meantSnapshots(await listSnapshots(context), id);
   const [snapshot, other] = snapshots;
   if (other !== undefined) {
-    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${snapshots.length} snapshots`, {
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} matches ${snapshots.length} snapshots`, {
       hint: "give more of the id",
     });
   }
@@ -40,13 +40,13 @@ function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapsh
   return called.length > 0 ? called : meantBy(all, text, ({ id }) => id);
 }
 
-/** True if the digits are too few to be the beginning of an id: they are a number, whether a snapshot has it or not. */
+/** True if a text has only digits, and too few for the beginning of an id: it can only be a snapshot's number. */
 function isOnlyNumber(text: string): boolean {
   return /^\d+$/.test(text) && !isShownBeginning(text);
 }
 
 async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
-  // The whole id of an action may be anything.
+  // A short number is no prefix of an id, but may be the whole id of an action.
   const asked = isOnlyNumber(id) ? actionById(context, id) : findAction(context, id);
   const found = await asked.catch((error: unknown) => {
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
@@ -74,7 +74,7 @@ async function pinAction(context: Context, id: string, pinned: boolean): Promise
 }
 
 function gone(what: string): ChronicleError {
-  return new ChronicleError("PRUNED", `${what} cannot be gone back to any more: there is nothing left to pin`, {
+  return new ChronicleError("PRUNED", `${what} cannot be restored any more: there is nothing left to pin`, {
     hint: "`chronicle actions` and `chronicle list --snapshots` show what is kept",
   });
 }

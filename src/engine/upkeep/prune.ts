@@ -56,8 +56,8 @@ async function reclaimableContents(
 const HOUR_MS = 3_600_000;
 
 /**
- * Gives up states that are older than the rules keep. No line is removed: an event names what is given up, and `gc` may
- * free its contents once the grace period is over, or at once with `now`. Nothing on disk changes.
+ * Gives up states that are older than the rules keep. No line is removed: an event names the states, and `gc` may free
+ * their contents once the grace period is over, or at once with `now`. Nothing in the folder changes.
  */
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
@@ -72,18 +72,18 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     if (now) await refuseAtOnce(context);
     if (now) await refuseWaiting(context);
     const look = await lookAt(context, asked);
-    // The contents are counted while those given up can still be told from the rest.
+    // Count the contents before the event: after it, those given up are not needed any more.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
     if (look.answer.pruned.length === 0) return shape;
-    // Writes the note first: a note without a pruning does no harm.
+    // Write the note first: a note without a pruning does no harm.
     if (!now) await context.store.noteGivenUp({ kind: "pruning", event: (await commit.head()).seq + 1 });
     return { ...shape, event: await append(context, commit, { look, cause: "asked", now }) };
   });
 }
 
 /**
- * Throws `REFUSED` while an earlier pruning can be brought back: its contents would go with this one, though nobody has
- * named them.
+ * Throws `REFUSED` while an earlier pruning can be brought back. With `now`, its contents would be freed, too, though
+ * nobody has asked for that.
  */
 async function refuseWaiting(context: Context): Promise<void> {
   const { all, inBase } = await loggedPrunings(context);
@@ -93,7 +93,7 @@ async function refuseWaiting(context: Context): Promise<void> {
   const until = new Date(first.ts + GRACE_MS).toISOString();
   throw new ChronicleError(
     "REFUSED",
-    `what event ${first.seq} has given up is kept until ${until}, and would go with this`,
+    `the contents that event ${first.seq} gave up are kept until ${until}, and would be freed as well`,
     {
       hint: `leave out --now; or bring it back first (\`chronicle unforget ${partId(id, { kind: "pruning", event: first.seq })}\`), so that this pruning names it, too`,
       data: { event: first.seq, until },
@@ -142,7 +142,7 @@ interface Look {
   readonly floorSeq: number;
   /** The number of further states that would be pruned if they were older. */
   readonly tooYoung: number;
-  /** The head at that moment, and its time. */
+  /** The seq and time of the head when the pruning was planned. */
   readonly seq: number;
   readonly ts: number;
 }
@@ -215,8 +215,7 @@ async function append(
 }
 
 /**
- * Returns the bytes that were given up and not freed yet, as far as that is known: beyond the threshold they were
- * freed.
+ * Returns an estimate of the bytes that were given up and not freed yet. Above the threshold, they count as freed.
  */
 async function pendingBytes(context: Context): Promise<number> {
   const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
@@ -226,7 +225,7 @@ async function pendingBytes(context: Context): Promise<number> {
 /** Returns an upper bound of the bytes that are given up when the floor rises. */
 async function bytesBetween(context: Context, from: number, to: number): Promise<number> {
   let bytes = 0;
-  // Behind a dropped archive the floor can lie before the oldest line.
+  // After an archive was dropped, the floor can be before the oldest line.
   const begins = (await indexedFrom(context)) ?? 1;
   for await (const { recordId, record } of readRange(context, Math.max(from + 1, begins), to)) {
     if (recordId.startsWith("file") && typeof record["size"] === "number") bytes += record["size"];
@@ -237,23 +236,23 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
 /**
- * Returns the number of given-up bytes from which on they are freed unasked: freeing reads the logs, and should be
- * worth that.
+ * Returns the number of given-up bytes above which they are freed unasked: freeing reads the logs, and should be worth
+ * that.
  */
 function freeFrom({ log }: Context): number {
   return Math.max(FREE_FROM_BYTES, log.head.bytes);
 }
 
-/** Short, since others are writing more often than not: another process, or the next pruning, will free it. */
+/** The wait for the store when freeing. It is short, as another process or the next pruning will free the contents. */
 const FREE_WAIT_MS = 200;
 
-/** Another process writes, or another workspace of the store is not signed: it is freed another time. */
+/** The codes of obstacles that pass: another process writes, or another workspace of the store is not signed. */
 const NOT_NOW: readonly string[] = ["LOCKED", "REFUSED"];
 
 /**
- * Keeps to the limits after each snapshot of an action, and frees contents when enough has been given up. Call it
- * without a lease. If there is nothing to do, it costs one query of the index. An obstacle, often another workspace of
- * the store, is reported once and fails no caller: the action has begun.
+ * Gives up what exceeds the limits, and frees contents when enough has been given up. Called after each snapshot of an
+ * action, without a lease. If there is nothing to do, it costs a few queries of the index. An obstacle, often another
+ * workspace of the store, is reported once and fails no caller: the action has begun.
  */
 export async function keepToLimits(context: Context): Promise<void> {
   try {
@@ -289,7 +288,7 @@ async function giveUpBeyondLimits(context: Context): Promise<boolean> {
     return false;
   }
   if ((await context.index.openRecords("intent:")).length > 0) return false;
-  // Nothing is given up automatically either while nothing proves what was recorded.
+  // A history that is not signed is not pruned automatically either.
   if ((await signingFault(context)) !== undefined) return false;
   await withCommit(context, async (commit) => {
     const isSame = (await commit.head()).seq === before.seq;
@@ -320,8 +319,9 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 }
 
 /**
- * True if a closer check is worthwhile. Not while everything above the floor is too young. Soon after a vain check,
- * only if more actions have come (a tenth more, if the young are protected), or an hour has gone by.
+ * True if a closer check is worthwhile: something above the floor is old enough to be pruned, and a limit may be
+ * exceeded. Within an hour after a vain check, true only if more actions have come, by a tenth of the limit if young
+ * ones are protected.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
   const { index, memo, retention } = context;
@@ -329,7 +329,7 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   const oldest = await index.locate(floorSeq + 1);
   const ts = await endOfLog(context, (await index.head()).seq);
   const apart = oldest === undefined ? Number.POSITIVE_INFINITY : ts - timeOf(oldest);
-  // The clock was set back since: a closer check must find out the age.
+  // If the clock was set back, the age is unknown: check closely.
   const age = apart < 0 ? Number.POSITIVE_INFINITY : apart;
   if (age < retention.limits.min_age_hours * HOUR_MS) return false;
   const seen = memo.get(lastInVain);
@@ -343,7 +343,7 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
 }
 
-/** Returns the time of the last event, or the present if its clock ran ahead: that makes nothing older. */
+/** Returns the time of the last event, or the present if its clock ran ahead, so that nothing counts as older. */
 async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
   return Math.min(timeOf(await index.locate(seq)), now());
 }

@@ -50,8 +50,8 @@ export class StoreAnew {
   }
 
   /**
-   * Stores a large content. Nothing is written before the whole was hashed once; if the bytes differ the second time,
-   * it is given up.
+   * Stores a large content, which is read twice: nothing is written before its hash was found to match, and nothing is
+   * stored if the bytes differ the second time.
    */
   async #takeLarge(offer: OfferedContent): Promise<void> {
     const digest = createHash("sha256");
@@ -92,10 +92,11 @@ async function readBounded(offer: OfferedContent, take: (piece: Uint8Array) => v
   }
 }
 
-/** Passes the pieces of an offer to the store, and tells faults of the offer from faults of the store. */
+/** Passes the pieces of an offer to the store, and distinguishes faults of the offer from faults of the store. */
 class SourceOfBatch {
   readonly #offer: OfferedContent;
-  #hasFailed = false;
+  /** True while the offer is being read: an error then is the offer's. */
+  #isReading = false;
 
   constructor(offer: OfferedContent) {
     this.#offer = offer;
@@ -106,7 +107,7 @@ class SourceOfBatch {
     try {
       return await put(this.#pieces());
     } catch (error) {
-      if (this.#hasFailed && isTrouble(error)) return undefined;
+      if (this.#isReading && isTrouble(error)) return undefined;
       throw error;
     }
   }
@@ -114,15 +115,15 @@ class SourceOfBatch {
   async *#pieces(): AsyncGenerator<Uint8Array, void> {
     let left = this.#offer.size;
     const pieces = this.#offer.pieces();
-    this.#hasFailed = true;
+    this.#isReading = true;
     for await (const piece of pieces) {
       left -= piece.length;
       if (left < 0) throw new ChronicleError("BLOB_CORRUPT", "a content is longer than was said");
-      this.#hasFailed = false;
+      this.#isReading = false;
       yield piece;
-      this.#hasFailed = true;
+      this.#isReading = true;
     }
-    this.#hasFailed = false;
+    this.#isReading = false;
   }
 }
 
@@ -138,7 +139,7 @@ type RepairOptions = VerifyOptions & { readonly repairFrom: readonly RepairPlace
  * stored anew, durably, in place of the damaged ones; damaged files are put aside once nothing depends on them.
  * Verifies again after each round, since a healed base names contents that were not searched for before.
  *
- * The history is not changed. If it is interrupted anywhere, the store stays as it was or healed in part.
+ * The history is not changed. An interrupted repair leaves the store as it was, or healed in part.
  */
 export async function repair(context: Context, options: RepairOptions): Promise<VerifyShape> {
   if (options.quick === true) throw quickRepair();
@@ -160,7 +161,7 @@ class Repair {
   readonly #sources: readonly RepairSource[];
   /** The place where good bytes were found, by content. */
   readonly #healed = new Map<Hash, string>();
-  /** Contents that no place has. */
+  /** Contents that were searched for already. */
   readonly #sought = new Set<Hash>();
   readonly #aside: string[] = [];
   readonly #failed = new Map<string, string>();
@@ -182,7 +183,7 @@ class Repair {
     };
     // Each round heals something, or puts something aside, or is the last.
     while (await this.#mend(found)) found = await again();
-    // The examination finds what needs a content only for the contents that it is given.
+    // An examination lists the places that need a content only for the contents in `placesOf`.
     if ([...found.hurt].some((hash) => !told.has(hash))) found = await again();
     const { shape } = found;
     const seconds = Math.round(performance.now() - began) / 1_000;

@@ -18,7 +18,9 @@ import { memoKey } from "../log/memo.ts";
 export interface RetentionRoots {
   /** In the order of their states. */
   readonly moments: readonly KeptMoment[];
+  /** The states at which open runs have begun. */
   readonly states: readonly number[];
+  /** The state from which on everything is kept. */
   readonly hold: number;
 }
 
@@ -28,23 +30,23 @@ interface SeenAction {
   read: { readonly seq: number; readonly action: LoggedAction } | undefined;
 }
 
-/** The known actions of a history, brought forward with it. */
+/** The known actions of a history, updated with its events. */
 interface ActionView {
   /** The last event that the view includes. */
   seq: number;
-  /** The actions above the floor from which the view begins; those below it are only in it if `belowRead`. */
+  /** The actions above the floor at which the view began and, if `belowRead`, those kept below it. */
   readonly actions: Map<string, SeenAction>;
   belowRead: boolean;
-  /** The floor at the last update: if it is lower now, prunings were taken back. */
+  /** The floor at the last update. If it is lower now, prunings were brought back. */
   floor: number;
 }
 
 const views = memoKey<ActionView>("known actions");
-/** Rows that are read at once. */
+/** The number of rows that are read at once. */
 const PAGE = 10_000;
 const PREFIX = "action:";
 
-/** Returns the view, up to the head. It costs two queries if nothing has happened. */
+/** Returns the view as of the head. It costs two queries if nothing has happened. */
 async function viewOf(context: Context): Promise<ActionView> {
   const head = (await context.index.head()).seq;
   const floor = (await pruningInForce(context))?.floorSeq ?? 0;
@@ -72,11 +74,11 @@ function see(view: ActionView, row: EventRow): void {
 export async function mostActions(context: Context): Promise<number> {
   const { actions, belowRead } = await viewOf(context);
   if (belowRead) return actions.size;
-  // Actions that a pruning has kept below its floor are not in it yet.
+  // Actions that a pruning has kept below its floor are not in the view yet.
   return actions.size + ((await pruningInForce(context))?.keptActions.length ?? 0);
 }
 
-/** Removes moments that are now pruned from the view, as far as they are actions. */
+/** Removes the actions among pruned moments from the view. */
 export function forgetActions({ memo }: Context, pruned: readonly KeptMoment[]): void {
   for (const { kind, name } of pruned) if (kind === "action") memo.get(views)?.actions.delete(PREFIX + name);
 }
@@ -101,7 +103,7 @@ async function actionsKept(context: Context, pruning: PruneRecord | undefined): 
 async function readActions(context: Context, { actions }: ActionView): Promise<void> {
   const stale = [...actions.values()].filter(({ row, read }) => read?.seq !== row.seq);
   const rows: EventRow[] = [];
-  // A compaction may have moved them since.
+  // A compaction may have moved the rows since.
   for (const { row } of stale) rows.push((await context.index.record(row.recordId)) ?? row);
   const events = await readEvents(context, rows);
   events.forEach((event, i) => {
@@ -122,8 +124,8 @@ async function readBelow(context: Context, view: ActionView, kept: readonly numb
 }
 
 /**
- * Returns what pruning decides about: the restorable moments, those that stay in any case with the reason, and what
- * unfinished work needs.
+ * Returns the restorable moments, with the reason for each that stays in any case, and the states that unfinished work
+ * needs.
  */
 export async function retentionRoots(context: Context, options: RetentionRootsOptions = {}): Promise<RetentionRoots> {
   const pruning = await pruningInForce(context);
@@ -149,7 +151,7 @@ export interface RetentionRootsOptions {
 interface Unfinished {
   /** The active transactions. */
   readonly transactions: ReadonlySet<string>;
-  /** The state from which on everything is needed to roll them back, or because an origin was not told of it yet. */
+  /** The state from which on everything is kept, to roll transactions back, or until an origin was told of it. */
   readonly hold: number;
   /** The states at which open runs have begun. */
   readonly states: readonly number[];

@@ -14,12 +14,12 @@ type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
 const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
 
 /**
- * Brings back what the pruning of this event, and those since, have given up. An event says that what was kept before
- * that pruning is kept again, beside what is kept now, which may already be more. Returns the events of all prunings
- * that no longer give anything up. Throws `NOT_FOUND` if its contents may have been freed.
+ * Brings back the states that the pruning of this event, and those since, have given up. Records that what was kept
+ * before that pruning is kept again, besides what is kept now. Returns the events of all prunings that no longer give
+ * anything up. Throws `NOT_FOUND` if a content may have been freed.
  */
 export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
-  // The lease keeps a collector from freeing contents by what it found out before.
+  // The lease keeps a collector from freeing contents by what it read before.
   using _lease = await context.blobs.lease();
   return withCommit(context, async (commit) => {
     await refuseUnsigned(context, "bringing back what was pruned");
@@ -54,15 +54,18 @@ function isSame(a: Kept, b: Kept): boolean {
   return isSameFloor && a.kept.join() === b.kept.join() && a.keptActions.join() === b.keptActions.join();
 }
 
-/** True if everything that was kept before the first of these prunings is still there. */
+/**
+ * True if all contents that these prunings gave up are still there. Only a pruning that was asked for has a grace
+ * period.
+ */
 function isKept(since: readonly LoggedPruning[], now: number): boolean {
   const [first] = since;
   return first?.cause === "asked" && !isGraceOver(first.ts, now) && since.every((one) => one.now !== true);
 }
 
 function gone(event: number): ChronicleError {
-  return new ChronicleError("NOT_FOUND", `what event ${event} has given up cannot be brought back any more`, {
-    hint: "it is kept for 24 hours, unless somebody has said --now; `chronicle unforget` lists what can be brought back",
+  return new ChronicleError("NOT_FOUND", `the states that event ${event} gave up cannot be brought back any more`, {
+    hint: "their contents are kept for 24 hours, unless --now was given; `chronicle unforget` lists what can be brought back",
     data: { event },
   });
 }

@@ -7,7 +7,7 @@ import { IndexAudit } from "./index-audit.ts";
 import { verifyLog, type Need } from "./verify-log.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Receives the findings. */
+/** The lists that receive the findings. */
 export interface CopyFindings {
   readonly problems: Problem[];
   readonly notes: string[];
@@ -65,8 +65,8 @@ function within(copy: string, need: Need): Need {
 }
 
 /**
- * Returns the needed contents without those that may rightly be missing: in a copy all that were left out, else those
- * that only tell of an origin's states.
+ * Returns the needed contents without those that may rightly be missing. These are the withheld contents: all of them
+ * in a copy, otherwise those that only records of an origin's states need.
  */
 export function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
   const { isCopy = false, store } = context;

@@ -34,18 +34,18 @@ import type { VerifyProblemShape as Problem } from "../../api/shapes.ts";
 import { OwnContents } from "./verify-plans.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The first place found that needs a content. */
+/** The first place found that needs a content. A place in this history takes precedence over an origin's records. */
 export interface Need {
   readonly where: string;
   /** In bytes, if a record says it. */
   readonly size: number | undefined;
   /** For the contents in `placesOf`: all places, or the first ones of many. */
   readonly places?: readonly string[];
-  /** True if nothing needs it but records of an origin's states (`NeededContent`). */
+  /** True if only records of an origin's states need the content (`NeededContent`). */
   readonly isUpstream: boolean;
 }
 
-/** The log's hash and roots at a seq of interest. */
+/** The hash of an event of interest, and the log root and the Merkle root right after it. */
 export interface LogAt {
   readonly hash: Hash;
   readonly logRoot: Hash;
@@ -55,19 +55,19 @@ export interface LogAt {
 /** The result of verifying the log. */
 export interface LogFindings {
   readonly events: number;
-  /** The oldest event that is there: 1, or the sentinel of a compaction whose archive is gone. */
+  /** The first event in the log: 1, a sentinel whose archive is gone, or the event after the anchor. */
   readonly firstSeq: number;
-  /** The last event that could be read. */
+  /** The end of the last whole commit; in a broken log, the seq that the last line has or claims. */
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
   readonly at: ReadonlyMap<number, LogAt>;
   /** Returns the hash of an event, if it is known. */
   readonly hashes: (seq: number) => Hash | undefined;
-  /** True if not all of it could be replayed. */
+  /** True if some of the log could not be replayed. */
   readonly broken: boolean;
   /** The contents that are needed to read the history itself. */
   readonly own: OwnContents;
-  /** The parts that were cut off the log, as the log names them. */
+  /** The records of the parts that were cut off the log. */
   readonly recoveries: readonly RecordBody[];
   /** The signers whose keys sign its heads; the last one is in force. */
   readonly signers: readonly LoggedSigner[];
@@ -75,32 +75,31 @@ export interface LogFindings {
 
 export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly problems: Problem[];
-  /** Receives what is not wrong, but worth knowing. */
+  /** Receives findings that are no problems, but worth knowing. */
   readonly notes: string[];
   /**
-   * The event up to which events were certainly recorded: a bad line behind it was torn by a crash, and the next
-   * command cuts it off.
+   * The last event that is known to have been recorded. A bad line after it was torn by a crash, and can be cut off.
    */
   readonly bound: number;
   readonly seqsOfInterest: ReadonlySet<number>;
-  /** Contents of which all places are to be reported. */
+  /** Contents for which all places are reported, up to `MOST_PLACES`. */
   readonly placesOf?: ReadonlySet<Hash>;
-  /** Compares an index with what is replayed. */
+  /** Compares the index with the replayed history. */
   readonly audit?: IndexAudit;
   /** Called with the replayed state at the end, if everything could be replayed. */
   readonly atEnd?: (index: IndexStore) => Promise<void>;
 }
 
-/** Stands for the hash of a line that has none. */
+/** Replaces the hash of a line from which none can be read. */
 export const NO_HASH = "0".repeat(64) as Hash;
 
 const UNCHECKED_ANCHOR =
   "anchor.json was written by an earlier version, without a checksum: a damaged frontier in it shows only at the origin's next compaction";
 
-/** Events that are replayed at once. */
+/** The number of events that are replayed at once. */
 const BATCH = 2_000;
 
-/** Names that are hashed before other tasks have a turn. */
+/** The number of names that are hashed before other tasks have a turn. */
 const NAMES_AT_ONCE = 4_096;
 
 /** The number of places that are reported for one content. */
@@ -113,16 +112,16 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const givenUp = await givenUpIn(context);
     const end = await context.log.refresh();
     await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
-    // The whole history is only indexed if a compaction's base, or the caller, is compared with it. A log that is
-    // sealed from here on is read to its present end, without that base.
+    // Index the history only for the base of a compaction, or for a caller who reads the index. If the log is sealed
+    // from here on, its events are read to their present end, and the new base is not compared.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
     const reader = new LogVerifier({ ...context, index, memo: new Memo() }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
     await reader.read(lines);
-    // Events that were certainly recorded were not torn: such a tail stays where it is and is reported as damaged.
+    // A log that ends before `bound` lacks recorded events: its tail is no torn commit, and is not moved away.
     if (end.tornBytes > 0 && !reader.torn && end.seq >= options.bound) {
       options.notes.push(
-        `${end.tornBytes} bytes behind the last whole commit were torn by a crash; the next command moves them away`,
+        `${end.tornBytes} bytes after the last whole commit were torn by a crash; the next command moves them away`,
       );
     }
     const findings = await reader.finish();
@@ -137,7 +136,7 @@ interface HowToVerify extends LoggedGivenUp {
   readonly isIndexed: boolean;
 }
 
-/** A sound line of the commit that has no end yet. */
+/** A line that passed its checks, in a commit whose end was not read yet. */
 interface OpenLine {
   readonly placed: PlacedEvent;
   readonly where: string;
@@ -163,7 +162,7 @@ class LogVerifier {
   readonly #recoveries: RecordBody[] = [];
   readonly #signers: LoggedSigner[] = [];
   #prev: Head = EMPTY_HEAD;
-  /** The end of the last whole commit. */
+  /** The seq of the last event in a whole commit. */
   #whole = 0;
   #commits: CommitFollower | undefined;
   #rules: HistoryRules | undefined;
@@ -175,9 +174,9 @@ class LogVerifier {
   #anchored: HistoryAnchor | undefined;
   /** True if events were removed on purpose, as a sentinel says. */
   #dropped = false;
-  /** The file that is being read, its first event, and that of the file before. */
+  /** The name and first event of the file that is being read, and the first event of the file before it. */
   #file = { name: "", first: 0, before: 0 };
-  /** True after a break in the chain: nothing can be replayed any more, but lines are still checked one by one. */
+  /** True after a fault that makes the state unknown: nothing is replayed any more, but lines are still checked. */
   broken = false;
   /** True if the rest of the log was torn by a crash, and never acknowledged. */
   torn = false;
@@ -190,10 +189,10 @@ class LogVerifier {
     this.#needs = new HistoryNeeds({ pruning, erasures }, (content) => this.#need(content));
   }
 
-  /** Starts a history behind its anchor: only what follows can be proved. */
+  /** Starts a history after its anchor. Only later events can be proved. */
   async startOn(anchor: HistoryAnchor): Promise<void> {
     const { seq, hash, root, base, frontier } = anchor;
-    const where = `base behind event ${seq}`;
+    const where = `base after event ${seq}`;
     this.#anchored = anchor;
     this.#prev = { seq, hash };
     this.#whole = seq;
@@ -268,7 +267,7 @@ class LogVerifier {
         this.#need({ ...one, size: undefined, isUpstream: false });
     } catch (error) {
       if (!(error instanceof ChronicleError)) throw error;
-      this.#report("plan-wrong", "what was kept aside", error.message);
+      this.#report("plan-wrong", "contents kept aside", error.message);
     }
   }
 
@@ -283,14 +282,14 @@ class LogVerifier {
     else this.#report("archive-missing", "archive/", `${what}, and are not in the archive, though nobody dropped it`);
   }
 
-  /** Reports a line on which no history can begin; the lines behind it are still checked one by one. */
+  /** Reports a line on which no history can begin. The lines after it are still checked one by one. */
   async #badBeginning(line: RawLine, fault: string): Promise<void> {
     this.#events += 1;
     this.#report("sentinel-wrong", `${line.file}:${line.lineNumber}`, fault);
     await this.#breakAt(line);
   }
 
-  /** Reports a wrong beginning of the history, each time, unless a person has accepted its present state. */
+  /** Reports a wrong beginning of the history, unless a person has accepted its present state. */
   #tellBeginning(): void {
     const wrong = this.#rules?.beginning;
     if (wrong === undefined || this.#signers.some(({ why }) => why === "accepted")) return;
@@ -309,7 +308,7 @@ class LogVerifier {
     this.#whole = this.#prev.seq;
     const { size, head, frontier, root } = this.#start;
     this.#tree = new LogTree(frontier, size);
-    // The sentinel's statements about the event before it can be compared with a head of that very size.
+    // The sentinel states the head before it, so that a kept head of that event can be compared.
     this.#at.set(size, { hash: head, logRoot: this.#tree.root(), root });
   }
 
@@ -337,8 +336,7 @@ class LogVerifier {
   }
 
   /**
-   * Returns the event of a line, and whether it ends a commit. Behind damage, and in a copy, each line counts by
-   * itself.
+   * Returns the event of a line, and whether it ends a commit. After damage, and in a copy, each line counts as an end.
    */
   #check(line: RawLine): { event: LogEvent; isEnd: boolean } | { fault: { kind: string; detail: string } } {
     const checked = checkLine(line.bytes, this.#prev);
@@ -350,8 +348,8 @@ class LogVerifier {
   }
 
   async #bad(line: RawLine, { where, kind, detail }: { where: string; kind: string; detail: string }): Promise<void> {
-    const isOthers = kind === "bad-commit" && this.#context.isCopy === true;
-    if (!isOthers && (await this.#isTorn(line))) {
+    const isOrigins = kind === "bad-commit" && this.#context.isCopy === true;
+    if (!isOrigins && (await this.#isTorn(line))) {
       this.torn = true;
       this.#options.notes.push(`the log was torn by a crash at ${where}: the next command moves its last commit away`);
       return;
@@ -362,7 +360,7 @@ class LogVerifier {
     await this.#breakAt(line);
   }
 
-  /** Takes the events of a commit. */
+  /** Processes the events since the last end of a commit. */
   async #endCommit(): Promise<void> {
     const open = this.#open;
     this.#open = [];
@@ -375,13 +373,13 @@ class LogVerifier {
     this.#whole = event.seq;
     if (this.#options.seqsOfInterest.has(event.seq)) this.#hashes.set(event.seq, event.hash);
     const isSound = this.#collect(event, where);
-    // Nothing can be derived from a state that is unknown.
+    // An unsound record of a file, or of a compaction, leaves the state unknown.
     if (!isSound && (event.recordId.startsWith("file") || event.op === "compact")) {
       await this.#replay();
       this.broken = true;
     }
     if (!this.broken) {
-      // A compaction is replayed alone, so that the log tree and the index stand right before it.
+      // Replay a compaction alone: the log tree and the index must be at the event before it.
       if (event.op === "compact") await this.#replay();
       this.#pending.push(placed);
       if (this.#pending.length >= BATCH || this.#isMilestone(event)) await this.#replay();
@@ -396,7 +394,7 @@ class LogVerifier {
     return isCopy === true || (await laterCommitEnd(log, bad, this.#whole + 1)) === undefined;
   }
 
-  /** Continues behind a bad line with the seq and hash that it claims, so that later damage is found too. */
+  /** Continues after a bad line with the seq and hash that the line claims, so that later damage is found too. */
   async #breakAt(line: RawLine): Promise<void> {
     await this.#replay();
     this.broken = true;
@@ -428,7 +426,7 @@ class LogVerifier {
     return known;
   }
 
-  /** Notes what the event says by itself; returns whether it is sound. */
+  /** Checks the record of an event by itself and notes the contents that it needs. Returns whether it is sound. */
   #collect(event: LogEvent, where: string): boolean {
     const place = `${where} (event ${event.seq}, ${event.recordId})`;
     if (event.recordId.startsWith("recovery:")) this.#recoveries.push(event.record);
@@ -499,7 +497,7 @@ class LogVerifier {
     await audit.milestone(at, (folder) => this.#state.folderHash(folder));
   }
 
-  /** Brings the present state up to these events. */
+  /** Applies events to the present state, and checks each by the rules of a history. */
   async #follow(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): Promise<void> {
     for (const { event } of pending) {
       const base = baseOf(event);
@@ -526,7 +524,7 @@ class LogVerifier {
     const faults = await checkBase(this.#context.blobs, base, {
       onRows: (batch) => {
         for (const entry of batch.entries ?? []) entries.push(entry);
-        // A base that is named later has no place there, which is reported as such.
+        // A base that a later event names is out of place, which `HistoryRules` reports.
         const fault = event.seq > BASELINE_SEQ ? undefined : baselineFault(batch, event.seq);
         if (fault !== undefined)
           this.#report("base-wrong", `base of event ${event.seq}: ${displayPath(fault.path)}`, fault.detail);
@@ -543,13 +541,13 @@ class LogVerifier {
     this.#needs.rows(batch, event, `base of event ${event.seq}`);
   }
 
-  /** Checks a sentinel that is replayed; the log tree stands right before it. */
+  /** Checks a sentinel that is replayed. The log tree must be at the event before it. */
   async #checkSentinel(event: LogEvent): Promise<void> {
     const sentinel = decodeSentinel(event);
     const where = `event ${event.seq} (${event.recordId})`;
     const isStart = this.#start !== undefined && headBefore(event).seq === this.#start.size;
     this.#dropped ||= sentinel.dropsArchive;
-    // In a copy it stands where it came, behind the event before it.
+    // A copy keeps a sentinel where it arrived: in the same file as the event before it.
     const { isCopy = false } = this.#context;
     if (!isCopy && (this.#file.first !== event.seq || (!isStart && sentinel.range[0] !== this.#file.before))) {
       this.#report("sentinel-wrong", where, `it does not stand behind a log of events ${sentinel.range.join("..")}`);
@@ -566,7 +564,7 @@ class LogVerifier {
         if (isStart) this.#rules?.rows(batch);
         if (isStart) addAll(this.#options.problems, heldFaults(batch, `base of event ${event.seq}`, event.seq));
         for (const one of isStart ? (batch.records ?? []) : []) this.#own.note(one, `base of event ${event.seq}`);
-        // Behind its sentinel, events of the log itself may already have named another signer.
+        // The base names the signer as of the compaction; later events may name another one.
         for (const one of isStart ? (batch.records ?? []) : []) this.#noteSigner(one);
         this.#needRows(batch, event);
       },
@@ -599,7 +597,7 @@ class LogVerifier {
   }
 }
 
-/** Returns `undefined` if the content is damaged. */
+/** Returns the result of a read, or `undefined` if the content is damaged. */
 async function despiteDamage<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();

@@ -21,7 +21,8 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 
 /**
- * Checks the parts that were cut off the log and are kept for people: each must be there, with its length and bytes.
+ * Checks the parts that were cut off the log and are kept for people: each must be there, with its length and bytes. A
+ * part whose record went with a dropped archive is not checked.
  */
 async function checkQuarantine(
   { log }: Pick<Context, "log">,
@@ -29,12 +30,12 @@ async function checkQuarantine(
 ): Promise<Problem[]> {
   const problems: Problem[] = [];
   for (const { kept_as: name, bytes, sha256 } of recoveries) {
-    // A recovery that was compacted away with its archive, or names no part, says nothing about the bytes.
+    // A record that names no part says nothing about bytes.
     if (typeof name !== "string" || !isPartName(name)) continue;
     const where = `quarantine/${name}`;
     const part = await log.quarantined(name);
     if (part === undefined) {
-      problems.push({ kind: "quarantine-missing", where, detail: "what was cut off the log there is gone" });
+      problems.push({ kind: "quarantine-missing", where, detail: "the part that was cut off the log is gone" });
     } else if (typeof sha256 === "string" && (part.hash !== sha256 || part.bytes !== bytes)) {
       const detail = `its ${part.bytes} bytes are not those that were cut off the log`;
       problems.push({ kind: "quarantine-damaged", where, detail });
@@ -43,7 +44,7 @@ async function checkQuarantine(
   return problems;
 }
 
-/** True if a name from the log is that of a part, and so not a path. */
+/** True if a name from the log has the form of a part's name, so that it cannot be a path. */
 function isPartName(name: string): boolean {
   return /^[0-9.-]+\.part$/.test(name);
 }
@@ -110,9 +111,8 @@ interface SigningFindings {
 }
 
 /**
- * Checks that the key and the head of the signer that a history names are there. Does not use the index. The head of a
- * copy is kept by its origin. `kept`: the kept head as it was before the log was read; another one may be kept
- * meanwhile.
+ * Compares the signers that a history names with the kept key and head. Does not use the index. A copy is not checked,
+ * as its origin keeps its head. `kept`: the kept head from before the log was read; another may be kept meanwhile.
  */
 function verifySigning(
   context: Context,
@@ -124,7 +124,7 @@ function verifySigning(
   const notes: string[] = [];
   const tell = (kind: string, where: string, detail: string): void => void problems.push({ kind, where, detail });
   const signer = signers.at(-1);
-  // If there is no signer, nothing was recorded, or its line is among those that are damaged.
+  // An empty log names no signer, and in a broken log the line that names it may be damaged.
   if (signer === undefined && lastSeq > 0 && !broken)
     tell("signer-missing", "events.wal", "no event names whose key signs the heads of this history");
   const head = lastSeq === 0 ? kept : checkHead(context, { signers, kept }, tell);
@@ -189,8 +189,6 @@ function acceptedNote({ seq, actor, accepted }: LoggedSigner): string {
   return `event ${seq}: ${actor} accepted the history as it was at event ${log.seq}; ${old}${where}; the reason: ${reason}`;
 }
 
-/** A problem, before it is shown. */
-
 /**
  * Recomputes everything from the files themselves and lists what is wrong: every line, link and hash, every content,
  * every root and head. Changes nothing, and does not trust the index.
@@ -199,15 +197,14 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   return (await examine(context, options)).shape;
 }
 
-/** The result, with what a repair needs of it. */
+/** The result of `verify`, and the findings that a repair needs. */
 export interface Examined extends Pick<BlobFindings, "hurt" | "files"> {
   readonly shape: VerifyShape;
   readonly needed: ReadonlyMap<Hash, Need>;
 }
 
 /**
- * Does the same as `verify`, and returns what a repair needs. `placesOf`: contents for which everything that needs them
- * is reported.
+ * Does the same as `verify`, and returns what a repair needs. `placesOf`: contents for which all places are reported.
  */
 export async function examine(
   context: Context,
@@ -218,7 +215,7 @@ export async function examine(
   const problems: Problem[] = [];
   const notes: string[] = [];
   const given = options.expect === undefined ? undefined : parseExpected(options.expect);
-  // Read before the log is: others may go on meanwhile.
+  // Read these before the log: other processes may record meanwhile.
   const audit = await IndexAudit.begin(context.index);
   const kept = context.heads.last(context.workspaceId) ?? context.heads.first(context.workspaceId);
   const indexed = await context.index.head();
@@ -231,11 +228,11 @@ export async function examine(
     ...optional({ onProgress: options.onProgress }),
     seqsOfInterest: seqsOfInterest(indexed, given, kept),
   });
-  const held: Held = { log, notes };
+  const held: ComparedLog = { log, notes };
   const signing = verifySigning(context, log, kept);
   addAll(notes, signing.notes);
   addAll(problems, [...signing.problems, ...checkKept(context, held, signing.head), ...checkIndex(indexed, log)]);
-  // Behind a damaged line nothing can be compared.
+  // After a damaged line nothing can be compared.
   if (!log.broken) addAll(problems, await audit.finish());
   else await findDamage(context);
   addAll(problems, await checkQuarantine(context, log));
@@ -267,8 +264,8 @@ export async function examine(
 }
 
 /**
- * Joins what a workspace needs and what its copy of an origin's history needs; a content that both need gets the places
- * of both.
+ * Joins the contents that a workspace needs with those that its copy of an origin's history needs. A content that both
+ * need gets the places of both.
  */
 function together(copied: ReadonlyMap<Hash, Need>, own: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
   const needed = new Map([...copied, ...own]);
@@ -303,8 +300,8 @@ interface Claim {
   readonly where: string;
 }
 
-/** The log with which heads are compared, and the notes on what cannot be told. */
-interface Held {
+/** The log that heads are compared with, and the notes on heads that cannot be checked. */
+interface ComparedLog {
   readonly log: LogFindings;
   readonly notes: string[];
 }
@@ -315,7 +312,7 @@ interface Held {
  */
 const UNHELD = "head-unheld";
 
-/** Returns the problems if the log does not hold what a head says. */
+/** Returns the contradictions between the log and a head. */
 function checkClaim(log: LogFindings, claim: Claim): Problem[] {
   const { where, seq } = claim;
   if (log.lastSeq < seq) {
@@ -357,8 +354,8 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
   return problems;
 }
 
-/** Checks the head beside the history. A compaction moves it on, so an older one is only noted. */
-function checkKept({ workspaceId }: Context, { log, notes }: Held, kept: KeptHead | undefined): Problem[] {
+/** Checks the kept head. Each compaction keeps a new one, so a head from before the log's beginning is only noted. */
+function checkKept({ workspaceId }: Context, { log, notes }: ComparedLog, kept: KeptHead | undefined): Problem[] {
   if (kept === undefined) return [];
   const problems = checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
   for (const { kind, where, detail } of problems) if (kind === UNHELD) notes.push(`${where}: ${detail}`);
@@ -369,10 +366,10 @@ function claimOf({ seq, hash, logRoot, root }: KeptHead): Omit<Claim, "where"> {
   return { seq, hash, logRoot, root };
 }
 
-/** Compares the log with a head that somebody kept. Nothing is concluded from one with a wrong signature. */
+/** Compares the log with a head that somebody kept. A head with a wrong signature is not compared. */
 function checkExpected(
   context: Context,
-  held: Held,
+  held: ComparedLog,
   given: ExpectedHead,
 ): { readonly shape: ExpectedHeadShape; readonly problems: readonly Problem[] } {
   const signature = checkSignature(context, held, given);
@@ -390,7 +387,7 @@ const INVALID_EXPECTED: Problem = {
   detail: "the signature of the expected head does not verify: the log was not held to it",
 };
 
-/** Anybody can sign with a key of their own: such a note proves nothing, whatever its content. */
+/** The problem with a head that an unknown key has signed. Anybody can make a key, so the signature proves nothing. */
 const UNKNOWN_EXPECTED: Problem = {
   kind: "head-unknown-key",
   where: "--expect",
@@ -403,7 +400,7 @@ const UNKNOWN_EXPECTED: Problem = {
  */
 function checkSignature(
   context: Context,
-  { log, notes }: Held,
+  { log, notes }: ComparedLog,
   { note, key }: ExpectedHead,
 ): ExpectedHeadShape["signature"] {
   if (note === undefined) {
@@ -431,14 +428,14 @@ function ownKey({ heads }: Context): string | undefined {
   }
 }
 
-function checkContent(context: Context, held: Held, given: ExpectedHead): Problem[] {
+function checkContent(context: Context, held: ComparedLog, given: ExpectedHead): Problem[] {
   const where = "--expect";
   if (given.workspace === context.workspaceId) return checkClaim(held.log, { ...given, where });
   const detail = `the head is of workspace ${given.workspace}, this is ${context.workspaceId}`;
   return [{ kind: "wrong-workspace", where, detail }];
 }
 
-/** The index is not trusted, but a contradiction between it and the log is reported. */
+/** Returns the contradictions between the index and the log. Nothing else is taken from the index. */
 function checkIndex(head: Head, log: LogFindings): Problem[] {
   if (head.seq === 0) return [];
   const where = "index.db";
@@ -452,7 +449,7 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
     ];
   }
   const at = log.hashes(head.seq);
-  // A line that cannot be read is reported by itself: no other event stands there.
+  // An unreadable line is reported by itself: it does not show that another event is there.
   if (at !== undefined && at !== head.hash && at !== NO_HASH) {
     return [{ kind: "log-replaced", where, detail: `event ${head.seq} is ${at}, but the index knows ${head.hash}` }];
   }
@@ -485,7 +482,7 @@ async function brokenLinks(context: Context): Promise<{ kind: string; where: str
   const begins = (await indexedFrom(context)) ?? 1;
   return actions.flatMap((action, i) => {
     const before = actions[i - 1];
-    // After an action begun before the history begins, others may have been begun that are compacted away by now.
+    // If the action before was begun before the history's beginning, actions between the two may be compacted away.
     if (before === undefined || before.seq < begins || action.previous === before.hash) return [];
     const detail = `it does not name the action begun before it, ${before.id}`;
     return [{ kind: "action-link", where: `action ${action.id}`, detail }];

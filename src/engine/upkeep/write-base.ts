@@ -11,7 +11,7 @@ import type { Context, HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 import { rootToState } from "../state/root-to-state.ts";
 
-/** A state on which a history can go on. */
+/** A state from which a log can continue. */
 interface BaseState {
   /** The last iteration of each path, in path order; deleted ones too. */
   readonly rows: readonly IterationRow[];
@@ -43,7 +43,7 @@ export async function storeBase(
   return { base: hash, root };
 }
 
-/** Writes a state as a base if it is the wanted one; returns whether it is. Hold a lease. */
+/** Writes a state as a base if its root and hash are the wanted ones. Returns whether they are. Hold a lease. */
 async function storeBaseIf(blobs: BlobStore, state: BaseState, wanted: StoredBase): Promise<boolean> {
   const tree = treeOf(state);
   if (tree.root !== wanted.root) return false;
@@ -79,12 +79,12 @@ function* withFolders(rows: readonly IterationRow[], folders: ReadonlyMap<string
   }
 }
 
-/** Paths that are read at once. */
+/** The number of paths that are read at once. */
 const BATCH = 10_000;
 
 /**
  * Writes the state at `seq` (the head) as a base: every path that was ever recorded with its last iteration, and the
- * last event of every other record. It is read back and verified before it is returned. With the lock held.
+ * last event of every other record. Reads the base back and verifies it. Hold the lock.
  */
 export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
   const state = await stateAt(context, seq);
@@ -113,8 +113,9 @@ type Based = HistoryContext & {
 };
 
 /**
- * Writes the base that a compaction behind `seq` (the head) names, if the history before it amounts to exactly that
- * base, which then need not be fetched. Returns whether it does. Hold a lease.
+ * Writes the base that a compaction after `seq` (the head) names, if the state at `seq` gives exactly that base.
+ * Returns
+ * whether it does: then the base need not be fetched. Hold a lease.
  */
 export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
   return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);

@@ -15,12 +15,12 @@ import { refused } from "../capture/refused.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
 import type { PlannedWrite, TargetOutcome } from "./write-batch.ts";
 
-/** Longer contents take longer to be sent than to be made durable. */
+/** The length from which on a content is not announced: sending it would take longer than making it durable. */
 const MOST_BYTES = 4_096;
 
 /**
- * Tells of the small content of a write that is about to be recorded: copies elsewhere can make it durable at the same time
- * as this side. Resolves when it is on its way.
+ * Announces the small content of a write that is about to be recorded, so that copies elsewhere can make it durable at
+ * the same time. Resolves when it is on its way.
  */
 export async function announceContent({ foreseen }: Context, write: ReadyWrite): Promise<void> {
   if (write.kind !== "put" || write.content.bytes === undefined) return;
@@ -30,21 +30,22 @@ export async function announceContent({ foreseen }: Context, write: ReadyWrite):
   await yieldToEventLoop();
 }
 
-/** A write with its intent as it stands open in the log. */
+/** A write, and its open intent. */
 interface Opened {
   readonly planned: PlannedWrite;
   readonly intent: IntentRecord;
 }
 
-/** A write whose files were changed, or could not be. */
+/** A write, and the report on applying its changes. */
 interface Applied extends Opened {
   readonly report: ApplyReport;
 }
 
 /**
- * Brings planned writes, which touch different paths, to the disk: all intents with one sync, then the files of each, then
- * one commit that closes them. Killed anywhere in between, `settle` finishes them. One that is alone goes a shorter way.
- * No intent stands in the log before the contents are durable: then `kept` resolves.
+ * Applies planned writes, which touch different paths: records all intents with one sync, changes the files of each,
+ * and
+ * closes the intents in one commit. After a crash in between, `settle` finishes them. A single small write takes fewer
+ * steps (`applyAlone`). No intent is recorded before the contents are durable, which is when `kept` resolves.
  */
 export async function applyWrites(
   context: Context,
@@ -64,10 +65,11 @@ export async function applyWrites(
 }
 
 /**
- * Carries out a write that is alone in its commit: what is new is staged while one append says what is to be done and, already,
- * what the files are then. From there on it is decided: copies elsewhere may have it while it is put into the folder here.
- * Killed anywhere behind that, `settle` finishes it; before it, nothing has happened. What cannot be put into place after all
- * (somebody was faster by a hair) is taken back by events of its own, as far as it was not done.
+ * Applies a write that is alone in its commit. While new files are staged, one append records the open intent and
+ * already
+ * the new states of the files. That decides the write: copies elsewhere may have it before this folder does. After a
+ * crash, `settle` finishes a decided write; before that, nothing has happened. Changes that cannot be made after all,
+ * since somebody has just edited their paths, are inverted by further events.
  */
 async function applyAlone(
   context: Context,
@@ -86,11 +88,11 @@ async function applyAlone(
     begin: async () => {
       await kept;
       isDecided = true;
-      // Between the event that opens the intent and the one that closes it stand those of the files.
+      // Append the events of the files alone: the intent is opened with them, and closed later.
       await commit.decide([opening(id, intent), ...drafts.slice(1, -1)]);
     },
   });
-  // It was said before it was made that a folder has not the setgid bit which it has got: the next look records that.
+  // These folders have inherited a setgid bit that their recorded state lacks: the next scan records it.
   context.worktree.forget((report.inherited ?? []).map(({ path }) => path));
   const applied = { planned, intent, report };
   if (isDecided) await commit.append(await ending(context, commit, applied));
@@ -105,13 +107,13 @@ async function ending(context: Context, commit: Commit, { planned, intent, repor
   const state = applied.size === 0 ? "abandoned" : "done";
   const head = undone.length === 0 ? undefined : await commit.head();
   return [
-    ...(head === undefined ? [] : await takenBack(context, head, { of: { id, intent }, undone: undone.toReversed() })),
+    ...(head === undefined ? [] : await inverted(context, head, { of: { id, intent }, undone: undone.toReversed() })),
     closing(id, { ...intent, state }, report.blocked),
   ];
 }
 
-/** As it was before: what lies in a folder that was not made goes before it. */
-async function takenBack(
+/** Returns the events that invert changes. `undone`: in reverse order, so that the contents of a folder precede it. */
+async function inverted(
   { index }: Context,
   { seq }: Head,
   { of, undone }: { readonly of: Pick<Opened, "intent"> & { readonly id: string }; readonly undone: readonly Change[] },
@@ -126,7 +128,7 @@ async function takenBack(
   });
 }
 
-/** Yields the contents; those that the write has brought along need not be read from where they were just put. */
+/** Yields the contents. Those that came with the write are taken from memory, the others from the store. */
 async function* contentsOf(
   context: Context,
   write: ReadyWrite,

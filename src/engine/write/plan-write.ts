@@ -21,13 +21,17 @@ export interface PlanGround {
   readonly now: number;
   /** Returns whether an unrecorded folder is at the path. Then it need not be made. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
-  /** True if all folders on the way that could be recorded are: nothing is made in one that is not. */
+  /** True if every folder above that could be recorded is: nothing is made in one that is not. */
   readonly areHoldersRecorded?: boolean | undefined;
-  /** Throws `ERASED` where the content of one of these files was erased: to record it at another path would give it out again. */
+  /** Throws `ERASED` if a content of the files was erased: at another path it could be read again. */
   readonly refuseErased: (entries: readonly Entry[]) => Promise<void>;
 }
 
-/** The changes that a write makes, by path; none where it is so already. Throws `PRECONDITION_FAILED`, `NOT_FOUND`, `REFUSED`. */
+/**
+ * Returns the changes that a write makes, by path; none if the state is already as it asks. Throws
+ * `PRECONDITION_FAILED`,
+ * `NOT_FOUND`, `REFUSED`, `PATH_INVALID`, `ERASED`.
+ */
 export async function planWrite(write: ReadyWrite, ground: PlanGround): Promise<Change[]> {
   const present = (await ground.state.at(write.path)).entry;
   checkCondition(write, present);
@@ -60,7 +64,7 @@ function checkCondition({ path, ifMatch }: ReadyWrite, present: Entry | undefine
   const is = present === undefined ? "not there" : "another one by now";
   const why = ifMatch === "none" ? "is there already" : `is ${is}`;
   throw new ChronicleError("PRECONDITION_FAILED", `${JSON.stringify(shown)} ${why}: nothing was changed`, {
-    hint: "read it again, and write on the ground of what is there now",
+    hint: "read it again, and base the write on what is there now",
     data: { path: shown, hash },
   });
 }
@@ -118,7 +122,7 @@ async function planMove(
     const moved = changeBetween(target, before, { ...entry, path: target });
     if (moved !== undefined) changes.push(moved);
   }
-  // A folder that stands in no record of its own.
+  // The moved folder has no record of its own.
   if (present === undefined) changes.push({ path: to, before: inTheWay, after: folderEntry(to, FOLDER_MODE) });
   return changes;
 }
@@ -133,7 +137,7 @@ function movedPath(path: WorkspacePath, from: WorkspacePath, to: WorkspacePath):
   return target;
 }
 
-/** The folders that must be made for a path. Throws `REFUSED` where something else is in the way. */
+/** Returns the folders that must be made for a path, the outermost first. Throws `REFUSED` if a file is in the way. */
 export async function foldersFor(
   path: WorkspacePath,
   ground: Pick<PlanGround, "state" | "isUnrecordedFolder" | "areHoldersRecorded">,
@@ -141,7 +145,7 @@ export async function foldersFor(
   const made: Change[] = [];
   for (const folder of foldersAbove(path)) {
     const { entry } = await ground.state.at(folder);
-    // A folder that is recorded stands in folders that are.
+    // A recorded folder lies in recorded folders.
     if (entry?.kind === "dir") break;
     if (entry !== undefined) throw refused(folder, "is no folder", "choose another path, or delete it first");
     if (await ground.isUnrecordedFolder(folder)) {

@@ -23,28 +23,31 @@ import { optional } from "../../util/optional.ts";
 /** Contents up to this many bytes wait in memory for the next commit; longer ones go into the store before it. */
 const BUFFERED_BYTES = 1024 * 1024;
 
-/** A content that somebody hands in. */
+/** A content that a caller has passed. */
 interface ReceivedContent {
   readonly hash: Hash;
   readonly size: number;
-  /** The content itself, where it is not in the store yet. */
+  /** The content itself, if it is not in the store yet. */
   readonly bytes?: Uint8Array;
-  /** Keeps the collector out until the content is named by an event. */
+  /** Keeps the collector from freeing the content until an event names it. */
   readonly lease?: HeldLock;
-  /** It was not kept: the request was done before, and is only to be compared with what that asked for. */
+  /**
+   * True if the content was not stored: the request was done before, and the content only shows that it is the same.
+   */
   readonly onlyCompared?: true;
 }
 
 interface ReceiveOptions {
   /** In bytes; 0: no limit. */
   readonly maxFileSize: number;
-  /** As the caller names the request. */
+  /** The id that the caller gives the request. */
   readonly requestId?: string | undefined;
 }
 
 /**
- * Takes a content in, of any size, in bounded memory. It is durable when this resolves, or it comes with its bytes: at
- * once where it is small and whole. Throws `LIMIT_EXCEEDED` as soon as it is too long, and whatever its source throws.
+ * Receives a content of any size in bounded memory. It is then durable in the store, or comes with its bytes. Returns
+ * without waiting if the content is short and given as a whole. Throws `LIMIT_EXCEEDED` as soon as it is too long, and
+ * whatever its source throws.
  */
 function receiveContent(
   context: Context,
@@ -53,7 +56,7 @@ function receiveContent(
 ): ReceivedContent | Promise<ReceivedContent> {
   if (!(content instanceof Uint8Array)) return receiveStream(context, limited(content, maxFileSize), requestId);
   refuseTooLong(content.length, maxFileSize);
-  // Its owner may go on writing to it.
+  // Copy the bytes: the caller may reuse the array.
   return content.length <= BUFFERED_BYTES ? buffered(Buffer.from(content)) : stored(context, [content], requestId);
 }
 
@@ -98,7 +101,7 @@ function wasDone(context: Context, requestId: string): Promise<boolean> {
   return answer(context, async () => (await doneRequest(context, intentOfRequest(requestId))) !== undefined);
 }
 
-/** Such a content is in the store, or was: it takes no more room, so the quota is not checked. */
+/** Hashes a content without storing it. The quota is not checked, as no room is taken. */
 async function compared(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
   const digest = createHash("sha256");
   let size = 0;
@@ -152,7 +155,7 @@ function refuseTooLong(size: number, maxFileSize: number): void {
   });
 }
 
-/** One write that somebody asked for. */
+/** A write as a caller asks for it. */
 export type FileWrite =
   | {
       readonly kind: "put";
@@ -169,15 +172,18 @@ export type FileWrite =
       readonly options: WriteCondition & WriteBy & { readonly overwrite?: boolean };
     };
 
-/** A write whose paths and options are sound, and whose content is here. */
+/** A write whose paths and options are sound, and whose content was received. */
 export type ReadyWrite = ReadyPut | ReadyFolder | ReadyDelete | ReadyMove;
 
 interface Ready {
   readonly path: WorkspacePath;
   readonly by: WriteBy & { readonly caller: Caller };
-  /** The hash that must be there, or several in order, `*`, `none`, or `undefined`: whatever is there. */
+  /**
+   * The hash that must be at the path, or a sorted list of such; `*`: anything; `none`: nothing; `undefined`: no
+   * condition.
+   */
   readonly ifMatch: string | readonly string[] | undefined;
-  /** The hash of the request, which identifies the same request again. */
+  /** The hash of everything that the request asks for, by which the same request is recognised. */
   readonly asked: Hash;
   /** For people: `write src/a.ts`. */
   readonly summary: string;
@@ -206,8 +212,9 @@ export interface ReadyMove extends Ready {
 }
 
 /**
- * Checks a write and takes its content in: at once, where that need not be waited for, so that a caller's writes stay in
- * their order. Throws `PATH_INVALID`, `USAGE`, `LIMIT_EXCEEDED`.
+ * Checks a write and receives its content. Returns without waiting where it can, so that a caller's writes stay in
+ * their
+ * order. Throws `PATH_INVALID`, `USAGE`, `LIMIT_EXCEEDED`.
  */
 export function readyWrite(context: Context, write: FileWrite, caller: Caller): ReadyWrite | Promise<ReadyWrite> {
   const path = writablePath(context, write.path);
@@ -252,7 +259,7 @@ function readyPut(
   return received instanceof Promise ? received.then(ready) : ready(received);
 }
 
-/** The tracked root in which a path lies. Throws `PATH_INVALID` where there is none. */
+/** Returns the tracked root in which a path lies. Throws `PATH_INVALID` if there is none. */
 export function rootOf({ worktree }: Pick<Context, "worktree">, path: WorkspacePath): TrackedRoot {
   const { root: id } = splitRoot(path);
   const root = worktree.roots.find((one) => one.id === id);
@@ -294,7 +301,7 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
   };
 }
 
-/** The condition as it was asked for: it names the request, also once something else is there. */
+/** Returns the condition in one form for each meaning, as the hash of the request includes it. Throws `USAGE`. */
 function conditionOf({ kind, options }: FileWrite): string | readonly string[] | undefined {
   const ifMatch = kind === "folder" ? undefined : options.ifMatch;
   const isOne = (hash: string): boolean => hash === "" || isHash(hash);
@@ -330,11 +337,11 @@ function askedFor({ path, ifMatch }: Pick<Ready, "path" | "ifMatch">, what: Read
     ...(what["to"] === undefined ? {} : { to: bytesOf(what["to"]) }),
     ifMatch,
   };
-  // JSON leaves out what is not given.
+  // JSON leaves out fields that are `undefined`.
   return sha256(canonicalJson(JSON.parse(JSON.stringify(all)) as Json));
 }
 
-/** Paths may hold what canonical JSON cannot write. */
+/** Returns the bytes of a path in base64, as canonical JSON cannot hold every path. */
 function bytesOf(path: unknown): string {
   return pathToBytes(String(path)).toString("base64");
 }

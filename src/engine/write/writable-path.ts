@@ -1,15 +1,13 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { displayPath, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 
-/**
- * The longest path and name that a file system takes: longer ones could be recorded, but never be put into a folder.
- */
+/** The longest path and name that a file system takes. Longer ones could be recorded, but not be put into a folder. */
 const MAX_PATH_BYTES = 4_095;
 const MAX_NAME_BYTES = 255;
-/** Each folder on the way is an event of its own. */
+/** The deepest path that can be written. Each folder above it is an event of its own. */
 const MAX_DEPTH = 256;
 
-/** Why a path is too long to be written; `undefined`: it is not. */
+/** Returns why a path is too long or too deep to be written; `undefined` if it is not. */
 export function tooLong(path: WorkspacePath): string | undefined {
   const { path: inner } = splitRoot(path);
   const names = inner.split("/");
@@ -19,7 +17,7 @@ export function tooLong(path: WorkspacePath): string | undefined {
   return names.length > MAX_DEPTH ? `it is more than ${MAX_DEPTH} folders deep` : undefined;
 }
 
-/** The error for a path that cannot be written. */
+/** Returns the error for a path that cannot be written. */
 export function unwritable(path: WorkspacePath, reason: string): ChronicleError {
   const shown = displayPath(path).slice(0, 200);
   return new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} cannot be written: ${reason}`, {

@@ -22,12 +22,12 @@ export interface WriteDone {
   readonly conflicts?: ApplyReport["conflicts"];
 }
 
-/** The path at which a write leaves something. */
+/** Returns the path whose state the answer to a write shows. */
 export function targetOf(write: ReadyWrite): WorkspacePath {
   return write.kind === "move" ? write.to : write.path;
 }
 
-/** The answer to a write. */
+/** Returns the answer to a write. */
 export function writeShape(write: ReadyWrite, { seq, now, changes, id, conflicts = [] }: WriteDone): FileWriteShape {
   return {
     seq,
@@ -64,7 +64,7 @@ export async function answerAgain(
   return writeShape(write, { seq: row.seq, now, changes, id: intent.paths === 0 ? undefined : id });
 }
 
-/** The error for a request id that names two requests. */
+/** Returns the error for a request id that names two requests. */
 export function usedBefore(request: string): ChronicleError {
   return new ChronicleError("USAGE", `the request id ${JSON.stringify(request)} was used for something else`, {
     hint: "give each request an id of its own; the same id is for the same request again",

@@ -23,9 +23,9 @@ import { WriteState } from "./write-state.ts";
 type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "transaction">;
 
 /**
- * Says whose writes are. Who writes is known, other than of what a capture finds; the rest is as there: a write belongs to
- * the one open action that declared its path, else to the one of its session that is about the whole workspace; and to
- * the innermost transaction that is everybody's or its session's. Where several could be meant it belongs to none.
+ * Returns a function that attributes writes. Unlike a capture, a write has a known writer. It belongs to the one open
+ * action that declared its path, else to the one action of its session about the whole workspace. A write of no action
+ * belongs to the innermost transaction that is everybody's or its session's. If several qualify, it belongs to none.
  */
 async function writeAttributor(context: Context, head: Head): Promise<(write: ReadyWrite) => WriteAttribution> {
   const brackets = await openBrackets(context, head);
@@ -38,7 +38,7 @@ async function writeAttributor(context: Context, head: Head): Promise<(write: Re
     const its = session ?? (action === undefined ? within.run : action.session);
     const transaction = action === undefined ? transactionFor(session, brackets, around) : undefined;
     return {
-      // The queue's default actor is whoever opened the workspace; an action knows better who works.
+      // The caller's default actor is whoever opened the workspace; an action names who works more exactly.
       actor: actor ?? action?.actor ?? write.by.caller.actor,
       ...optional({ session: its }),
       ...(action === undefined ? {} : { action: action.id }),
@@ -57,7 +57,7 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
   return meant.length === 1 ? meant[0] : undefined;
 }
 
-/** A transaction that holds a run belongs only to that run, and to those who write within it. */
+/** Returns the innermost transaction for a write. One that holds a run is only for that run and writes within it. */
 function transactionFor(
   session: string | undefined,
   { transactions }: Brackets,
@@ -71,7 +71,7 @@ function transactionFor(
   return second === undefined ? only : undefined;
 }
 
-/** The outcome of one write: its answer, or why it was not done. */
+/** The outcome of one write: its answer, or the error for which it was not done. */
 export type Outcome = { readonly answer: FileWriteShape } | { readonly error: unknown };
 
 /** A write that is to be recorded. */
@@ -80,25 +80,25 @@ export interface PlannedWrite {
   readonly write: ReadyWrite;
   readonly intent: IntentRecord;
   readonly changes: readonly Change[];
-  /** Its events: the intent opens, the files change, the intent is done. Of a log that is torn among them, `settle` knows. */
+  /** Its events: the open intent, the changes of files, the closed intent. `settle` handles a log torn among them. */
   readonly drafts: readonly EventDraft[];
-  /** The answer, once they are durable. */
+  /** The answer, once the events are durable. */
   readonly done: WriteDone;
 }
 
-/** The data that the writes of a batch are planned on. */
+/** The state that the writes of a batch are planned on. */
 export interface BatchGround {
   readonly head: IndexHead;
   readonly tally: Tally;
   readonly isUnrecordedFolder: PlanGround["isUnrecordedFolder"];
   readonly areHoldersRecorded?: PlanGround["areHoldersRecorded"];
-  /** Throws where these may not be made, whatever the write names. Default: all may. */
+  /** Throws if the changes are not allowed. Default: all are. */
   readonly refuse?: (changes: readonly Change[]) => void;
 }
 
 /**
- * Plans the writes of one commit, one after the other: each finds what those before it have changed. One that cannot be
- * done does not hinder the others. To be used with the workspace's lock held.
+ * Plans the writes of one commit, one after the other: each sees the changes of those before it. A write that cannot be
+ * done does not hinder the others. Hold the workspace's lock.
  */
 export class WriteBatch {
   readonly planned: PlannedWrite[] = [];
@@ -106,9 +106,9 @@ export class WriteBatch {
   readonly #ground: BatchGround;
   readonly #state: WriteState;
   readonly #attribute: (write: ReadyWrite) => WriteAttribution;
-  /** Requests that were named in this batch. */
+  /** The writes of this batch that have a request id, by the id of their intent. */
   readonly #requests = new Map<string, PlannedWrite>();
-  /** Sessions that may be named. */
+  /** Session ids that were found to be free for writes. */
   readonly #sessions = new Set<string>();
   #seq: number;
   #tally: Tally;
@@ -127,8 +127,8 @@ export class WriteBatch {
   }
 
   /**
-   * Plans a write. Returns its answer where nothing is to be recorded, or what is. Throws why it cannot be done. `isAsIs`: it finds
-   * everything as it asks for, though not all of that need be recorded.
+   * Plans a write. Returns its answer if nothing is to be recorded. Throws why it cannot be done. `isAsIs`: the disk is
+   * already as the write asks, though not all of that need be recorded.
    */
   async plan(write: ReadyWrite, isAsIs = false): Promise<PlannedWrite | FileWriteShape> {
     const { requestId } = write.by;
@@ -207,11 +207,11 @@ export class WriteBatch {
   }
 }
 
-/** The log reached back to it when its content came, and does not any more: the content was not kept. */
+/** Returns the error for a request that the log still held when its content came, which was therefore not stored. */
 function forgotten(request: string): ChronicleError {
   return new ChronicleError(
     "REFUSED",
-    `the request ${JSON.stringify(request)} was being forgotten: nothing was changed`,
+    `the request ${JSON.stringify(request)} was forgotten meanwhile: nothing was changed`,
     {
       hint: "try again",
     },
@@ -221,18 +221,19 @@ function forgotten(request: string): ChronicleError {
 /** The outcome of a write at its target. `overtaken`: an edit was faster, and the next try may succeed. */
 export type TargetOutcome = Outcome & { readonly overtaken?: true };
 
-/** True if the write was planned; false if this is its answer already. */
+/** True if the write was planned; false if this is its answer. */
 export function isPlanned(what: PlannedWrite | FileWriteShape): what is PlannedWrite {
   return "drafts" in what;
 }
 
-/** An error that concerns one write only; any other ends the batch. */
+/** Returns the outcome for an error that concerns one write only. Throws any other error, which ends the batch. */
 export function ofOneWrite(error: unknown): Outcome {
-  if (error instanceof ChronicleError && OWN.has(error.code)) return { error };
+  if (error instanceof ChronicleError && OF_ONE_WRITE.has(error.code)) return { error };
   throw error;
 }
 
-const OWN: ReadonlySet<string> = new Set([
+/** The codes of errors that concern one write only. */
+const OF_ONE_WRITE: ReadonlySet<string> = new Set([
   "PRECONDITION_FAILED",
   "NOT_FOUND",
   "REFUSED",

@@ -11,7 +11,8 @@ export interface Tally {
 }
 
 /**
- * Returns the tally of a workspace after these changes. Throws `LIMIT_EXCEEDED` if that is more than its options allow.
+ * Returns the tally of a workspace after these changes. Throws `LIMIT_EXCEEDED` if they raise it above a limit that the
+ * root of `path` has.
  */
 export function talliedAfter(
   context: Context,

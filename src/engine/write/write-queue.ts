@@ -15,9 +15,7 @@ const MOST_BYTES = 32 * 1024 * 1024;
  * takes.
  */
 const GATHER_MS = 2;
-/**
- * The most turns of the event loop that it waits, whatever the clock says: the clock may stand still, or be set back.
- */
+/** The most turns of the event loop that a commit waits, as the clock may stand still, or be set back. */
 const GATHER_TURNS = 2_000;
 
 /** A write that waits for its turn. */
@@ -27,14 +25,14 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Writes to files: those that come while others are being made durable go together in the next commit. */
+/** Queues writes to files: those that come while others are being made durable share the next commit. */
 export class WriteQueue {
   readonly #context: Context;
   readonly #queue: OperationQueue;
   #waiting: Waiting[] = [];
   #isScheduled = false;
-  /** Counts the writes that the last commit answered, or that waited for it to end. */
-  #lively = 0;
+  /** The number of writes that the last commit answered, or that waited for it to end. */
+  #expected = 0;
 
   constructor(context: Context, queue: OperationQueue) {
     this.#context = context;
@@ -80,16 +78,19 @@ export class WriteQueue {
     });
     turn.then(
       (outcomes) => this.#ended(taken ?? [], outcomes),
-      // It may have failed before anything was taken: then all that wait learn of it.
+      // If it failed before any write was taken, all that wait fail.
       (error: unknown) => this.#failed(taken ?? this.#waiting.splice(0), error),
     );
   }
 
-  /** Many clients, each with its next write, would fall into small groups; a client that writes alone does not wait. */
+  /**
+   * Waits for as many writes as the last commit saw, so that many clients do not fall into small groups. A client that
+   * writes alone does not wait.
+   */
   async #gather(): Promise<void> {
     const { now } = this.#context;
     const end = now() + GATHER_MS;
-    for (let turn = 0; turn < GATHER_TURNS && this.#waiting.length < this.#lively && now() < end; turn += 1) {
+    for (let turn = 0; turn < GATHER_TURNS && this.#waiting.length < this.#expected && now() < end; turn += 1) {
       await new Promise<void>((done) => setImmediate(done));
     }
   }
@@ -109,7 +110,7 @@ export class WriteQueue {
       if (outcome !== undefined && "answer" in outcome) resolve(outcome.answer);
       else reject(outcome?.error);
     }
-    this.#lively = Math.min(MOST_WRITES, taken.length + this.#waiting.length);
+    this.#expected = Math.min(MOST_WRITES, taken.length + this.#waiting.length);
     this.#isScheduled = false;
     this.#schedule();
   }

@@ -13,7 +13,7 @@ export interface PathState {
 
 const NEVER: PathState = { entry: undefined, iteration: 0, seq: 0 };
 
-/** The files as the writes of one batch find them: as recorded, with what the writes before have changed. */
+/** The files as the writes of one batch see them: as recorded, with the changes of the writes before. */
 export class WriteState {
   readonly #index: IndexStore;
   readonly #head: number;
@@ -29,7 +29,7 @@ export class WriteState {
     return this.#changed.get(path) ?? stateOf(await this.#index.iterationAt(path, this.#head));
   }
 
-  /** Everything that is at and beneath a path, in path order. */
+  /** Returns everything that is at and beneath a path, in path order. */
   async beneath(path: WorkspacePath): Promise<Entry[]> {
     const entries: Entry[] = [];
     for await (const rows of this.#index.entriesAt(this.#head, path)) {
@@ -40,7 +40,9 @@ export class WriteState {
     return entries.length === recorded ? entries : entries.sort((a, b) => comparePaths(a.path, b.path));
   }
 
-  /** The last event of what lies in a folder, 0 where only this batch's own are known; `undefined`: nothing does. */
+  /**
+   * Returns the last event of an entry beneath a folder, 0 if none has an event yet; `undefined` if there is no entry.
+   */
   async lastBeneath(folder: WorkspacePath): Promise<number | undefined> {
     let last: number | undefined;
     const see = (path: WorkspacePath, { entry, seq }: Pick<PathState, "entry" | "seq">): void => {

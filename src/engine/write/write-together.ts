@@ -41,7 +41,7 @@ import { announceContent, applyWrites } from "./apply-writes.ts";
  * otherwise a caller could have any file recorded and served by asking for a write that fails.
  */
 
-/** The paths at which a write changes something. */
+/** Returns the paths at which a write changes something. */
 function pathsOf(write: ReadyWrite): WorkspacePath[] {
   return write.kind === "move" ? [write.path, write.to] : [write.path];
 }
@@ -73,7 +73,7 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
 
 /** Refuses git's own state, where a hook could be put that the next commit runs, and Chronicle's staging folder. */
 function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined): void {
-  // Some disks treat other names as `.git`: these are always refused. `.git` itself may be taken in by a rule.
+  // Some file systems take other names for `.git`: these are always refused. A rule may take in `.git` itself.
   const isLikeGit = namesIn(path).some((name) => name !== ".git" && isGitName(name));
   if (verdict?.rule !== "git" && !isStaging(path) && !isLikeGit) return;
   throw untouchable(path, "use git to change it, or take it in with forceInclude if it is `.git` itself");
@@ -81,7 +81,7 @@ function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined
 
 /**
  * Refuses git's own state in a hosted workspace, where no rule could take it in: the next `restore --to` would put the
- * file onto a disk. A file that is there from before may be deleted.
+ * file onto a disk. A file that is already there may be deleted.
  */
 function refuseGitState(write: ReadyWrite): void {
   if (write.kind === "delete") return;
@@ -167,32 +167,32 @@ async function decideOn(
 /** The number of times that a write is tried, if somebody edits its paths between the scan and the change. */
 const MAX_ATTEMPTS = 3;
 
-/** A round of writes before the lock is taken. */
+/** A round of writes, as it is prepared before the lock is taken. */
 interface PreparedRound {
   /** Writes that are answered, or refused, already. */
   readonly decided: ReadonlyMap<ReadyWrite, Outcome>;
-  /** Returns what the rest is planned on. Called with the lock held. */
+  /** Returns the state on which the other writes are planned. Called with the lock held. */
   readonly ground: () => Promise<Omit<BatchGround, "head">>;
-  /** Plans a write (see `WriteBatch.plan`). Throws also why it cannot be done at this target. */
+  /** Plans a write (see `WriteBatch.plan`). Throws also if this target cannot carry it out. */
   readonly plan: (batch: WriteBatch, write: ReadyWrite) => Promise<PlannedWrite | FileWriteShape>;
 }
 
-/** Where writes go: a folder on disk, or the history alone. The steps of a write are the same for both (`writeTogether`). */
+/** The target of writes: a folder on disk, or the history alone. `writeTogether` takes the same steps for both. */
 interface WriteTarget {
   /** Splits off the first writes that one commit can take. The order stays. */
   roundOf(writes: readonly ReadyWrite[]): {
     readonly round: readonly ReadyWrite[];
     readonly rest: readonly ReadyWrite[];
   };
-  /** Looks at what is there, and records it. */
+  /** Decides about writes as far as possible without the lock, and captures what they replace. */
   prepare(round: readonly ReadyWrite[]): Promise<PreparedRound>;
-  /** Does what is planned, once its contents are durable, and records it. */
+  /** Carries out planned writes, once their contents are durable, and records them. */
   carryOut(commit: Commit, planned: readonly PlannedWrite[]): Promise<ReadonlyMap<PlannedWrite, TargetOutcome>>;
 }
 
 /**
- * Carries out writes together: their contents become durable with one sync, then their events with one. In their order.
- * While the contents do, it is looked at what is there, and decided what is to be done.
+ * Carries out writes in their order, and returns their outcomes. One sync makes all contents durable. Meanwhile the
+ * target is captured, and the writes are planned; each round then becomes one commit.
  */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
   using _lease = await context.blobs.lease();
@@ -210,7 +210,7 @@ export async function writeTogether(context: Context, writes: readonly ReadyWrit
   return writes.map((write) => outcomes.get(write) ?? (done.value.get(write) as Outcome));
 }
 
-/** Writes in rounds, of which each is one commit. A write that an edit has overtaken is tried again. */
+/** Carries out writes in rounds of one commit each. A write that an edit has overtaken is tried again. */
 async function writeTo(
   context: Context,
   target: WriteTarget,
@@ -233,7 +233,7 @@ async function writeTo(
   return outcomes;
 }
 
-/** One round. `undefined`: what somebody else has left half done is to be settled first. */
+/** Carries out one round. Resolves to `undefined` if an interrupted operation must be settled first. */
 async function writeRound(
   context: Context,
   target: WriteTarget,
@@ -262,8 +262,9 @@ async function writeRound(
 }
 
 /**
- * Writes where there is no folder: one append is all that there is to be done, once the contents are durable (`kept`). Each
- * write of a round finds what those before it have changed.
+ * Returns the target for a workspace without a folder: once the contents are durable (`kept`), one append is all that
+ * is
+ * to be done. Each write of a round sees the changes of those before it.
  */
 function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -291,9 +292,9 @@ function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
 }
 
 /**
- * Writes where there is a folder: what is on disk at the paths of those that may be done is captured first, so that
- * conditions are about what is really there and nothing is lost; then intents, the files, and the commit that closes the
- * intents. Writes to the same paths follow one another. Nothing is decided before the contents are durable (`kept`).
+ * Returns the target for a workspace with a folder. The files that a write replaces are captured first, so that its
+ * conditions are about what is really there, and nothing is lost. Then come the intents, the files, and the commit that
+ * closes the intents. Writes to the same paths follow one another. No intent is recorded before `kept` resolves.
  */
 function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -331,7 +332,7 @@ function meet(a: readonly WorkspacePath[], b: readonly WorkspacePath[]): boolean
   return a.some((one) => b.some((other) => isWithin(one, other) || isWithin(other, one)));
 }
 
-/** The first writes, of which none touches what another does, and those that follow them: the order stays. */
+/** Splits writes before the first one that shares a path or a request id with an earlier one. */
 function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest: ReadyWrite[] } {
   const taken: WorkspacePath[] = [];
   const requests = new Set<string>();
@@ -370,14 +371,14 @@ function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void
   const shown = shownPath(hit.path);
   const why = hit.detail === undefined ? hit.reason : `${hit.reason}: ${hit.detail}`;
   throw new ChronicleError("REFUSED", `${JSON.stringify(shown)} cannot be recorded (${why}): nothing was changed`, {
-    hint: "what is there now could not be brought back; move it away, or change it by hand",
+    hint: "its present content could not be brought back; move it away, or change it by hand",
     data: { path: shown, reason: hit.reason },
   });
 }
 
 /**
- * Returns the outcome of a write for want of room: its refusal, or its earlier answer if it was done before, since that
- * stores nothing more.
+ * Returns the outcome of a write for which there is no room: its refusal, or its earlier answer if it was done before,
+ * since that stores nothing more.
  */
 async function overQuota(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
   const bytes = write.kind === "put" ? write.content.bytes : undefined;

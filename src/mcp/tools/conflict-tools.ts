@@ -14,7 +14,7 @@ const list = defineTool({
   title: "List conflicts",
   description:
     "Parts of an undo that did not merge with later work. The file was left as it is, and both contents are kept. " +
-    "resolve_conflict settles one. With `patch` what taking the undo would change.",
+    "resolve_conflict settles one. With `patch`, also the change that keeping the undo would make.",
   input: z.strictObject({
     all: z.boolean().default(false).describe("those that are settled too"),
     patch,

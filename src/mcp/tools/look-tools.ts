@@ -109,7 +109,7 @@ const listActions = defineTool({
         wanted.length === 0 ? NO_ACTIONS : `${page.length} of ${counted(wanted.length, "action")}, newest first:`,
       lines: page.map((one) => `${actionLine(one)}${undone.has(one.id) ? "  UNDONE" : ""}`),
       next: [
-        ...(newest === undefined ? [] : [`show_action {"id":"${newest.id}"} shows what one changed.`]),
+        ...(newest === undefined ? [] : [`show_action {"id":"${newest.id}"} shows its changes.`]),
         ...(newest === undefined ? [] : [`undo {"action":"${newest.id}"} takes one back; later work stays.`]),
         ...(next === undefined ? [] : [`list_actions {"cursor":"${next}"} lists older ones.`]),
       ],

@@ -24,7 +24,7 @@ function lineOf({ id, status, started_at: started, snapshots, name, orphaned }: 
   return `${id}  ${started}  ${status}${title}  (${marks.filter((mark) => mark !== "").join(", ")})`;
 }
 
-/** The session's id if none is recorded; no action has this one. */
+/** The session's id of a transaction if no session is recorded. No action has this one. */
 const NO_SESSION = "mcp";
 
 const WITHOUT_ACTIONS =
@@ -67,7 +67,7 @@ const begin = defineTool({
       session: own ?? NO_SESSION,
       scope: "actions",
       actor: "agent",
-      // The owner is this server. When it ends, the work stays: nothing is taken back unnoticed.
+      // The owner is this server. When it ends, the work stays: nothing is undone unnoticed.
       onOwnerDeath: "keep",
     });
     return {
@@ -82,10 +82,10 @@ const begin = defineTool({
   },
 });
 
-/** Returns how to take a committed transaction back: by itself only if it is a step of its own. */
+/** Returns how to undo a committed transaction: alone only if it is a step of its own. */
 async function wayBack(workspace: WorkspaceApi, { id, parent, run }: TransactionShape): Promise<string> {
-  if (parent !== undefined) return `It is a savepoint of ${parent}, and is taken back with that.`;
-  if (run !== undefined) return `It is part of the run ${run}, and is taken back with that.`;
+  if (parent !== undefined) return `It is a savepoint of ${parent}, and is undone with it.`;
+  if (run !== undefined) return `It is part of the run ${run}, and is undone with it.`;
   const isStep = (await workspace.operations()).some((one) => one.id === id);
   return isStep ? `undo {"operation":"${id}"} takes it back as a whole.` : "Nothing was changed in it.";
 }

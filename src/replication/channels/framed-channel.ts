@@ -237,7 +237,7 @@ export class FramedChannel implements Channel {
     return new ChronicleError("UNAVAILABLE", `the connection has ended${why}`, cause === undefined ? {} : { cause });
   }
 
-  /** Ends the channel with an error of the peer, and tells it. */
+  /** Ends the channel because of an error that the peer has made, and reports it to the peer. */
   #refuse(error: ChronicleError): void {
     if (this.#end !== undefined) return;
     this.#finish({ by: "peer", error });
@@ -261,7 +261,7 @@ export class FramedChannel implements Channel {
       }
     } catch (error) {
       this.#broke(error);
-      // It is in no queue any more, and its sender waits.
+      // This message is in no queue any more, so `#finish` did not reject it.
       next?.reject(this.#unavailable());
     } finally {
       this.#isSending = false;
@@ -285,7 +285,7 @@ export class FramedChannel implements Channel {
     const reader = new FrameReader();
     try {
       for await (const piece of this.#wire.read()) {
-        // After the end it still reads: closing TCP with unread bytes resets the connection, and may cost the peer the
+        // Keep reading after the end: closing TCP with unread bytes resets the connection, and the peer may lose the
         // reason.
         if (this.#end === undefined) this.#takePiece(reader, piece);
       }

@@ -69,7 +69,7 @@ class MemoryWire implements Wire {
   #peer: MemoryWire | undefined;
   #written = 0;
   #isClosed = false;
-  /** `closed` by the other end: reads to the end. `broken`: ends at once. */
+  /** `closed`: the other end has closed, but arrived bytes can still be read. `broken`: reading fails at once. */
   #state: "open" | "closed" | "broken" = "open";
   #wake: (() => void) | undefined;
 

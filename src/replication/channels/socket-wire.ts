@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Wire } from "../channel.ts";
 
-/** Larger frames are not held back. */
+/** The longest frame that is held back, in bytes. */
 const SMALL_BYTES = 8 * 1024;
 
 /** A wire over a connected socket: a Unix socket, or TCP. Nobody else may use the socket from now on. */
@@ -12,7 +12,7 @@ export class SocketWire implements Wire {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Small messages are answers that somebody waits for. Has no effect on a Unix socket.
+    // Send small messages without delay: somebody waits for these answers. Has no effect on a Unix socket.
     socket.setNoDelay(true);
     // The reader reports the error; without a listener it would end the process.
     socket.on("error", () => undefined);

@@ -7,12 +7,12 @@ import { closeCodeOf } from "../protocol/wire-errors.ts";
 const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
- * A longer frame is sent as several messages of this size. A WebSocket reports a message only when it is complete, so the receiver
- * would take a slow line for a dead one.
+ * The size of the messages in which a longer frame is sent. A WebSocket reports a message only when it is complete, so
+ * the receiver would take a slow line for a dead one.
  */
 const MESSAGE_BYTES = 256 * 1024;
 
-/** Unread bytes above which the connection is not read. */
+/** The number of unread bytes above which the connection is not read. */
 const UNREAD_BYTES = 1024 ** 2;
 
 /**
@@ -31,7 +31,7 @@ export class WebSocketWire implements Wire {
   readonly #unread: Uint8Array[] = [];
   #unreadBytes = 0;
   /** True once this side has closed. */
-  #isLeft = false;
+  #isClosed = false;
   #end: { readonly error: Error | undefined } | undefined;
   #wake: (() => void) | undefined;
 
@@ -47,7 +47,7 @@ export class WebSocketWire implements Wire {
   async write(frame: Uint8Array): Promise<void> {
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) {
-      if (this.#isLeft) throw new Error("the WebSocket is closed");
+      if (this.#isClosed) throw new Error("the WebSocket is closed");
       if (this.#end?.error !== undefined) throw this.#end.error;
       // The peer has closed without an error, and receives nothing more. Its earlier messages may be unread: a failed
       // write would end the channel without them.
@@ -85,7 +85,7 @@ export class WebSocketWire implements Wire {
   }
 
   close(how: "gently" | "at once", code?: ErrorCode): void {
-    this.#isLeft = true;
+    this.#isClosed = true;
     if (how === "at once") this.#socket.terminate();
     else this.#socket.close(closeCodeOf(code));
   }

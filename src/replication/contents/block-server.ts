@@ -8,7 +8,7 @@ import type { MessageOf } from "../protocol/messages.ts";
 
 /** The contents of one workspace, many at once. Excludes what the store holds only for other workspaces. */
 export interface WorkspaceBlocks {
-  /** Yields blocks as `BlobStore.blocks`, of those contents that some event of this workspace names. */
+  /** Yields blocks as `BlobStore.blocks` does, of those contents that some event of this workspace names. */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
   /** Returns those that some event of this workspace names and that are stored. */
   has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
@@ -17,8 +17,8 @@ export interface WorkspaceBlocks {
 type Response = MessageOf<"BlocksResponse">;
 
 /**
- * The blocks of a message are no longer than this, unless it is one block: the replica checks one message while the
- * next is on its way.
+ * The most bytes of blocks in a message, unless it has only one block. The replica checks one message while the next is
+ * on its way.
  */
 const FULL_BYTES = 1024 * 1024;
 const HASH_BYTES = 32;
@@ -39,8 +39,9 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 }
 
 /**
- * Answers requests for many contents. They are sent as they are stored, in the order of storage. A slow replica costs
- * only one message. A content that is asked for again before it was sent is sent once.
+ * Answers requests for many contents. Sends them in blocks as they are stored, and in that order. Holds only one
+ * message
+ * in memory for a slow replica. A content that is asked for again before it was sent is sent once.
  */
 export class BlockServer {
   readonly #channel: Channel;
@@ -73,16 +74,16 @@ export class BlockServer {
   async #serve(): Promise<void> {
     this.#isServing = true;
     try {
-      for (let going = this.#begin(); going !== undefined;) {
+      for (let current = this.#begin(); current !== undefined;) {
         let next: Lookup | undefined;
-        for await (const response of this.#answers(going)) {
+        for await (const response of this.#answers(current)) {
           await this.#channel.send(response);
-          // They were copied into the frame, which has been sent.
+          // The blocks were copied into the frame, which has been sent.
           freeBytes(response.blocks);
-          // While this is sent, the next contents are looked up.
+          // Look up the next contents while the rest is sent.
           next ??= this.#begin();
         }
-        going = next ?? this.#begin();
+        current = next ?? this.#begin();
       }
     } catch (error) {
       this.#channel.close(asFatal(error));

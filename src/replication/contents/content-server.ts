@@ -19,10 +19,10 @@ export interface WorkspaceContents {
 type Request = MessageOf<"ContentFetchRequest">;
 type Response = MessageOf<"ContentFetchResponse">;
 
-/** Number of waiting requests allowed for one replica. */
+/** The number of requests of one replica that may wait. */
 const MAX_WAITING = 1_000;
 
-/** Answers requests for contents, one piece at a time, so that a slow replica costs only one piece. */
+/** Answers requests for contents, one piece at a time. Holds only one piece in memory for a slow replica. */
 export class ContentServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceContents;
@@ -30,7 +30,7 @@ export class ContentServer {
   readonly #onBytes: ((done: number, total: number) => void) | undefined;
   #isServing = false;
 
-  /** `onBytes`: called with the progress of a content that goes in pieces. Must not throw. */
+  /** `onBytes`: called with the progress of a content that is sent in pieces. Must not throw. */
   constructor(channel: Channel, contents: WorkspaceContents, onBytes?: (done: number, total: number) => void) {
     this.#channel = channel;
     this.#onBytes = onBytes;
@@ -38,8 +38,8 @@ export class ContentServer {
   }
 
   /**
-   * Queues a request, unless it is queued already: a replica that waits long asks again. Does not block the reader of the channel.
-   * Throws `LIMIT_EXCEEDED`.
+   * Queues a request, unless it is queued already: a replica that waits long asks again. Does not block the reader of
+   * the channel. Throws `LIMIT_EXCEEDED`.
    */
   ask(request: Request): void {
     if (this.#waiting.some((one) => isSame(one, request))) return;
@@ -53,7 +53,7 @@ export class ContentServer {
   async #serve(): Promise<void> {
     this.#isServing = true;
     try {
-      // It stays in the queue until it is answered: see `ask`.
+      // A request stays in the queue until it is answered, so that `ask` recognises it when it comes again.
       for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
         const said = await answer(this.#contents, next);
         await this.#channel.send(said);

@@ -21,9 +21,9 @@ import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
 import type { SecretContents } from "./session-contents.ts";
 
-/** Contents that are looked up in one turn. */
+/** The number of contents that are looked up in one turn. */
 const SLICE = 500;
-/** Events that are read together. */
+/** The number of events that are read together. */
 const PAGE = 5_000;
 
 /**
@@ -70,8 +70,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
       const ofFiles = names.hasAdded ? new Set(hashes) : await this.#protectedContents();
       const found = new Set<Hash>();
       for (const hash of hashes) if (ofFiles.has(hash) && (await this.#isSecretOfFiles(hash))) found.add(hash);
-      // These are contents that no path ever had, or has yet: both sides of a conflict, or what an operation is about
-      // to put into place.
+      // The others are contents that no path has or had: both sides of a conflict, or contents that an operation is
+      // about to write.
       const known = await this.#context.index.withContents(hashes);
       const others = hashes.filter((hash) => !known.has(hash));
       if (others.length > 0) await this.#readOn(head.seq);
@@ -99,7 +99,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return last !== undefined && isSecretContent(this.#context, last, hash);
   }
 
-  /** Yields between slices: one lookup is quick, ten thousand are not. */
+  /** Returns the contents that this history names. Yields to other tasks between slices. */
   async #named(hashes: readonly Hash[]): Promise<Hash[]> {
     const named: Hash[] = [];
     for await (const some of inSlices(hashes, SLICE)) {
@@ -112,7 +112,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
   async #names(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const ofOthers = () => hashes.filter((hash) => this.#others.has(hash));
-    // Mostly they are contents of files, which the index already knows.
+    // Most are contents of files, which the index already knows.
     const known = new Set([...ofOthers(), ...(await index.withContents(hashes))]);
     if (known.size === new Set(hashes).size) return known;
     return answer(this.#context, async ({ head }) => {
@@ -123,8 +123,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * Reads on, one page at a time. A concurrent caller waits for the running read, and then checks whether that was
-   * enough.
+   * Reads the log up to an event, one page at a time. A concurrent caller waits for the running read, and then checks
+   * whether that was enough.
    */
   async #readOn(upTo: number): Promise<void> {
     while (this.#seq < upTo) {

@@ -8,7 +8,7 @@ import { Signal } from "../../util/signal.ts";
 import type { Timers } from "../../util/timers.ts";
 import { oldestSeq } from "../../engine/log/history-start.ts";
 
-/** Characters of lines that are kept in memory. */
+/** The number of characters of lines that are kept in memory. */
 const MOST_CHARACTERS = 256 * 1024;
 
 /**
@@ -38,7 +38,7 @@ export class RecentEvents {
   }
 
   /**
-   * Returns the events after one, at least one and about this many characters of them; none if the next event is not
+   * Returns the events after `last`, at least one and about this many characters of them; none if the next event is not
    * kept.
    */
   after(last: Head, maxCharacters: number): readonly SealedEvent[] {
@@ -54,7 +54,7 @@ export class RecentEvents {
     return this.#events.slice(from, end < 0 ? undefined : end);
   }
 
-  /** Returns half of what may be kept: shortening the array for each event would move it for each event. */
+  /** Returns the last events, half of what may be kept, so that the array is not moved again for each new event. */
   #lastOnes(): SealedEvent[] {
     let characters = 0;
     const from = this.#events.findLastIndex(({ line }) => (characters += line.length) > MOST_CHARACTERS / 2);
@@ -67,7 +67,7 @@ export class RecentEvents {
   }
 }
 
-/** The position of every this many events is remembered. */
+/** The number of events between two positions that are remembered. */
 const MARK_EVERY = 256;
 
 /**
@@ -77,8 +77,8 @@ const MARK_EVERY = 256;
 const LOOK_LATER_MS = 20;
 
 /**
- * Delay before replicas hear of the end of an operation, in ms, unless the next event comes first. The end changes no
- * file, and would arrive while they work on the operation's changes.
+ * Delay before replicas are told of the end of an operation, in ms, unless the next event comes first. The end changes
+ * no file, and would arrive while they work on the operation's changes.
  */
 const ENDS_LATER_MS = 50;
 
@@ -103,19 +103,17 @@ interface LogHistoryOptions {
 /** A workspace's log as replicas get it: exact lines, durable, in order. One for all replicas of a workspace. */
 export class LogHistory {
   readonly workspace: string;
-  /**
-   * To be emitted when events may have been recorded. If that is omitted, replicas only wait for the next heartbeat.
-   */
+  /** To be emitted when events may have been recorded. If that is omitted, replicas notice it at the next heartbeat. */
   readonly changed = new Signal<void>();
   readonly #log: EventLog;
   readonly #options: LogHistoryOptions;
   /** Positions of events, by seq, each in the file that holds it. */
   #marks: LogPosition[] = [];
   #firstSeq: number | undefined;
-  /** The first line of the present log, when `#firstSeq` was found. */
+  /** The seq of the log's first line when `#firstSeq` was found. */
   #logFirst: number | undefined;
   /** The last event that is known to be permanent. */
-  #sure: Head | undefined;
+  #permanent: Head | undefined;
   /** The last events that this process has recorded. */
   readonly #own = new RecentEvents();
   #looking: Promise<Head> | undefined;
@@ -144,7 +142,7 @@ export class LogHistory {
    */
   async head(): Promise<Head> {
     const { seq, hash } = await this.#log.refresh();
-    if (this.#sure?.hash === hash && this.#sure.seq === seq) return this.#sure;
+    if (this.#permanent?.hash === hash && this.#permanent.seq === seq) return this.#permanent;
     if (this.#own.head.hash === hash && seq > 0) return this.#note({ seq, hash });
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
     return this.#looking;
@@ -156,16 +154,16 @@ export class LogHistory {
    */
   async #headSoFar(): Promise<Head> {
     const { others } = this.#options;
-    if (others === undefined || this.#sure === undefined) return this.head();
+    if (others === undefined || this.#permanent === undefined) return this.head();
     const end = await this.#log.refresh();
-    const sure = await this.#note(this.#known ?? this.#sure);
+    const sure = await this.#note(this.#known ?? this.#permanent);
     if (end.seq > sure.seq) this.grown();
     return sure;
   }
 
   async #lookLater(): Promise<void> {
     this.#isToLook = false;
-    const before = this.#sure?.seq ?? 0;
+    const before = this.#permanent?.seq ?? 0;
     // A failure is reported to the next caller.
     const { seq } = await this.head().catch(() => ({ seq: before }));
     if (seq > before) this.changed.emit();
@@ -190,7 +188,7 @@ export class LogHistory {
   /** The last event that is known to be permanent: from the last read, or recorded by this process since. */
   get #known(): Head | undefined {
     const own = this.#own.head;
-    return own.seq > (this.#sure?.seq ?? 0) ? own : this.#sure;
+    return own.seq > (this.#permanent?.seq ?? 0) ? own : this.#permanent;
   }
 
   /** The oldest event whose line exists, in an archive or not, as of the last `head`. */
@@ -212,7 +210,7 @@ export class LogHistory {
   }
 
   /**
-   * Returns the events after one, at least one and about `maxBytes` of them; none if it is the last. Throws
+   * Returns the events after `last`, at least one and about `maxBytes` of them; none if it is the last. Throws
    * `LOG_DAMAGED` if the log does not continue from it.
    */
   async after(last: Head, maxBytes: number): Promise<readonly SealedEvent[]> {
@@ -229,7 +227,7 @@ export class LogHistory {
       events.push(event);
       before = event;
       bytes += event.line.length;
-      // Lines after the head were not there when it was made durable.
+      // Later lines may not be durable: they came after the head was read.
       if (event.seq === head.seq) break;
     }
     if (events.length === 0) throw brokenAt(last.seq + 1);
@@ -237,8 +235,8 @@ export class LogHistory {
   }
 
   /**
-   * Reads the end of the log while nobody writes. If somebody writes for long, returns what is known. That must include
-   * all that replicas were ever given, or one that comes back with it would take this for another history.
+   * Reads the end of the log while nobody writes. If another process keeps writing, returns the known head. It must
+   * include every event that a replica was ever given: a replica that has more would take this for another history.
    */
   async #look(): Promise<Head> {
     try {
@@ -257,8 +255,8 @@ export class LogHistory {
   /** Notes a permanent head. A read that began earlier and ends later does not move it back. */
   async #note(head: Head): Promise<Head> {
     if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
-    if (this.#sure === undefined || head.seq > this.#sure.seq) this.#sure = head;
-    return this.#sure;
+    if (this.#permanent === undefined || head.seq > this.#permanent.seq) this.#permanent = head;
+    return this.#permanent;
   }
 
   async #findFirst(): Promise<void> {
@@ -337,7 +335,7 @@ function sealed({ bytes }: RawLine): SealedEvent {
 }
 
 function brokenAt(seq: number): ChronicleError {
-  return new ChronicleError("LOG_DAMAGED", `the log does not go on at event ${seq}`, {
+  return new ChronicleError("LOG_DAMAGED", `the log does not continue at event ${seq}`, {
     hint: "run `chronicle verify`",
     data: { seq },
   });

@@ -1,9 +1,9 @@
 import type { Channel } from "../channel.ts";
 
-/** The question is sent again after this number of heartbeats without an answer: the question or its answer may be lost. */
+/** The number of heartbeats without an answer after which a question is sent again, as one of the two may be lost. */
 const BEATS = 4;
 
-/** If more than this arrives between two heartbeats, the other side is sending data, and the answer may be behind it. */
+/** The number of bytes between two heartbeats above which data is coming, so that the answer may be behind it. */
 const QUIET_BYTES = 4_096;
 
 /** Decides, heartbeat by heartbeat, when a question without an answer is sent again. */

@@ -47,8 +47,8 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * Judges by the event's own class: an event may be sent before its commit has ended, when no index knows its contents
-   * yet.
+   * True if an event may be given. Judges by the event's own class: it may be sent before its commit has ended, when no
+   * index knows its contents yet.
    */
   isGiven({ record }: Pick<SealedEvent, "record">): boolean {
     return this.#givesSecrets || record["class"] !== "protected";

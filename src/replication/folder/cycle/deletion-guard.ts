@@ -11,13 +11,13 @@ import { optional } from "../../../util/optional.ts";
 import type { Timers } from "../../../util/timers.ts";
 
 /**
- * Guards against a folder that is missing, replaced, or has lost much at once: a sync must not simply carry on. A disk
- * that is not mounted looks like that, and a sync that took it for somebody's work would delete everything on the other
+ * Guards against a folder that is missing, was replaced, or has lost many entries at once: then the sync must halt. An
+ * unmounted disk looks like that, and a sync that took it for a person's work would delete everything on the other
  * side.
  */
 
-/** The number of entries that may always go at once. */
-const ALWAYS_MAY_GO = 50;
+/** The number of entries that may go at once as long as one stays. */
+const MAY_GO_AT_ONCE = 50;
 
 /** The halt for another folder in the place of the known one. */
 export const ROOT_REPLACED: ReplicaHalt = {
@@ -35,8 +35,9 @@ export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity
 }
 
 /**
- * Ignores the device: a file system may get another number when it is mounted anew (btrfs, overlayfs, and every other
- * with the next start of the machine). Birth times count if both are known.
+ * True if two identities may be of one folder. Ignores the device: a file system may get another number when it is
+ * mounted anew (btrfs, overlayfs, and every other with the next start of the machine). Birth times count if both are
+ * known.
  */
 function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
   return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
@@ -50,14 +51,14 @@ export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdenti
   return known !== undefined && now !== undefined && known.dev !== now.dev;
 }
 
-/** One state before and after. */
-interface Passing {
+/** The states of one path before and after. */
+interface BeforeAfter {
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;
 }
 
 /** Counts the entries that go and do not come back under another name: a moved entry is not lost. */
-export function countLost(changes: Iterable<Passing>): number {
+export function countLost(changes: Iterable<BeforeAfter>): number {
   const came = new Map<string, number>();
   const went = new Map<string, number>();
   for (const { before, after } of changes) {
@@ -84,7 +85,7 @@ interface Loss {
 
 /** True if so many entries may go only if at least as many stay. */
 function isMuch(lost: number): boolean {
-  return lost > ALWAYS_MAY_GO;
+  return lost > MAY_GO_AT_ONCE;
 }
 
 /** Returns the number of kept entries that is enough for `lost` to go: more need not be counted. */
@@ -93,13 +94,13 @@ function enoughKept(lost: number): number {
   return isMuch(lost) ? lost : 1;
 }
 
-/** Returns `undefined` if so much may go, otherwise the reason code of the halt. */
+/** Returns `undefined` if the loss is allowed, otherwise the reason code of the halt. */
 export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion" | undefined {
   if (kept >= enoughKept(lost)) return undefined;
   return kept === 0 ? "root-emptied" : "mass-deletion";
 }
 
-/** Counts the entries that went from the folder, and those that went from the origin. */
+/** The number of entries that went from the folder, and the number that went from the origin. */
 interface Lost {
   readonly local: number;
   readonly upstream: number;
@@ -110,9 +111,9 @@ interface Lost {
  * and would go in the folder.
  */
 export interface Losses extends Lost {
-  /** Those of them that the folder had held for more than some seconds. */
+  /** The entries among them that the folder had held for longer than `MEMORY_MS`. */
   readonly older: Lost;
-  /** Those that go as well, but do not count, as the ignore rules leave them out. */
+  /** Further entries that go, but do not count, as the ignore rules leave them out. */
   readonly ignored: Lost;
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
@@ -152,10 +153,7 @@ interface LossGround extends Pick<
 > {
   /** Losses of a moment ago: a deletion may be seen in several pieces. */
   readonly recent: Lost & Pick<Losses, "older">;
-  /**
-   * Returns the own event up to which everything was already recorded some seconds ago. Called only if something is
-   * lost.
-   */
+  /** Returns the last own event that is older than `MEMORY_MS`. Called only if something is lost. */
   readonly since: () => Promise<number>;
   /** Returns the paths of a side that the ignore rules leave out. */
   readonly ignored: (side: Side) => Pick<IgnoredPaths, "of">;
@@ -164,16 +162,16 @@ interface LossGround extends Pick<
 }
 
 /** A path that was there when both sides last agreed, or has come to one of them since. */
-interface Passage {
+interface PathChange {
   readonly path: WorkspacePath;
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;
 }
 
 /**
- * Weighs the deletions on either side against the entries that were there when both sides last agreed, on the side on
- * which they went. New entries, entries that the other side has made meanwhile, and entries that do not go this way at
- * all do not count as kept.
+ * Weighs the deletions on each side against the entries that the side had when both last agreed, and still has. New
+ * entries, entries that the other side has made since, and entries that are not shared in this direction do not count
+ * as kept.
  */
 export async function weighDeletions(
   paths: readonly CyclePath[],
@@ -181,7 +179,7 @@ export async function weighDeletions(
   ground: LossGround,
 ): Promise<Losses> {
   const { rules, isSent } = ground;
-  const here = paths.flatMap(({ path, local: after, base, remote }): Passage[] => {
+  const here = paths.flatMap(({ path, local: after, base, remote }): PathChange[] => {
     const before = remote && base.entry;
     // Ask the rules last: many paths that only come need no answer.
     const isPassing = (before === undefined) !== (after === undefined);
@@ -202,8 +200,8 @@ export async function weighDeletions(
 }
 
 /**
- * The number of entries that a side has lost, the number that it has kept (as far as it was counted), and the halt that
- * follows.
+ * The number of entries that a side has lost, the number of older ones among them, the number that it has kept (as far
+ * as it was counted), and the halt that follows.
  */
 interface Weighed {
   readonly lost: number;
@@ -215,35 +213,34 @@ interface Weighed {
 /** The input for weighing one side. */
 interface Weighing {
   readonly side: Side;
-  readonly passages: readonly Passage[];
+  readonly changes: readonly PathChange[];
   /** Returns the paths that do not count. `undefined`: all count. */
   readonly ignored?: Pick<IgnoredPaths, "of">;
 }
 
 /**
- * Ignored paths are nobody's work: they were recorded before the rules named them, and do not count. But if nothing
- * else is left, the whole side may be gone, and all of them count.
+ * Weighs one side without its ignored paths: they were recorded before the rules named them, and are nobody's work. If
+ * nothing else is left, the whole side may be gone, and all of them count.
  */
-async function weigh(ground: LossGround, passages: readonly Passage[], side: Side): Promise<Weighed> {
-  if (countLost(passages) === 0) return { lost: 0, older: 0, kept: 0 };
+async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
+  if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
   const rules = ground.ignored(side);
-  const ignored = await rules.of(passages.flatMap(({ before, after }) => before ?? after ?? []));
-  if (ignored.size === 0) return weighThese(ground, { side, passages });
-  const work = passages.filter(({ path }) => !ignored.has(path));
-  const weighed = await weighThese(ground, { side, passages: work, ignored: rules });
-  return weighed.halt !== undefined || weighed.kept > 0 ? weighed : weighThese(ground, { side, passages });
+  const ignored = await rules.of(changes.flatMap(({ before, after }) => before ?? after ?? []));
+  if (ignored.size === 0) return weighThese(ground, { side, changes });
+  const work = changes.filter(({ path }) => !ignored.has(path));
+  const weighed = await weighThese(ground, { side, changes: work, ignored: rules });
+  return weighed.halt !== undefined || weighed.kept > 0 ? weighed : weighThese(ground, { side, changes });
 }
 
 /**
- * Checks twice: the losses of now and of a moment ago against all kept entries, and then only the losses and kept
- * entries that existed before that moment. Otherwise entries that came between the two pieces of a deletion would count
- * as kept.
+ * Checks twice: first all recent losses against all kept entries, then only the losses and kept entries that are older
+ * than `MEMORY_MS`. Otherwise entries that came between two pieces of a deletion would count as kept.
  */
-async function weighThese(ground: LossGround, { side, passages, ignored }: Weighing): Promise<Weighed> {
-  const lost = countLost(passages);
+async function weighThese(ground: LossGround, { side, changes, ignored }: Weighing): Promise<Weighed> {
+  const lost = countLost(changes);
   const since = await ground.since();
-  const gone = passages.filter(({ before, after }) => before !== undefined && after === undefined);
-  const come = passages.filter(({ before, after }) => before === undefined && after !== undefined);
+  const gone = changes.filter(({ before, after }) => before !== undefined && after === undefined);
+  const come = changes.filter(({ before, after }) => before === undefined && after !== undefined);
   const goneBefore = await thereAt(ground.own, gone, since);
   const older = countLost([...goneBefore, ...come]);
   const { recent } = ground;
@@ -272,8 +269,8 @@ interface Counting {
 }
 
 /**
- * Counts the entries that were there when both sides last agreed and still are, and those of them that are older than
- * some seconds.
+ * The number of entries that were there when both sides last agreed and still are, and the number of those that are
+ * older than `MEMORY_MS`.
  */
 interface KeptCount {
   readonly all: number;
@@ -299,7 +296,7 @@ async function countKept(ground: LossGround, { side, since, enough, moved, ignor
   return { all, older };
 }
 
-/** Returns those of the paths at which there was an entry. */
+/** Returns those of the paths that had an entry at `seq`. */
 async function thereAt<T extends { readonly path: WorkspacePath }>(
   history: FileHistory,
   paths: readonly T[],
@@ -316,7 +313,7 @@ async function thereAt<T extends { readonly path: WorkspacePath }>(
 /** The input for the detail of a halt. */
 interface Told {
   readonly side: Side;
-  readonly gone: readonly Pick<Passage, "path">[];
+  readonly gone: readonly Pick<PathChange, "path">[];
 }
 
 async function haltFor(ground: LossGround, loss: Loss, { side, gone }: Told): Promise<ReplicaHalt | undefined> {
@@ -330,7 +327,7 @@ async function haltFor(ground: LossGround, loss: Loss, { side, gone }: Told): Pr
   return { reason, detail: `${what} was deleted ${where}` };
 }
 
-/** Returns the top-level folder that held most of them, as a clause; "" if there is none. */
+/** Returns a clause that names the top-level folder of at least half of the deleted entries; "" if there is none. */
 function mostlyIn(gone: Told["gone"]): string {
   const counts = new Map<string, number>();
   for (const { path } of gone) {
@@ -351,7 +348,8 @@ async function isBare({ own, local, mirror, head, rules }: LossGround, side: Sid
 }
 
 /**
- * Restores what was lost on a side: every entry that the other side still has, except the paths whose absence is meant.
+ * Returns the decisions, changed so that a side gets back each entry that it has lost and the other side still has.
+ * `isMeant`: true for a path that is to stay away.
  */
 export function putBack(
   decisions: readonly SettledDecision[],
@@ -369,17 +367,17 @@ export function putBack(
 type Counted = Omit<Losses, "halted" | "ignored">;
 
 /**
- * The time a deletion is remembered, so that it counts with later ones as one large deletion. Entries that came within
- * this time do not count as kept.
+ * The time for which a deletion is remembered, so that it counts with later ones as one large deletion. Entries that
+ * came within this time do not count as kept.
  */
 export const MEMORY_MS = 10_000;
 
-/** So few entries may be the whole deletion: they are waited for only for a moment. */
+/** The number of deleted entries that are probably all, so that the wait for more is short. */
 const FEW = 3;
 const MOMENT_MS = 100;
-/** More entries may be the beginning of a large deletion: it must be quiet for so long before they go. */
+/** The wait if more entries have gone, which may be the beginning of a large deletion. */
 const QUIET_MS = 400;
-/** The number of waits for what may become a large deletion. After that, somebody deletes all the time. */
+/** The most waits in a row for a deletion that is not large yet. After that, somebody deletes continually. */
 const MOST_WAITS = 10;
 
 /**
@@ -405,7 +403,7 @@ export class RecentDeletions {
     this.#timers = timers;
   }
 
-  /** The recent deletions that were carried on, on each side. */
+  /** The recent deletions that were carried out, on each side. */
   get recent(): Counted {
     return this.#recent;
   }
@@ -431,7 +429,7 @@ export class RecentDeletions {
   }
 
   /**
-   * Notes deletions that were carried on. `isAccepted`: a person knows of them, and of those before, so that none of
+   * Notes deletions that were carried out. `isAccepted`: a person knows of them and of those before, so that none of
    * them counts with the next ones.
    */
   note(lost: Counted, isAccepted = false): void {

@@ -1,7 +1,7 @@
 import type { IndexStore } from "../../../storage/index-store.ts";
 import { isInBase } from "../../../engine/log/read-base.ts";
 
-/** Events read at once. */
+/** The number of events that are read at once. */
 const WINDOW = 2_000;
 
 /**

@@ -15,7 +15,7 @@ interface Known {
 /** The last record read from each log: every cycle asks for it. */
 const known = memoKey<Known>("the sync's record");
 
-/** Returns the last sync that a workspace's log tells of; `undefined` if there was none. */
+/** Returns the record of a workspace's last sync; `undefined` if there was none. */
 export async function findReplicaRecord(context: Context): Promise<ReplicaRecord | undefined> {
   const rows = await context.index.records(replicaRecordId(""));
   const last = rows.at(-1);
@@ -27,7 +27,7 @@ export async function findReplicaRecord(context: Context): Promise<ReplicaRecord
   return record;
 }
 
-/** If the log is shorter than the index, throws the damage itself rather than only that an event is missing. */
+/** Reads the event of a record. If the log is shorter than the index, throws its damage, not only a missing event. */
 async function readLast(context: Context, last: EventRow): Promise<LogEvent> {
   try {
     return await readEvent(context, last);

@@ -69,7 +69,7 @@ export interface CycleParts {
   /** The folder on disk now; `undefined`: there is none. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
-  /** Returns a halt if the folder must not follow this origin from its place. Asked with each cycle. */
+  /** Returns a halt if the folder must not follow this origin from where it lies. Called in each cycle. */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
   /**
    * Called before another folder, or another device, is recorded as the workspace's, so that caches of the old one are
@@ -77,7 +77,7 @@ export interface CycleParts {
    */
   readonly beforeMove?: (() => void) | undefined;
   readonly timers: Timers;
-  /** Called when something that had to wait may be done. */
+  /** Called when a delayed retry is due. */
   readonly onDue: () => void;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -93,7 +93,7 @@ export interface RecordChange {
   readonly halted?: ReplicaHalt | undefined;
 }
 
-/** One planned step, and the state that it rests on. */
+/** A planned step, and the state from which it was planned. */
 interface Planned {
   readonly plan: CyclePlan;
   readonly contents: readonly Hash[];
@@ -103,19 +103,19 @@ interface Planned {
   readonly head: number;
   /** Paths that were compared because the origin had not taken them. */
   readonly again: readonly WorkspacePath[];
-  /** Paths that were in conflict. */
+  /** Paths that were in conflict when the step was planned. */
   readonly disputed: readonly WorkspacePath[];
   readonly isWhole: boolean;
 }
 
-/** The number of own events that are searched for a conflict; if there are more, one is assumed. */
+/** The number of own events that are searched for one about a conflict; if there are more, one is assumed. */
 const MOST_SINCE = 1_000;
 
-/** The number of waits for a partial commit to become whole, and the time of each. */
+/** The most waits for the rest of a partial commit, and the milliseconds of each. */
 const MOST_PARTS = 50;
 export const PART_MS = 20;
 
-/** Brings a folder and the held state of its origin together, one step at a time. Calls run one after another. */
+/** Synchronises a folder with the held state of its origin, one step at a time. The caller must serialise the calls. */
 export class FolderCycle implements Disposable {
   readonly #parts: CycleParts;
   readonly #materializer: LocalMaterializer;
@@ -126,7 +126,7 @@ export class FolderCycle implements Disposable {
   /** Answers where the states of paths came from. */
   readonly #sources: Pick<CycleSides, "isOwn" | "stoodOn">;
   #record: ReplicaRecord;
-  /** The origin's event up to which the folder is reconciled; the record may not say so yet. */
+  /** The origin's event up to which the folder is reconciled. The record may not say so yet. */
   #applied: number;
   /** The own event up to which the folder was compared; `undefined`: everything must be compared. */
   #known: number | undefined;
@@ -135,14 +135,14 @@ export class FolderCycle implements Disposable {
   #open: readonly IdentifiedConflict[] = [];
   /** The names of secrets that people had added when the last step began. */
   #names: AddedNames;
-  /** Paths that were in conflict when the last step was planned: whoever has settled one since may have changed nothing else. */
+  /** Paths in conflict when the last step was planned. Settling one may change no file, so they are compared again. */
   #disputed: readonly WorkspacePath[] = [];
   /** The folder on another device that was recognised as the same. */
   #recognised: FolderIdentity | undefined;
-  /** The own event up to which the record in the log needs no update about answers. */
-  #saidTo: number;
+  /** The own event up to which the record in the log covers the origin's answers. */
+  #answersTo: number;
   #part = { local: 0, head: 0, times: 0 };
-  /** The paths that a person has settled otherwise, while everything held of the origin is brought into the folder. */
+  /** Paths of settled conflicts, with the origin's event that this covers. Empty unless `#catchUpWithHeld` runs. */
   #settledAt: ReadonlyMap<WorkspacePath, number> = new Map();
   #isCatchingUp = false;
 
@@ -150,7 +150,7 @@ export class FolderCycle implements Disposable {
     this.#parts = parts;
     this.#record = record;
     this.#applied = record.applied;
-    this.#saidTo = record.settled;
+    this.#answersTo = record.settled;
     this.#names = { here: record.ownNames ?? [], there: record.originNames ?? [] };
     const { beforeMove } = parts;
     const known = { isFirst: () => this.#applied === 0, folder: record.folder, beforeMove };
@@ -163,7 +163,7 @@ export class FolderCycle implements Disposable {
     this.#sources = { isOwn: this.#isOwn, stoodOn: new StoodOn({ ...parts, origin }) };
   }
 
-  /** The record as it was last written, or will be. */
+  /** The record as it was last written, or will be written next. */
   get record(): ReplicaRecord {
     return this.#record;
   }
@@ -177,9 +177,9 @@ export class FolderCycle implements Disposable {
     return this.#open;
   }
 
-  /** True if the folder is further than its record says. */
+  /** True if the record in the log lags behind what was reconciled or answered. */
   get isAhead(): boolean {
-    return this.#applied > this.#record.applied || this.#parts.journal.settledTo > this.#saidTo;
+    return this.#applied > this.#record.applied || this.#parts.journal.settledTo > this.#answersTo;
   }
 
   /** Forgets what is the same on both sides, so that the next cycle compares everything. */
@@ -187,15 +187,15 @@ export class FolderCycle implements Disposable {
     this.#known = undefined;
   }
 
-  /** Compares everything after a halt whose cause may be over by now. Only what still differs goes to the origin. */
+  /**
+   * Makes the next cycle compare everything after a halt whose cause may be over. Only lasting differences are sent.
+   */
   lookAgain(): void {
     this.#known = undefined;
     this.#isLookedAtAgain = true;
   }
 
-  /**
-   * Restores what was lost, including what had gone a moment before the halt. Called while the sync is still halted.
-   */
+  /** Has the next steps restore what went in the moment before the halt. Called while the sync is still halted. */
   async wantBack(): Promise<void> {
     this.#back.want(await recentlyGone(this.#parts.context, this.#record.origin));
   }
@@ -222,8 +222,9 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Compares both sides, and carries out the step that follows. `isRestAccepted`: more of an accepted deletion at the
-   * origin may come.
+   * Compares both sides, and carries out the step that follows. `isRestAccepted`: a deletion at the origin was
+   * accepted,
+   * and the rest of it may still arrive.
    */
   async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
@@ -231,10 +232,10 @@ export class FolderCycle implements Disposable {
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
-    // Settling may have finished the very step that `accepted` was for.
+    // Read `keeps` after settling, which may have finished the step that it was for.
     const decided = accepted ?? this.#keeps;
     this.#names = await this.#parts.names.refresh();
-    // Of a path that the names have kept apart no event need tell since.
+    // Other names concern paths that may have no new event, so everything is compared.
     if (!isDeepStrictEqual(this.#names, this.#parts.rules.namedBefore)) this.#known = undefined;
     const began = this.#parts.context.now();
     const isWhole = await this.#erasures.leave(this.#standing());
@@ -246,7 +247,7 @@ export class FolderCycle implements Disposable {
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     const isAccepted = decided === "deletions" || isRestAccepted;
-    // The index was wrong about the origin's files, so nothing of the plan holds.
+    // If the mirror's index was wrong about the origin's files, the plan is void.
     if (!(await this.#isProved(planned))) return { kind: "moved" };
     const outcome = await this.#carryOut(planned, now, isAccepted);
     if (outcome.kind === "done") await this.#erasures.follow(this.#standing(await this.#readConflicts()));
@@ -266,7 +267,7 @@ export class FolderCycle implements Disposable {
     );
   }
 
-  /** Samples the contents of a folder that is on another device than before: once, until it is on yet another one. */
+  /** Samples the contents of a folder on another device than before; once recognised, only on yet another device. */
   async #checkContents(known: FolderIdentity | undefined, now: FolderIdentity | undefined) {
     if (now === undefined || known === undefined || !isElsewhere(known, now)) return undefined;
     if (this.#recognised !== undefined && !isElsewhere(this.#recognised, now)) return undefined;
@@ -292,23 +293,24 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Turns the sync into another replica, of an origin that has no event after `common` any more. Nothing counts as
-   * deleted in its next step. The origin's earlier state comes into the folder first, from what is held here. The
-   * caller must reopen the sync. Throws `REFUSED` if the folder is not there, or a conflict is open about what the
-   * origin no longer has.
+   * Turns the sync into a new replica of an origin that has lost its events after `common`. First brings the lost
+   * state,
+   * as it is held here, into the folder. Nothing counts as deleted in the first step of the new replica. The caller
+   * must
+   * reopen the sync. Throws `REFUSED` if a step halts, or a conflict is open about something that the origin has lost.
    */
   async rejoin(sandboxId: string, common: number): Promise<void> {
-    // The origin may have been put back before anything of it was in the folder.
+    // The record may not name the origin, if it was put back before anything of it was in the folder.
     const { workspace: origin } = this.#parts.mirror;
     if (this.#record.origin !== origin) await this.write({ origin });
     await this.#catchUpWithHeld();
     refuseDisputed(await this.openConflicts(), common);
-    // Rewind the lines last: as long as they are there, the sync stays halted.
+    // Rewind the mirror last: as long as it has the lost events, the sync stays halted.
     await this.write({ sandboxId, applied: common, keeps: "both" });
     await this.#parts.mirror.rewind(common);
   }
 
-  /** Brings everything that is held of the origin into the folder; deletes nothing. */
+  /** Brings everything that the mirror holds into the folder; deletes nothing. */
   async #catchUpWithHeld(): Promise<void> {
     this.#isCatchingUp = true;
     this.#settledAt = await this.#readSettled();
@@ -327,8 +329,9 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if a conflict was opened or settled, or the workspace configured, since the last step. False if everything
-   * will be compared anyway.
+   * True if, since the last step, a conflict was opened or settled, or the workspace configured, or too much recorded
+   * to
+   * tell. False if everything will be compared anyway.
    */
   async isDisputedAnew(): Promise<boolean> {
     const { context } = this.#parts;
@@ -340,8 +343,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Returns the settled conflicts by path, each with the origin's event up to which it covers the path and what lies
-   * beneath. Without it, what cannot be written would bring a settled conflict back again and again.
+   * Returns the settled conflicts by path, each with the origin's event up to which the settlement covers the path and
+   * everything beneath it. Without them, a path that cannot be written would raise a settled conflict again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
@@ -351,7 +354,7 @@ export class FolderCycle implements Disposable {
     return new Map(settled);
   }
 
-  /** Open conflicts with the origin, as of now. */
+  /** Resolves to the open conflicts with the origin, as of now. */
   async openConflicts(): Promise<readonly IdentifiedConflict[]> {
     const { context } = this.#parts;
     await catchUp(context, { recover: false });
@@ -359,8 +362,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Settles the conflict of a path; records the folder's state first. Resolves to the conflict as it is then. Throws
-   * `NOT_FOUND`, `REFUSED`.
+   * Settles the conflict of a path; records the folder's state first. Resolves to the conflict as it is afterwards.
+   * Throws `NOT_FOUND`, `REFUSED`.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const { context, mirror, rules, editorFiles, notHeld } = this.#parts;
@@ -383,7 +386,7 @@ export class FolderCycle implements Disposable {
       if (!(await mirror.proves([...looked], applied))) continue;
       const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
       if (report.moved.length > 0) continue;
-      // If something was applied, a blocked path is only a folder that holds untracked files: it is held, and retried.
+      // If something was applied, a blocked path is only a folder with untracked files: it stays open, and is retried.
       if (report.applied.length === 0 && report.blocked.length > 0) throw inTheWay(report.blocked);
       this.#record = record;
       const left = (await this.openConflicts()).find((one) => one.record.path === path);
@@ -392,8 +395,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Finishes what a crash has left half done. If another caller has scanned the folder and finished it, the folder is
-   * further than was known.
+   * Finishes an operation that a crash has interrupted. Takes over the progress in the log, if another caller has
+   * finished the operation.
    */
   async #settle(): Promise<void> {
     const { context } = this.#parts;
@@ -460,7 +463,7 @@ export class FolderCycle implements Disposable {
       isSent: (path) => journal.isSent(path),
     });
     const sides = decided === "restore" ? sidesToRestore(losses) : new Set(sidesKept(decided));
-    // The origin need not hear of what had gone and is back by itself.
+    // The origin need not be told of files that had vanished and are back by themselves.
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
@@ -468,7 +471,7 @@ export class FolderCycle implements Disposable {
     await breatheAfter(paths.length);
     const upstream = new Map(paths.map((one) => [one.path, one.upstream?.seq ?? 0]));
     const isMeant = (path: WorkspacePath): boolean => this.#isSettled(path, upstream.get(path) ?? 0);
-    // A decision that nothing is to be deleted, as of a replica that is begun anew, is about erased contents, too.
+    // If nothing may be deleted, as in the first step of a new replica, erased contents do not leave the folder either.
     const leavesErased = decided !== "here" && decided !== "both";
     const plan = planCycle(await this.#back.decide({ paths, decisions, sides, leavesErased, isMeant }), {
       origin: this.#record.origin,
@@ -487,7 +490,9 @@ export class FolderCycle implements Disposable {
     return { plan, paths, losses, local, head, again, isWhole: areWhole(paths), ...found };
   }
 
-  /** True if a conflict of the path, or of a folder above it, was settled about the origin's state as of this event. */
+  /**
+   * True if the path's conflict, or one of a folder above it, was settled for this event of the origin or a later one.
+   */
   #isSettled(path: WorkspacePath, upstreamSeq: number): boolean {
     if (this.#settledAt.size === 0) return false;
     return [path, ...foldersAbove(path)].some((at) => (this.#settledAt.get(at) ?? -1) >= upstreamSeq);
@@ -509,7 +514,7 @@ export class FolderCycle implements Disposable {
     return touched;
   }
 
-  /** Returns the paths that could not be written, and are unchanged since. */
+  /** Returns the paths that could not be written, are unchanged at the origin since, and wait for their retry. */
   #waiting(paths: readonly CyclePath[], conflicts: readonly IdentifiedConflict[]): Set<WorkspacePath> {
     const upstream = new Map(paths.map(({ path, upstream: there }) => [path, there?.seq ?? 0]));
     const waiting = new Set<WorkspacePath>();
@@ -551,8 +556,8 @@ export class FolderCycle implements Disposable {
     const names = this.#names;
     const record = { ...before, ...this.#progress(), ownNames: names.here, applied: head, ...optional({ folder }) };
     let report: UpstreamReport | undefined;
-    const isSaid = (this.#keeps ?? filteredTo) !== undefined || isNew || !this.#knowsNames;
-    if (!isNothing || isSaid || (await this.#isNews(planned))) {
+    const isRecordDue = (this.#keeps ?? filteredTo) !== undefined || isNew || !this.#knowsNames;
+    if (!isNothing || isRecordDue || (await this.#isNews(planned))) {
       const looked = new Set(paths.map(({ path }) => path));
       const step = { record, changes, proposals, conflicts, contents, planned: { seq: local, looked } };
       report = await this.#materializer.materialise(step, this.#parts.onProgress);
@@ -587,8 +592,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Skips what a step has written itself: it needs no other comparison, and if it brought only what the origin has,
-   * nothing of it is sent.
+   * Skips the own events that a step has written: they need no comparison. If all of them came from the origin, none is
+   * sent.
    */
   #advanceOver(plan: CyclePlan, local: number, report: UpstreamReport): void {
     const { from, seq, applied } = report;
@@ -606,12 +611,12 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Notes that the record stands in the log. `isNews`: no event that was written with it is for the origin. If
-   * everything before was answered, the record itself needs no other answer.
+   * Notes that the record was written to the log. `isNews`: no event that was written with it is for the origin. If all
+   * events before were answered, the record then covers these, too.
    */
   #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
     this.#record = record;
-    this.#saidTo = isNews && record.settled >= from ? seq : record.settled;
+    this.#answersTo = isNews && record.settled >= from ? seq : record.settled;
   }
 
   /**
@@ -629,7 +634,7 @@ export class FolderCycle implements Disposable {
   readonly #isOwn = async (seq: number): Promise<boolean> =>
     (await this.#parts.mirror.record(seq))?.replica?.id === this.#record.sandboxId;
 
-  /** Does the record have the names of secrets as they are? */
+  /** True if the record has the present names of secrets. */
   get #knowsNames(): boolean {
     const { ownNames: here = [], originNames: there = [] } = this.#record;
     return isDeepStrictEqual({ here, there }, this.#names);

@@ -57,12 +57,12 @@ interface JournalSource {
   readonly head: () => number;
 }
 
-/** Entries read at once. */
+/** The number of entries that are read at once. */
 const PAGE = 2_000;
 
 /**
- * The changes of a folder that its origin is to have, between the log, where they are, and the conversation, which
- * sends them. Only released changes are sent, so that the caller that guards the folder can examine them first.
+ * Reads the changes of a folder for its origin from the log, and gives them to the session, which sends them. It gives
+ * only released changes, so that the caller that guards the folder can examine them first.
  */
 export class FolderJournal implements WriteJournal {
   readonly changed = new Signal<void>();
@@ -74,11 +74,11 @@ export class FolderJournal implements WriteJournal {
   #queue: JournalEntry[] = [];
   /** The last unanswered entry of each path. */
   readonly #waiting = new Map<WorkspacePath, JournalEntry>();
-  /** Paths with an answer about an event that is not held here yet: until then, they stay undecided. */
+  /** Paths whose answer names an event that is not held here yet, with its seq. Until it is, they stay undecided. */
   readonly #awaited = new Map<WorkspacePath, number>();
   /** Paths with an entry that was not taken, or may not have been: nothing else causes another comparison. */
   readonly #again = new Set<WorkspacePath>();
-  /** Paths whose last entry was refused for what it is. */
+  /** Paths whose last entry was refused for another reason than being stale. */
   readonly #refused = new Map<WorkspacePath, Refusal>();
   #scanned: number;
   #isRead = false;
@@ -97,12 +97,12 @@ export class FolderJournal implements WriteJournal {
     return this.#settled;
   }
 
-  /** Counts the entries that have no answer, whether they were sent or not. */
+  /** The number of entries that have no answer, whether they were sent or not. */
   get pending(): number {
     return this.#queue.length;
   }
 
-  /** The paths that must be decided about once more. */
+  /** The paths that must be decided about again. */
   get again(): ReadonlySet<WorkspacePath> {
     return this.#again;
   }
@@ -135,15 +135,12 @@ export class FolderJournal implements WriteJournal {
     }
   }
 
-  /**
-   * Marks the queue as doubtful, as the rules for what goes back have changed: it is judged anew before anything is
-   * sent.
-   */
+  /** Marks the queue as doubtful after the rules for what goes back have changed: it is judged anew before a send. */
   doubt(): void {
     this.#isDoubtful = true;
   }
 
-  /** Reads the log to its end. */
+  /** Reads the own log to its end. */
   async scan(): Promise<void> {
     await this.#judgeAnew();
     for (let looked = -1; looked < this.#scanned;) {
@@ -164,8 +161,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Withdraws entries that were to settle one of these disputes and stand on the origin's state: the person who settled
-   * it has taken that back.
+   * Withdraws entries that were made on the origin's state to settle one of these disputes: the person who had settled
+   * it has undone that.
    */
   withdraw(disputes: readonly Dispute[]): void {
     const byPath = new Map(disputes.map((one) => [one.path, one]));
@@ -176,7 +173,7 @@ export class FolderJournal implements WriteJournal {
     if (disputes.length > 0) this.#leaveOut(isTakenBack);
   }
 
-  /** Allows everything that was recorded up to here to be sent. */
+  /** Allows the entries up to the own event `upTo` to be sent. */
   release(upTo: number): void {
     if (upTo <= this.#released) return;
     this.#released = upTo;
@@ -184,7 +181,7 @@ export class FolderJournal implements WriteJournal {
     else this.#settleIdle();
   }
 
-  /** Never sends what was recorded up to here, unless it is proposed anew. */
+  /** Never sends the entries up to the own event `upTo`, unless they are proposed anew. */
   skipTo(upTo: number): void {
     this.#drop(upTo);
     this.#scanned = Math.max(this.#scanned, upTo);
@@ -192,8 +189,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * True if the origin will hear of this state of a path, has it, or has refused it. An unanswered change that was
-   * overwritten by one of the origin's says nothing about the present state.
+   * True if this state of a path has no answer yet, or the path was refused, or its answer names an event that is not
+   * held here yet. An unanswered entry with another state does not count: a change of the origin's has overwritten it.
    */
   isOnItsWay(path: WorkspacePath, state: Entry | undefined): boolean {
     const waiting = this.#waiting.get(path);
@@ -201,15 +198,15 @@ export class FolderJournal implements WriteJournal {
     return this.#refused.has(path) || (this.#awaited.get(path) ?? 0) > this.#source.head();
   }
 
-  /** True if the path's last change was released, and has not come back yet. */
+  /** True if the path's last change was released, and its result is not held here yet. */
   isSent(path: WorkspacePath): boolean {
     const localSeq = this.#waiting.get(path)?.localSeq;
     return localSeq === undefined ? (this.#awaited.get(path) ?? 0) > this.#source.head() : localSeq <= this.#released;
   }
 
   /**
-   * The last event of the origin that an answer has named and that is not held here yet; 0 if there is none. Until
-   * then, more must be applied.
+   * The last event of the origin that an answer has named and that is not held here yet; 0 if there is none. Until it
+   * is, more must be applied.
    */
   get awaited(): number {
     let last = 0;
@@ -220,7 +217,7 @@ export class FolderJournal implements WriteJournal {
   async next(after: number, limit: number): Promise<JournalPage> {
     await this.#source.names?.refresh();
     await this.#judgeAnew();
-    // The log has been read, and is shorter than what the origin has had of it: report that instead of passing it over.
+    // The origin has had more of the log than there is: report the log's end instead of skipping the difference.
     if (this.#isRead && after > this.#scanned) return { entries: [], upTo: this.#scanned };
     const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
     const ready = from < 0 ? [] : this.#queue.slice(from, from + limit);
@@ -249,7 +246,7 @@ export class FolderJournal implements WriteJournal {
         const { reason, unheard } = one;
         const isDeletion = entry.entry === undefined;
         this.#refused.set(entry.path, { reason, isDeletion, ...(unheard === true ? { unheard } : {}) });
-        // It may equal the origin's state: then nothing is kept back.
+        // Compare it again: if it equals the origin's state by now, nothing is withheld.
         this.#again.add(entry.path);
       }
     }
@@ -286,7 +283,7 @@ export class FolderJournal implements WriteJournal {
     const remote = await there(path);
     const known = entry ?? remote;
     if (!rules.goesBack(path, known, remote)) return false;
-    // It was made beside the origin's file, which was withheld: the step proposes what goes there.
+    // The entry was made beside the origin's file, which was withheld: the step decides about the path.
     if (rules.wasWithheld(path, known?.kind === "dir")) return false;
     if ((await keepsHere?.(path, entry)) === true) return false;
     return (await isLeftToStep?.(one)) !== true;
@@ -330,7 +327,7 @@ export class FolderJournal implements WriteJournal {
     for (const [path, sequence] of this.#awaited) if (sequence <= this.#source.head()) this.#awaited.delete(path);
   }
 
-  /** Events that were read and have no entries need no answer. */
+  /** Counts the events that were read and released as settled, if no entry waits for an answer. */
   #settleIdle(): void {
     if (this.#queue.length === 0) this.#settled = Math.max(this.#settled, Math.min(this.#released, this.#scanned));
   }

@@ -20,7 +20,7 @@ interface NameGround {
   readonly local: number;
 }
 
-/** Returns the new paths whose names collide with others that the folder has or gets: they cannot come. */
+/** Returns the new paths whose names collide with others that the folder has or gets: they cannot be created. */
 export async function findHeldNames(
   decisions: readonly SettledDecision[],
   { rules, index, local }: NameGround,
@@ -54,9 +54,10 @@ interface HoldGround {
 }
 
 /**
- * The same decisions, but that no folder is to go at the origin in which something stays by what this sync keeps out, what the
- * folder's disk cannot hold, what is not written back, or what was refused: it would be asked for again and again. Such a folder is
- * a conflict, until it is empty there or somebody takes it back; in `two-way-resolved` it comes back by itself.
+ * Returns the decisions, except that no folder is deleted at the origin in which an entry stays: one that this sync
+ * excludes, that the folder's disk cannot hold, that is not written back, or whose deletion was refused. Its deletion
+ * would be sent again and again. Such a folder is a conflict, until it is empty there or a person restores it; in
+ * `two-way-resolved` it is restored by itself.
  */
 export async function holdFolders(
   decisions: readonly SettledDecision[],
@@ -117,7 +118,9 @@ interface Holding {
   readonly rules: ReplicatedPaths;
 }
 
-/** Only the topmost folder becomes a conflict: what lies in it is settled with it. */
+/**
+ * Returns the decision about a held folder. Only the topmost one becomes a conflict; those in it are settled with it.
+ */
 function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): SettledDecision {
   const { sides } = one;
   if (rules.mode === "two-way-resolved") return { ...one, decision: settle(sides, both(sides.remote)) };

@@ -19,8 +19,8 @@ export interface IgnoreGround {
 }
 
 /**
- * Finds the recorded paths that the ignore rules leave out: those that were recorded before the rules named them. Rules
- * that are gone by now hold as they were.
+ * Finds the recorded paths that the ignore rules leave out: those that were recorded before the rules named them. The
+ * rules of a deleted ignore file count as they were.
  */
 export class IgnoredPaths {
   readonly #ground: IgnoreGround;
@@ -60,7 +60,7 @@ export class IgnoredPaths {
     }
   }
 
-  /** A file that is too long has no rules; nor has one whose content is not here. */
+  /** Returns the text of an ignore file; `undefined` if it is too long, or its content is not here. */
   async #text({ hash, size }: Entry): Promise<string | undefined> {
     if (hash === undefined || size > MAX_RULE_FILE_BYTES) return undefined;
     const reader = await this.#ground.blobs.open(hash);
@@ -80,7 +80,7 @@ export class IgnoredPaths {
   }
 }
 
-/** Returns what is left out of a side, by its rules as they are now, or as they were when both sides last agreed. */
+/** Finds a side's ignored paths by its present ignore files, and by deleted ones as of the last agreement. */
 export function ignoredOn(
   side: Side,
   {

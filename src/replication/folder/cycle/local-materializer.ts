@@ -29,7 +29,8 @@ export interface Materialised {
 }
 
 /**
- * A first sync of more changes than this is not attributed file by file: the origin's history tells whose work each is.
+ * The most changes of a first sync that are attributed file by file. For more, only the origin's history tells whose
+ * work each is.
  */
 const MOST_OF_FIRST = 4_096;
 

@@ -13,8 +13,8 @@ export function refuseDisputed(conflicts: readonly IdentifiedConflict[], common:
   if (behind.length === 0) return;
   const paths = behind.map(({ record }) => shownPath(record.path));
   const what = behind.length === 1 ? `the conflict of ${paths[0]} is` : `${behind.length} conflicts are`;
-  throw new ChronicleError("REFUSED", `${what} about what the origin has no more`, {
-    hint: "the origin's side of it is only here by now: settle it first (`chronicle sync conflicts`, `chronicle sync resolve`)",
+  throw new ChronicleError("REFUSED", `${what} about changes that the origin has lost`, {
+    hint: "only this replica still has the origin's side: settle it first (`chronicle sync conflicts`, `chronicle sync resolve`)",
     data: { paths: paths.slice(0, 100) },
   });
 }
@@ -32,27 +32,29 @@ export function haltedSync(halt: ReplicaHalt): ChronicleError {
 export function nothingLost(): ChronicleError {
   return new ChronicleError(
     "REFUSED",
-    "the origin has lost nothing: its history goes on from what this replica holds",
+    "the origin has lost nothing: its history continues from what this replica holds",
     {
       hint: "`chronicle sync rejoin` is for a sync that is halted because its origin was put back to an earlier state",
     },
   );
 }
 
-/** What is asked for is refused (`REFUSED`): nothing waits for somebody to say what becomes of it. */
+/** Returns the error `REFUSED` for a restore that is asked for although the sync is not halted. */
 export function nothingHalted(): ChronicleError {
   return new ChronicleError("REFUSED", "the sync is not halted: nothing that was deleted waits to be put back", {
     hint: "`chronicle undo`, or `chronicle restore PATH`, brings back what was deleted",
   });
 }
 
-/** The same of one that rests. No failure of the moment, which a client would try again: somebody has to do something about it. */
+/**
+ * Returns the error `REFUSED` for a request to a sync that does not run. A person must act, so no client is to retry.
+ */
 export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): ChronicleError {
   const hint =
     stopped === true
-      ? "`chronicle sync start URL#WORKSPACE FOLDER` goes on where it stopped"
+      ? "`chronicle sync start URL#WORKSPACE FOLDER` continues where it stopped"
       : paused === true
         ? "`chronicle sync resume` lets it go on"
-        : "`chronicle sync status` says what is to be done";
+        : "`chronicle sync status` says what to do";
   return new ChronicleError("REFUSED", `the sync is not under way: ${why}`, { hint });
 }

@@ -31,9 +31,9 @@ const MOST_LOOKED_AT = 500;
 
 /**
  * Detects that obstacles to paths are gone. Most obstacles go without any recorded event: a FIFO or an ignored file is
- * removed, a file system is remounted for writing, an attribute is taken away. A retry costs lines in the log, a check
- * costs nothing: so each path is checked every few seconds, and is retried once its check changes. Obstacles that no
- * check shows (a quota) are left to `Retries`.
+ * removed, a file system is remounted for writing, an attribute is cleared. A retry adds lines to the log, and a check
+ * does not. So each path is checked every few seconds, and is retried once its check changes. Obstacles that no check
+ * shows (a quota) are left to `Retries`.
  */
 export class Obstacles implements Disposable {
   readonly #options: ObstaclesOptions;

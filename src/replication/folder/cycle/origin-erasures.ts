@@ -28,7 +28,7 @@ export class OriginErasures {
   readonly #context: Context;
   readonly #mirror: Mirror;
   readonly #rules: ReplicatedPaths;
-  /** The origin's last erasure when all of them had been followed here. */
+  /** The origin's last erasure that was followed here, with all before it. */
   #followed = 0;
   #waiting: ErasuresWaiting | undefined;
   /** The state of the waiting paths when they were last checked. */
@@ -41,8 +41,8 @@ export class OriginErasures {
   }
 
   /**
-   * Stops recording, before a step is planned, what the origin has stopped recording since its content was erased; the
-   * files stay in the folder. Returns false if only a part of the commit that says so has arrived.
+   * Stops recording the paths that the origin has stopped recording because their contents were erased; the files stay
+   * in the folder. Called before a step is planned. Returns false if only a part of such a commit has arrived.
    */
   async leave(standing: Standing): Promise<boolean> {
     const { applied } = standing;
@@ -58,7 +58,7 @@ export class OriginErasures {
     return true;
   }
 
-  /** Erases here, after a step, what the origin has erased up to it; what it has brought back is here again. */
+  /** Erases here what the origin has erased, and withdraws the erasures that it has withdrawn. Called after a step. */
   async follow(standing: Standing): Promise<void> {
     const last = await this.#mirror.lastErasure();
     if (last === this.#followed || last > standing.applied) return;
@@ -85,8 +85,8 @@ export class OriginErasures {
   }
 
   /**
-   * Returns the paths that the origin has stopped recording since an erasure, and that are here what they were there
-   * before.
+   * Returns the paths that the origin has stopped recording with an erasure, and of which the folder has the origin's
+   * state before that.
    */
   async #untracked(
     { applied, head }: { readonly applied: number; readonly head: number },

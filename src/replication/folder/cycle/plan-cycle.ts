@@ -25,7 +25,7 @@ export interface CycleGround {
   readonly waiting: ReadonlySet<WorkspacePath>;
   /** True if this state of a path is already on its way to the origin, or was refused there. */
   readonly isOnItsWay: (path: WorkspacePath, state: Entry | undefined) => boolean;
-  /** True if the journal would keep a proposal of this path here, whatever it says. Default: it keeps none. */
+  /** True if the journal would not send a proposal of this path. Default: it sends all. */
   readonly keepsProposal?: (path: WorkspacePath) => boolean;
   readonly newId: () => string;
   /** ISO-8601. */
@@ -37,8 +37,8 @@ export interface CyclePlan {
   /** Changes of the folder, not yet attributed to their authors. */
   readonly changes: readonly UpstreamChange[];
   /**
-   * Paths whose present state is to go to the origin, though no change here says so; in the order in which they can be
-   * sent.
+   * Paths whose present state is to be sent to the origin, though this step does not change it here; in the order in
+   * which they can be sent.
    */
   readonly proposals: readonly WorkspacePath[];
   /** Conflicts that are opened, updated or closed. */
@@ -73,13 +73,13 @@ interface Proposing {
   readonly ground: CycleGround;
 }
 
-/** A change of the folder is a journal entry by itself, based on what the origin had then. */
+/** True if the path's state must be proposed. A change of the folder need not be: it is a journal entry by itself. */
 function isProposed({ sides, decision }: SettledDecision, { change, path, ground }: Proposing): boolean {
   if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
   if (!ground.rules.goesBack(path.path, path.local ?? path.remote, path.remote)) return false;
   const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
   if (!isNewGround && ground.isOnItsWay(path.path, path.local)) return false;
-  // Each comparison would write such a proposal into the log, and it would never be sent.
+  // Each comparison would write a proposal that stays here into the log, and it would never be sent.
   return ground.keepsProposal?.(path.path) !== true;
 }
 
@@ -97,7 +97,7 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
   for (const one of decisions) {
     const at = byPath.get(one.path);
     const known = open.get(one.path);
-    // A path disputed before the folder above it was still is disputed: otherwise one side would win by default.
+    // A path that was disputed before the folder above it stays disputed: otherwise one side would win by default.
     const isStill = one.decision.action === "held" && one.heldBy === undefined && known !== undefined;
     const isDisputed = one.decision.action === "conflict" || isStill;
     if (!isDisputed || at === undefined) continue;
@@ -114,13 +114,13 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
   return planned;
 }
 
-interface Meeting {
+interface ConflictGround {
   readonly at: CyclePath;
   readonly known: IdentifiedConflict | undefined;
   readonly ground: CycleGround;
 }
 
-function conflictOf(one: SettledDecision, { at, known, ground }: Meeting): ConflictRecord {
+function conflictOf(one: SettledDecision, { at, known, ground }: ConflictGround): ConflictRecord {
   const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
   // The children of a folder that is only held are not disputed: this step reconciles them, whatever they were based on
@@ -141,7 +141,7 @@ function conflictOf(one: SettledDecision, { at, known, ground }: Meeting): Confl
 
 function reasonOf(
   { path, decision, heldBy }: SettledDecision,
-  { known, ground }: Omit<Meeting, "at">,
+  { known, ground }: Omit<ConflictGround, "at">,
 ): ConflictRecord["reason"] {
   if (heldBy !== undefined) return "blocked";
   if (ground.collisions.includes(path)) return "collision";

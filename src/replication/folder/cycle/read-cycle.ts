@@ -25,7 +25,7 @@ export type CycleOutcome =
       readonly kind: "done";
       /** Counts the paths of the folder that were changed. */
       readonly applied: number;
-      /** Conflicts that were opened, went on or were settled. */
+      /** Conflicts that were opened, updated or settled. */
       readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];
       /** True if the step wrote something that the origin must hear of, or that must be compared once more. */
       readonly isMore: boolean;
@@ -40,16 +40,18 @@ export type FileHistory = Pick<IndexStore, "iterationsAt"> & {
 export interface CycleSides {
   readonly mirror: FileHistory;
   readonly own: FileHistory & Pick<IndexStore, "iterations" | "protectedPaths">;
-  /** The origin's event up to which the folder is reconciled; the last one that is held; the folder's own last event. */
+  /** The origin's event up to which the folder is reconciled. */
   readonly applied: number;
+  /** The origin's last event that is held. */
   readonly head: number;
+  /** The folder's own last event. */
   readonly local: number;
   /** Open conflicts: the base of their paths, and of what lies beneath, is an older one. */
   readonly conflicts: readonly IdentifiedConflict[];
   readonly rules: ReplicatedPaths;
   /** True if this replica wrote the state of the origin's event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
-  /** See `onCommonGround`. Default: it is unknown what the folder's states stand on. */
+  /** See `onCommonGround`. Default: it is unknown on which of the origin's states the folder's are based. */
   readonly stoodOn?: BothHistories["stoodOn"];
   /**
    * True if a path may be recorded here as gone because an erasure of the origin after `applied` has left it out.
@@ -69,9 +71,9 @@ export interface CycleSides {
   readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
 }
 
-/** Paths asked for at once; other work may run between two such queries. */
+/** The number of paths that are read at once. Other work may run between two such queries. */
 const BATCH = 2_048;
-/** The number of the origin's changes of a path that are searched for this replica's own; older ones are not. */
+/** The number of the origin's changes of a path among which this replica's own is searched; older ones are not. */
 const MOST_LOOKED_BACK = 50;
 
 /**
@@ -103,8 +105,8 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
 }
 
 /**
- * Drops editors' own files that stay where they are, and removes the base of those that neither side has had from the
- * other, whatever the origin had of them.
+ * Drops editors' own files that stay where they are. Removes the base of those that both sides have, but not from each
+ * other.
  */
 async function withoutEditorFiles(
   paths: Iterable<CyclePath>,
@@ -122,8 +124,9 @@ async function withoutEditorFiles(
 
 /**
  * Corrects the base of paths that an erasure of the origin has left out. Such a path is recorded here as gone before
- * the step is planned, and that is what both sides last agreed on. If the origin has something there again by now,
- * nobody has deleted it here.
+ * the
+ * step is planned, and both sides last agreed on that. If the origin has an entry there again, nobody has deleted it
+ * here.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;
@@ -140,9 +143,9 @@ async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): P
 }
 
 /**
- * Moves the base to the replica's own last state that the origin has taken since they agreed, as both present states
- * were made of it. Otherwise a deletion after an edit would look like one against an edit, and the origin's change of
- * an edit like another edit beside it.
+ * Moves the base of a path to the last state that this replica has written and the origin has taken since they agreed:
+ * both present states were made from it. Otherwise a deletion after the replica's own edit would look like a conflict
+ * with that edit, and so would the origin's change of it.
  */
 async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promise<CyclePath[]> {
   const ground: CyclePath[] = [];

@@ -16,9 +16,9 @@ const FIRST_WAIT_MS = 5_000;
 const LONGEST_WAIT_MS = 900_000;
 
 /**
- * Finds out by itself when an origin that could only be read (an archived workspace, a folder without permission) can
- * be written again. It sends one of the paths that were refused for that again, another one each time, after longer and
- * longer waits, since each try leaves some lines in the log. Once one is taken, all of them are sent.
+ * Detects when an origin that could only be read (an archived workspace, a folder without permission) can be written
+ * again. After longer and longer waits, it proposes one of the paths that were refused for that, another one each time:
+ * each try adds some lines to the log. Once one is taken, all of them are sent.
  */
 export class RefusalProbe implements Disposable {
   readonly #options: RefusalProbeOptions;

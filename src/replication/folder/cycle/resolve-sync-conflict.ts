@@ -29,7 +29,7 @@ export interface Disputed {
   readonly paths: readonly CyclePath[];
 }
 
-/** The step that settles it. */
+/** The step that settles a conflict. */
 export interface ResolvingStep {
   readonly changes: readonly UpstreamChange[];
   readonly proposals: readonly WorkspacePath[];
@@ -77,7 +77,7 @@ function isDecidedAbout(from: Resolution["from"], at: CyclePath | undefined): bo
   return (at?.local?.hash ?? "") === from.current_hash && (at?.remote?.hash ?? "") === from.undo_hash;
 }
 
-/** Returns the conflict itself first. */
+/** Returns the conflict, and those about paths beneath, as settled; the conflict itself is the first. */
 function settledWith({ conflict, open }: Disputed, how: ConflictEnd): IdentifiedConflict[] {
   const { path } = conflict.record;
   const beneath = open.filter(({ record }) => record.path !== path && isWithin(record.path, path));
@@ -94,7 +94,7 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
   return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
 }
 
-/** A path that cannot be written is held on the base that both sides have had, as in any other step. */
+/** Returns the change that brings the origin's state. It names the common base, for a path that cannot be written. */
 function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
   if (sameEntry(settable(local), after)) return [];
@@ -148,7 +148,7 @@ export function noConflict(path: WorkspacePath): ChronicleError {
 export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
   const told = blocked.map(({ path, detail }) => `${displayPath(path)}: ${detail}`);
   return new ChronicleError("REFUSED", `it cannot be written: ${told.slice(0, 3).join("; ")}`, {
-    hint: "see to what stands in the way, and settle it again",
+    hint: "remove what is in the way, and settle the conflict again",
   });
 }
 

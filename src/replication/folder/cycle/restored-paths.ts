@@ -7,22 +7,22 @@ import type { CyclePath, SettledDecision } from "../ground/decide-cycle.ts";
 import type { Gone } from "../ground/recently-gone.ts";
 import { putBack } from "./deletion-guard.ts";
 
-/** A step that may bring something back. */
+/** A step that may restore entries. */
 export interface Restoring {
   readonly paths: readonly CyclePath[];
   readonly decisions: readonly SettledDecision[];
   /** The sides that get back what they have lost; empty unless a person has decided so about this step. */
   readonly sides: ReadonlySet<Side>;
-  /** Does what the origin has erased by now stay away? It would not take it. */
+  /** True if contents that the origin has erased are not restored: it would not take them. */
   readonly leavesErased: boolean;
-  /** Has somebody decided that this path is as it is? */
+  /** True if somebody has decided that a path stays as it is. */
   readonly isMeant: (path: WorkspacePath) => boolean;
 }
 
 /**
- * Restores what a person wants back of a large deletion: what has not gone to the other side yet, and what had gone a
- * moment before the sync was halted. The origin's own event about the latter may still be on its way here: once it
- * arrives, the path is restored.
+ * Restores the entries of a large deletion that a person wants back: those that are not deleted on the other side yet,
+ * and those that were deleted there in the moment before the halt. The origin's event about one of the latter may still
+ * be on its way here. Once it arrives, the path is restored.
  */
 export class RestoredPaths {
   readonly #mirror: Pick<Mirror, "record" | "erasures">;
@@ -39,12 +39,12 @@ export class RestoredPaths {
     return this.#gone.keys();
   }
 
-  /** Sets the paths that had already gone; forgets the former ones. */
+  /** Sets the entries that were deleted before the halt, in place of the former ones. */
   want(gone: ReadonlyMap<WorkspacePath, Gone>): void {
     this.#gone = new Map(gone);
   }
 
-  /** What is done then. */
+  /** Returns the decisions, with those about entries to restore replaced. */
   async decide({ paths, decisions, sides, leavesErased, isMeant }: Restoring): Promise<readonly SettledDecision[]> {
     if (sides.size === 0 && this.#gone.size === 0) return decisions;
     const erased = leavesErased ? await this.#erased() : new Set<Hash>();
@@ -68,7 +68,9 @@ export class RestoredPaths {
     return [...others, ...back.values()].sort((a, b) => comparePaths(a.path, b.path));
   }
 
-  /** Notes that these were decided about: only deletions on their way are still waited for. */
+  /**
+   * Notes that these paths were decided about. Only a deletion that is still on its way from the origin is waited for.
+   */
   done(paths: readonly CyclePath[]): void {
     if (this.#gone.size === 0) return;
     for (const { path, remote } of paths) {

@@ -4,7 +4,7 @@ import type { Timers } from "../../../util/timers.ts";
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 3_600_000;
 
-/** Retries what could not be done about paths, each time after a longer wait. */
+/** Schedules the retries of paths that could not be written, each time after a longer wait. */
 export class Retries implements Disposable {
   readonly #timers: Timers;
   readonly #onDue: () => void;

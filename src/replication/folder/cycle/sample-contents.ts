@@ -4,7 +4,7 @@ import type { Context } from "../../../engine/log/context.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** The state that a folder is recognised by: what it had in common with its origin. */
+/** The state by which a folder is recognised: the files that it had in common with its origin. */
 export interface SampleGround {
   readonly context: Pick<Context, "worktree">;
   readonly mirror: Pick<FileHistory, "entriesAt">;
@@ -13,7 +13,7 @@ export interface SampleGround {
   readonly applied: number;
 }
 
-/** Counts the sampled files, and those that are unchanged. */
+/** The number of sampled files, and of those that are unchanged. */
 export interface Sample {
   readonly looked: number;
   readonly same: number;
@@ -45,8 +45,8 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
 
 /**
  * True if a folder with the same inode on another device is the same. `isBorn`: both birth times are known and equal to
- * the nanosecond; then one unchanged file is enough, and none if there was none. Otherwise half of them must be
- * unchanged.
+ * the nanosecond; then one unchanged file is enough, and none if no file was sampled. Otherwise half of the files must
+ * be unchanged.
  */
 export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
   if (isBorn) return same > 0 || looked === 0;

@@ -25,7 +25,7 @@ export async function differingPaths(
   return found;
 }
 
-/** An exhausted side sorts last. */
+/** Compares two rows by their paths. An exhausted side sorts last. */
 function orderOf(a: IterationRow | undefined, b: IterationRow | undefined): number {
   if (a === undefined) return 1;
   return b === undefined ? -1 : comparePaths(a.path, b.path);

@@ -14,7 +14,7 @@ import type { Stood, StoodOn } from "./stood-on.ts";
 export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
   readonly own: Pick<IndexStore, "iterations" | "protectedPaths">;
-  /** Reads what the folder's states stand on. Default: nobody knows. */
+  /** Reads on which of the origin's states the folder's are based. Default: that is unknown. */
   readonly stoodOn?: Pick<StoodOn, "at" | "leftOut" | "broughtBy"> | undefined;
   /** True if this replica wrote the state of the origin's event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
@@ -55,7 +55,7 @@ export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHi
   return ground;
 }
 
-/** Paths of which some state was recorded here as a secret. */
+/** Returns the paths of which some state was recorded here as a secret. */
 async function onceSecret({ own }: Pick<BothHistories, "own">): Promise<ReadonlySet<WorkspacePath>> {
   return new Set(await own.protectedPaths());
 }
@@ -88,7 +88,7 @@ export async function hasHadSeen(
   return common.seq === row.seq;
 }
 
-/** By what it is known that a path may lie apart. */
+/** The means to tell whether both sides may have had a path without being reconciled. */
 interface Apart extends Pick<BothHistories, "rules"> {
   readonly keptHere: () => Promise<ReadonlySet<WorkspacePath>>;
 }
@@ -101,11 +101,11 @@ async function mayLieApart(
   if (!rules.isShared(path, false)) return false;
   if (rules.isSecret(path) || isEditorName(path)) return true;
   if (states.some((entry) => entry !== undefined && (entry.class === "protected" || mayNotBeHeld(entry)))) return true;
-  // A state before these was kept here as a secret, and the origin's of that time were not looked at.
+  // An earlier state was kept here as a secret, so the origin's states of that time were not compared.
   return (await keptHere()).has(path);
 }
 
-/** `upTo`: the own event as of which it is asked. */
+/** The histories, and the own event as of which they are read. */
 interface AsOf extends BothHistories {
   readonly upTo: number;
 }
@@ -132,11 +132,12 @@ async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Pro
   return earlier ?? NEVER;
 }
 
-/** No such event: no event has this number, and none comes before it. */
+/** Stands for no event: no event has this number, and none comes before it. */
 const NOWHERE: Stood = { ownSeq: 0, seq: -1 };
 
 /**
- * Reads the folder's iterations of a path since a step left the origin's state out, if one has, and what they stand on.
+ * Reads the folder's iterations of a path since a step left the origin's state out, if one has, and the origin's event
+ * on which they are based.
  */
 async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   const all = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);

@@ -49,7 +49,8 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
 }
 
 /**
- * True if each path's folder is there, on both sides. A commit of the origin may have arrived in part only: first the
+ * True if the folder of each entry is there, on its side. A commit of the origin may have arrived in part only: first
+ * the
  * deletion of a folder, and a moment later that of its contents.
  */
 export function areWhole(paths: readonly CyclePath[]): boolean {
@@ -64,8 +65,8 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
 }
 
 /**
- * Setuid, setgid and sticky: recorded, but never set on disk, so that no copy has them from another one. Bits that a
- * folder has got by itself are no difference, and no origin hears of them.
+ * The setuid, setgid and sticky bits. They are recorded, but never set on disk, so that no copy has them from another
+ * one. Bits that a folder has inherited are no difference, and are not sent to an origin.
  */
 const NEVER_SET = 0o7000;
 

@@ -11,7 +11,7 @@ import { isInBase } from "../../../engine/log/read-base.ts";
 import { readEvents } from "../../../engine/log/read-events.ts";
 import { addAll } from "../../../util/long-lists.ts";
 
-/** A deleted entry that is not there again. */
+/** A deleted entry that has not come back. */
 export interface Gone {
   /** Its last state. */
   readonly entry: Entry;
@@ -21,13 +21,13 @@ export interface Gone {
 
 /** Deletions within this time before a halt may be the beginning of what halted the sync. */
 const BEFORE_MS = 10_000;
-/** Events read at once. */
+/** The number of events that are read at once. */
 const WINDOW = 2_000;
 
 /**
- * Returns what went from the folder in the last seconds before a sync with this origin was halted, and is not there: a
- * large deletion is carried out in part before it is recognised as one. Reads the log, since this may be another
- * process by now. Excludes renamed entries, which are not gone, and erased ones, which cannot come back.
+ * Returns the entries that went from the folder in the last seconds before a sync with this origin was halted, and have
+ * not come back: a large deletion is carried out in part before it is recognised. Reads the log, since this may be
+ * another process by now. Excludes renamed entries, which are not gone, and erased ones, which cannot come back.
  */
 export async function recentlyGone(context: Context, origin: string): Promise<ReadonlyMap<WorkspacePath, Gone>> {
   const halted = await context.index.record(replicaRecordId(origin));
@@ -79,7 +79,7 @@ function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<Wo
   });
 }
 
-/** Returns the events of files in the seconds before another one, in order. */
+/** Returns the events of files in the seconds before an event, in order. */
 async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[]> {
   // An event before a jump of the clock is not recent, whichever way it jumped.
   const isRecent = (row: EventRow): boolean =>

@@ -22,7 +22,7 @@ export interface ReplicationRules {
   readonly withProtected?: boolean;
 }
 
-/** Both sides have the same table of names. */
+/** The table of names, which both sides have. */
 const TABLE = new ProtectedNames();
 
 /** The names of secrets that count here, and at the origin. */
@@ -45,10 +45,10 @@ export class ReplicatedPaths {
   #names: SecretNames = { here: TABLE, there: TABLE };
   /** The names that people had added when the folder was reconciled last. */
   #namedBefore: AddedNames;
-  /** By names that were added: what they make secrets. */
+  /** The names of secrets, by the names that people had added. */
   readonly #secretsBy = new Map<string, SecretNames>();
 
-  /** Throws `USAGE` for a pattern that is none. */
+  /** Throws `USAGE` for an invalid pattern. */
   constructor({ mode, policy, filterTo, filterFrom, filteredTo, ...secrets }: ReplicationRules) {
     const { withProtected = false, ownNames = [], originNames = [] } = secrets;
     this.mode = mode;
@@ -68,15 +68,16 @@ export class ReplicatedPaths {
   }
 
   /**
-   * Was it withheld by the patterns, or the names of secrets, under which the folder was reconciled last? Then neither side has heard of what
-   * the other made of it.
+   * True if the patterns, or names of secrets, under which the folder was reconciled last withheld the path. Then
+   * neither
+   * side knows the other's changes of it.
    */
   wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
     if (this.#earlier?.passesPath(path, isFolder, "to-replica") === false) return true;
     return !isFolder && this.#staysAsSecret(path, this.#namesOf(this.#namedBefore));
   }
 
-  /** Would these patterns, or names of secrets, withhold it, in the place of those of now? */
+  /** True if these patterns, or names of secrets, would withhold the path in the place of the present ones. */
   isWithheldBy({ filters, names }: WithheldThen, path: WorkspacePath, isFolder: boolean): boolean {
     if (!isFolder && this.#staysAsSecret(path, this.#namesOf(names))) return true;
     return filters.some((patterns) => {
@@ -97,7 +98,7 @@ export class ReplicatedPaths {
     return this.#namedBefore;
   }
 
-  /** The folder was reconciled while people had added these names: others may have come meanwhile. */
+  /** Notes that the folder was reconciled while people had added these names. Others may have been added since. */
   reconciledUnder(names: AddedNames): void {
     this.#namedBefore = names;
   }
@@ -112,7 +113,10 @@ export class ReplicatedPaths {
     return known;
   }
 
-  /** A secret that the origin does not take for one stays here, also where secrets go both ways: the origin would show it to everybody. */
+  /**
+   * True if the path stays on its side as a secret. Where secrets go both ways, one stays here that the origin does not
+   * take for a secret, since it would show the file to everybody.
+   */
   #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
     if (this.#withProtected) return here.added(path) === true && !there.holds(path);
     return here.holds(path) || there.holds(path);
@@ -124,8 +128,8 @@ export class ReplicatedPaths {
   }
 
   /**
-   * True if each side keeps its own state of a path, since one of them was recorded as a secret. A person's word on the
-   * name takes precedence.
+   * True if each side keeps its own state of a path, since one of them was recorded as a secret. A name that a person
+   * has added or taken off takes precedence.
    */
   keepsApart({ path, local, remote }: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
     const { here, there } = this.#names;

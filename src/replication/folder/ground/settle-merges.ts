@@ -8,7 +8,7 @@ import {
 import { withBatch, type BlobStore } from "../../../storage/blob-store.ts";
 import type { SettledDecision } from "./decide-cycle.ts";
 
-/** Longer contents, in bytes, are not merged: nobody edits them by hand. */
+/** The longest content that is merged, in bytes: nobody edits longer ones by hand. */
 const MOST_BYTES = 8 * 1024 ** 2;
 
 /** Decisions that need no further input, and the merged contents, which are in the store. */
@@ -46,7 +46,7 @@ function contentOf(blobs: BlobStore, hash: Hash | undefined): Promise<Buffer | u
   return hash === undefined ? Promise.resolve(undefined) : blobs.get(hash);
 }
 
-/** Stores contents durably. */
+/** Stores contents durably, and returns their hashes. */
 export async function keepContents(blobs: BlobStore, contents: readonly Uint8Array[]): Promise<Hash[]> {
   if (contents.length === 0) return [];
   return withBatch(blobs, async (batch) => {

@@ -11,7 +11,7 @@ import { readEvent, readEvents } from "../../../engine/log/read-events.ts";
 import { ReplicaState } from "../../../engine/replica/replica-state.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 
-/** An own event that sets the origin's event on which the folder's state of a path stands since then. */
+/** An own event, and the origin's event on which the folder's state of a path is based since then. */
 export interface Stood {
   readonly ownSeq: number;
   readonly seq: number;
@@ -34,8 +34,10 @@ export interface StoodParts {
 }
 
 /**
- * Reads from a folder's own log what its state of a path stands on: the last state that came from the origin, merge
- * with the origin's state, or proposal. A step wrote each of them, knowing the origin's state at that time.
+ * Reads from a folder's own log on which of the origin's events its state of a path is based. The last state that came
+ * from the origin, merge with the origin's state, or proposal shows it: a step that knew the origin's state at that
+ * time
+ * wrote each of them.
  */
 export class StoodOn {
   readonly #parts: StoodParts;
@@ -45,8 +47,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns the event that the path stands on as of `upTo`. `rows`: the path's own iterations, up to an own event.
-   * `undefined`: no event up to then says so, or it stands in a base.
+   * Returns the event on which the path is based as of `upTo`. `rows`: the path's own iterations, up to an own event.
+   * `undefined`: no event up to then shows it, or only a base holds it.
    */
   async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
     const met = await this.#met(path, rows);
@@ -56,7 +58,7 @@ export class StoodOn {
 
   /**
    * True if the state that an own change claims to have seen came into the folder again after it. Then the change is
-   * over, and sending it would take that state back. A change of an older state is sent: the origin keeps it as a
+   * obsolete, and sending it would undo that state. A change of an older state is sent: the origin keeps it as a
    * version. So is a file made in the place of a folder, which lost to the origin's changes beneath that folder.
    */
   async isOvertaken({ path, entry, localSeq, seen }: JudgedEntry): Promise<boolean> {
@@ -69,7 +71,7 @@ export class StoodOn {
   }
 
   /**
-   * Returns the last step that removed the path since the folder could not hold the origin's state. Then nobody here
+   * Returns the last step that removed the path because the folder could not hold the origin's state. Then nobody here
    * has deleted it, and no earlier state is the base of a later one on either side.
    */
   async leftOut(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
@@ -82,8 +84,9 @@ export class StoodOn {
   }
 
   /**
-   * Returns the origin's event whose state came into the folder with an own event. `undefined`: none did, or it stands
-   * in a base.
+   * Returns the origin's event whose state came into the folder with an own event. `undefined`: none did, or only a
+   * base
+   * holds the own event.
    */
   async broughtBy(path: WorkspacePath, ownSeq: number): Promise<number | undefined> {
     return originsOf(await this.#fileOf(path, ownSeq))?.seq;
@@ -140,7 +143,7 @@ export class StoodOn {
     return { ownSeq, seq: await standing.baseOf(path, (at, seq) => mirror.iterationAt(at, seq)) };
   }
 
-  /** Returns the record of an own event; `undefined` if it is of another path, or stands in a base. */
+  /** Returns the record of an own event; `undefined` if it is of another path, or only a base holds it. */
   async #fileOf(path: WorkspacePath, ownSeq: number): Promise<FileRecord | undefined> {
     const { context } = this.#parts;
     const row = await context.index.locate(ownSeq);

@@ -16,7 +16,7 @@ export interface KeeperOptions {
   readonly timers: Timers;
   /** 0 to 1. */
   readonly random: () => number;
-  /** True if an error is permanent, beside those that always are. */
+  /** True if an error is permanent, besides those that always are. */
   readonly isFinal: (error: ChronicleError) => boolean;
   readonly onChange: (state: LinkState, error: ChronicleError | undefined) => void;
 }
@@ -32,10 +32,10 @@ const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 10_000;
 /** The longest wait for a network or a server that is away, so that its return is noticed soon. */
 const LONGEST_AWAY_MS = 4_000;
-/** After this time a connection counts as successful: the next failure begins with the shortest wait. */
+/** The time after which a connection counts as successful, so that the next failure begins with the shortest wait. */
 const LASTING_MS = 10_000;
 
-/** Errors that another attempt would get again. */
+/** The codes of errors that another attempt would get again. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "UNAUTHENTICATED",
   "FORBIDDEN",
@@ -45,7 +45,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "FORMAT_UNSUPPORTED",
 ]);
 
-/** Errors of an origin about an admitted replica that it would repeat. */
+/** The codes of errors with which an origin ends the conversation with an admitted replica for good. */
 const EXPELLED: ReadonlySet<ErrorCode> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND"]);
 
 /** Keeps a replica connected: retries, each time after a longer wait, until the origin refuses it. */
@@ -159,14 +159,13 @@ export class ConnectionKeeper {
 }
 
 /**
- * True if the origin would answer the same again: as to `Hello`, or when it expels a replica. A fault of either side in
- * a conversation that had begun well may not happen again, and is retried: an origin that is broken for a while must
- * not leave syncs that a person has to wake by hand.
+ * True if the origin would answer the same again: in answer to `Hello`, or when it expels a replica. A fault of either
+ * side in a conversation that had begun well may not happen again, and is retried. Otherwise a person would have to
+ * resume each sync of an origin that was broken for a while.
  */
 export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;
-  // An error that this side has found in its own state stays; an origin's complaint about its own history may be
-  // repaired.
+  // A rollback that this side has found is permanent; one that the origin reports of its own history may be repaired.
   if (error.code === "ROLLBACK_DETECTED") return !isFromPeer(error);
   if (stage === "welcome") return isFromPeer(error) && EXPELLED.has(error.code);
   const isOwnComplaint = stage === "asking" && error.code === "USAGE" && !isFromPeer(error);

@@ -26,8 +26,9 @@ interface LackingFolder {
 }
 
 /**
- * Returns contents of the origin's present files that were not taken when their events came, and that the folder now
- * needs: a filter was removed, or secrets are asked for that were not.
+ * Returns contents of the origin's present files that were not fetched with their events, and that the folder needs
+ * now:
+ * a filter was removed, or secrets are asked for now.
  */
 async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
   const listed = withheld.list();
@@ -50,18 +51,18 @@ export interface OriginLinkOptions {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly journal: WriteJournal;
   readonly rules: ReplicatedPaths;
-  /** Called when contents have come that were not taken with their events. */
+  /** Called when contents have come that were not fetched with their events. */
   readonly onRegained: () => void;
   readonly record: () => ReplicaRecord;
   readonly timers: Timers;
   readonly random: () => number;
-  /** Called when the connection's state has changed, or the origin has told of itself. */
+  /** Called when the connection's state has changed, or the origin has reported its own. */
   readonly onChange: () => void;
   /** Called when the origin begins to take what this replica writes. */
   readonly onMayWrite: () => void;
-  /** Reports how much of a first sync has come. */
+  /** Reports how much of a first sync has arrived. */
   readonly onReceived: (done: number, total: number) => void;
-  /** Reports how much of a large content has come, or gone. */
+  /** Reports how much of a large content has been received or sent. */
   readonly onBytes: NonNullable<ReplicaOptions["onBytes"]>;
   /** Called when the origin refuses this replica. */
   readonly onRefused: (why: ReplicaHalt) => void;
@@ -97,22 +98,24 @@ export class OriginLink {
     return this.#keeper?.session;
   }
 
-  /** The last event that the origin has told of. */
+  /** The last event that the origin has reported. */
   get sequence(): number {
     return this.#sequence;
   }
 
-  /** Is the origin there, and everything held that it has told of? */
+  /** True if the origin is connected, and all events that it has reported are held. */
   get isCaughtUp(): boolean {
     return this.session !== undefined && this.#options.mirror.head.seq >= this.#sequence;
   }
 
-  /** Is the origin about to be there, or there with more than is held? */
+  /** True if the origin is being connected, or is connected and has reported events that are not held. */
   get isCatchingUp(): boolean {
     return this.#state === "connecting" || (this.session !== undefined && !this.isCaughtUp);
   }
 
-  /** Since when the origin's folder is not there, by its clock (epoch milliseconds), as far as it is known. */
+  /**
+   * The time since which the origin's folder is not there, by its clock (epoch milliseconds), as far as it is known.
+   */
   get folderAwaySince(): number | undefined {
     return this.#state === "connected" ? this.#folderAwaySince : undefined;
   }
@@ -156,7 +159,7 @@ export class OriginLink {
     this.#keeper?.hurry();
   }
 
-  /** Asks anew for lacking contents, as other ones are wanted. */
+  /** Asks again for lacking contents, after a change of which ones are wanted. */
   regain(): void {
     this.#hasRegained = false;
     this.session?.regain();
@@ -172,7 +175,7 @@ export class OriginLink {
       mirror,
       sandboxId,
       withProtected,
-      // Early files would be no news for a folder that already has some: the step decides what is.
+      // Early files are for a folder that was never reconciled. In any other one the step decides what comes.
       early: applied === 0 ? session.early : undefined,
       ...(workspace === "" ? {} : { workspace }),
       ...optional({ asked }),
@@ -197,7 +200,7 @@ export class OriginLink {
     });
   }
 
-  /** Answers once, until other contents are wanted. */
+  /** Returns the lacking contents. Once there are none, looks no more until `regain`. */
   async #lacked(): Promise<readonly Hash[]> {
     if (this.#hasRegained) return [];
     const { mirror, rules, session } = this.#options;
@@ -224,24 +227,24 @@ export class OriginLink {
   }
 }
 
-/** The reason code of a halt. */
+/** Returns the reason code of a halt. */
 function reasonOf({ code }: ChronicleError): string {
   return code === "ROLLBACK_DETECTED" ? "forked" : code.toLowerCase();
 }
 
-/** The error as it is reported while the connection is retried. */
+/** Returns the error as it is reported while the connection is retried. */
 function explained(error: ChronicleError): ChronicleError {
   if (!isViolation(error)) return error;
   const {
     code,
     message,
-    hint = "it is tried again, after longer and longer waits; if it stays so, see to the origin, and whether both sides have the same version of chronicle",
+    hint = "it is tried again, after longer and longer waits; if that does not help, check the origin, and that both sides have the same version of chronicle",
     data,
   } = error;
   return new ChronicleError(code, `the origin has sent what it must not: ${message}`, { hint, data, cause: error });
 }
 
-/** True if the origin has told another history than before. A note that can no longer be read may have said so. */
+/** True if a note says that the origin has told another history than before, or is damaged, and so may say that. */
 function hasWitnessed(notes: WitnessNotes): boolean {
   try {
     return notes.get() !== undefined;

@@ -27,7 +27,7 @@ interface Facts {
   readonly blocked: readonly string[];
 }
 
-/** The system's errors when this side cannot write. */
+/** The kinds of trouble, by the system's error when this side cannot write. */
 const ERRNOS: Readonly<Record<string, Kind>> = {
   ENOSPC: "disk-full",
   EDQUOT: "disk-full",
@@ -36,7 +36,7 @@ const ERRNOS: Readonly<Record<string, Kind>> = {
   EROFS: "no-permission",
 };
 
-/** The same for a blocked path, by its reason. */
+/** The kinds of trouble, by the reason of a blocked path. */
 const BLOCKS: Readonly<Record<string, Kind>> = { "no-space": "disk-full", "not-permitted": "no-permission" };
 
 const TOKEN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden"]);
@@ -50,9 +50,7 @@ const NEXT: Readonly<Record<Kind, string>> = {
   starting: "wait: it is tried again by itself, every few seconds",
 };
 
-/**
- * Returns the trouble that a person can do something about here, of several. `next`: what to do if the sync is halted.
- */
+/** Returns the first trouble that a person can do something about here. `next`: what to do if the sync is halted. */
 function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | undefined {
   const { record, failure, blocked, linkError, link } = facts;
   const { halted } = record;
@@ -74,7 +72,7 @@ export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | unde
 }
 
 function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTroubleShape | undefined {
-  // Another process holds what the server must open.
+  // Another process still holds the store that the server must open.
   if (code === "LOCKED") return troubleShape("starting", message, hint);
   if (code !== "UNAVAILABLE") return undefined;
   if (data["about"] === STARTING) return troubleShape("starting", message);
@@ -128,7 +126,7 @@ export interface SyncFacts {
   readonly retryAt: number | undefined;
   readonly isBusy: boolean;
   readonly isWatchDegraded: boolean;
-  /** The last event of the origin that is known; `head`: that is held; `applied`: that is applied. */
+  /** The last event of the origin that is known. `head`: the last one that is held; `applied`: that is applied. */
   readonly origin: number;
   readonly head: number;
   readonly applied: number;
@@ -237,7 +235,7 @@ function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
   if (record.stopped === true) return "stopped";
   if (record.halted !== undefined) return "halted";
   if (record.paused === true) return "paused";
-  // A sync that is to go on, and does not connect yet, will in a moment.
+  // A sync that is not at rest, and is not connecting yet, will be in a moment.
   if (link === "connecting" || link === "ended") return "connecting";
   if (link !== "connected") return "offline";
   const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;
@@ -258,7 +256,7 @@ export function haltedBecause({ reason, detail }: ReplicaHalt): string {
 export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
   if (reason === "nested" && isStopped)
     return "it is on no list any more once its history is given up: chronicle forget ID";
-  return HINTS[reason] ?? "see to the reason, then resume the sync";
+  return HINTS[reason] ?? "remove the reason, then resume the sync";
 }
 
 const LOST =
@@ -266,8 +264,8 @@ const LOST =
 
 const HINTS: Readonly<Record<string, string>> = {
   not_found:
-    "look at the address, the workspace (#NAME or #ID behind the address, or --workspace: `chronicle workspaces` lists them there) and what the token is for, and start it again with the right ones",
-  ambiguous: "start it again with the workspace's whole id or name (#NAME behind the address, or --workspace NAME)",
+    "check the address, the workspace (#NAME or #ID after the address, or --workspace: `chronicle workspaces` lists them there) and what the token is for, and start it again with the right ones",
+  ambiguous: "start it again with the workspace's whole id or name (#NAME after the address, or --workspace NAME)",
   unauthenticated:
     "start it again with another token (--token-file FILE): on the origin's machine, `token create --role agent` makes one",
   forbidden:
@@ -276,14 +274,14 @@ const HINTS: Readonly<Record<string, string>> = {
   "root-vanished":
     "mount it, or put it back, then resume; if it was moved for good, start the sync again with where it is now; or stop it",
   "root-replaced":
-    "if the folder was put back, resume with --restore-files; if what it holds is what is meant, with --accept-deletions",
+    "if the folder was put back, resume with --restore-files; if its present content is right, with --accept-deletions",
   "root-emptied": LOST,
-  "mass-deletion": `${LOST}. What may go unasked for good (what a tool can make again): name it in .gitignore, or keep it from the origin with --filter-from`,
+  "mass-deletion": `${LOST}. Files that may always go, as a tool can make them again: name them in .gitignore, or keep them from the origin with --filter-from`,
   nested: "stop the sync, and choose a folder that lies beside both: chronicle sync stop",
   forked:
-    "`chronicle sync adopt-as-new` goes on as a replica of its own: what this folder has is proposed to the origin, what the origin has comes here, and nothing is deleted",
+    "`chronicle sync adopt-as-new` continues as a new replica: this folder's files are proposed to the origin, the origin's files come here, and nothing is deleted",
   diverged:
-    "`chronicle sync rejoin` goes on with the origin as it is: what it has lost is kept here and proposed to it, three ways, and nothing is deleted; or, once it has its history back, `chronicle sync resume`",
+    "`chronicle sync rejoin` continues with the origin as it is: the changes that it has lost are kept here and proposed to it, by a three-way merge, and nothing is deleted; or, once it has its history back, `chronicle sync resume`",
 };
 
 function degradedBecause(facts: SyncFacts): string | undefined {

@@ -11,8 +11,8 @@ export interface NotHeld extends SidesOf {
 }
 
 /**
- * Knows which entries of an origin the folder's disk cannot hold: links, some names. Those stay at the origin. A folder
- * that keeps no modes has no say in them.
+ * Knows which entries of an origin the folder's disk cannot hold: links, some names. Those stay at the origin. If the
+ * folder keeps no modes, the origin's count.
  */
 export class NotHeldPaths {
   readonly #traits: () => FolderTraits;
@@ -58,8 +58,8 @@ export class NotHeldPaths {
   }
 
   /**
-   * True if a step's proposal stays here, for the same reason. Asked about a path that `sides` has compared, with the
-   * folders above it.
+   * True if a step's proposal stays here, for the reason of `keepsHere`. Asked about a path that `sides` has compared,
+   * with the folders above it.
    */
   keepsProposal(path: WorkspacePath): boolean {
     return this.#found.size > 0 && [path, ...foldersAbove(path)].some((at) => this.#found.has(at));
@@ -74,7 +74,8 @@ export class NotHeldPaths {
   #sidesOf(given: CyclePath, traits: FolderTraits): CyclePath | undefined {
     const one = withoutOwnMode(withHeldBase(given, traits), traits);
     if (this.#note(one, traits) === undefined) return one;
-    // The folder's state is outdated if the origin has made another kind of entry of it since.
+    // If the folder's state is still that of the base, it is outdated, and goes: the origin has made another entry of
+    // it.
     const { local, base } = one;
     return local !== undefined && sameEntry(local, base.entry) ? { ...one, remote: undefined } : undefined;
   }
@@ -90,7 +91,7 @@ export class NotHeldPaths {
   }
 }
 
-/** Removes a base that the folder could not hold, so that it never had it from the origin. */
+/** Removes a base that the folder could not hold, and so has never had. */
 function withHeldBase(one: CyclePath, traits: FolderTraits): CyclePath {
   const { entry } = one.base;
   return entry === undefined || whyNotHeldAt(traits, entry) === undefined ? one : { ...one, base: NEVER };

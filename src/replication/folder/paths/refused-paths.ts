@@ -36,7 +36,7 @@ const RESUME = "then `chronicle sync resume` sends it again";
 const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
   path: {
     why: "it cannot be written at the origin: its name is not taken there, something is in its way, its folder may not be looked into, or it is git's own",
-    hint: `move or rename it here; or see to it in the origin's folder, ${RESUME}`,
+    hint: `move or rename it here; or remove the obstacle in the origin's folder, ${RESUME}`,
   },
   filtered: {
     why: "a filter of the origin keeps it out",
@@ -44,19 +44,19 @@ const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
   },
   "read-only": {
     why: "the origin's history is only read now, or the token may only read",
-    hint: "see `chronicle status` there: it is sent again by itself some time after that is over, and by `chronicle sync resume` at once; or start the sync again with another token",
+    hint: "see `chronicle status` there: once that is over, it is sent again by itself after some time, and at once by `chronicle sync resume`; or start the sync again with another token",
   },
   "too-large": {
     why: "it is longer than the origin takes",
     hint: `raise the limit at the origin (\`chronicle config maxFileSize\` there), ${RESUME}`,
   },
   "hash-mismatch": {
-    why: "its content came there as another than was said",
+    why: "its content arrived there with another hash",
     hint: "`chronicle sync resume` sends it again",
   },
   "content-missing": {
     why: "its content is not here any more",
-    hint: "save the file again: what is in it now is sent then",
+    hint: "save the file again: its new content is sent then",
   },
   erased: {
     why: "the origin has erased its content",
@@ -66,7 +66,7 @@ const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
 
 const KEPT_THERE: Words = {
   why: "the origin cannot delete it: something lies there that its history does not record",
-  hint: `see to it in the origin's folder (\`chronicle explain\` says why it is not recorded), ${RESUME}`,
+  hint: `remove it in the origin's folder (\`chronicle explain\` says why it is not recorded), ${RESUME}`,
 };
 
 const NOT_SENT: Words = {

@@ -27,7 +27,7 @@ export class SharedNames {
     this.#rules = rules;
   }
 
-  /** Looks what they are now; those that people have added. */
+  /** Reads the present names. Returns those that people have added. */
   async refresh(): Promise<AddedNames> {
     const { context, mirror } = this.#sides;
     const there = await mirror.protectedNames();
@@ -43,7 +43,7 @@ async function namesHere(context: HistoryContext): Promise<readonly [ProtectedNa
   return [await protectedNames(context), own];
 }
 
-/** Where an event cannot be read, a look at the whole log says why, and how a person goes on. Always throws. */
+/** Throws why an event cannot be read, as a check of the whole log tells it, with what a person can do about it. */
 async function explained(context: HistoryContext, error: unknown): Promise<never> {
   if (error instanceof ChronicleError && error.code === "LOG_DAMAGED")
     throw (await catchUp(context, { recover: false })).damage ?? error;

@@ -36,7 +36,7 @@ export class ConditionWaiters {
 }
 
 /**
- * Resolves to the result of `work`. Rejects with the signal's reason if that aborts before; the work then goes on
+ * Resolves to the result of `work`. Rejects with the signal's reason if that aborts before; the work then continues
  * unobserved.
  */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

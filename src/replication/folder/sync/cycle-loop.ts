@@ -21,8 +21,9 @@ export type SyncEvent =
   | { readonly kind: "degraded"; readonly reason: string };
 
 /**
- * The reasons of changes that the origin has overtaken, which are compared again. Changes refused for what they are
- * stay here.
+ * The reasons of changes that the origin has overtaken, which are compared again. Changes refused for other reasons
+ * stay
+ * here.
  */
 const OVERTAKEN: ReadonlySet<string> = new Set(["stale", "causal-lie"]);
 
@@ -36,7 +37,7 @@ export function pushed(accepted: number, rejected: readonly RejectedEntry[]): Sy
 interface ArrivalsOptions {
   /** Returns the last event that is held here. */
   readonly held: () => number;
-  /** Returns the last event of the origin that it has told of in this life of the sync; 0 if it has told of none. */
+  /** Returns the last event that the origin has reported since the sync was opened; 0 if it has reported none. */
   readonly told: () => number;
 }
 
@@ -50,7 +51,7 @@ const MOST_LOOKS = 300;
 
 /**
  * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. History arrives in
- * the order in which it happened, and nobody wants a moment in the middle of it: files that were deleted long ago, half
+ * the order in which it happened, and a moment in the middle of it is of no use: files that were deleted long ago, half
  * of a folder that was renamed. Also, each decision about a part of a large history costs as much as one about all of
  * it.
  */
@@ -67,8 +68,8 @@ export class Arrivals {
   }
 
   /**
-   * Returns the ms to wait; `undefined`: no longer, and a cycle may run before the next wait. `isFirst`: the folder has
-   * got nothing from this origin so far.
+   * Returns the milliseconds to wait; `undefined` if a cycle may run now. `isFirst`: the folder has got nothing from
+   * this origin so far.
    */
   waitFor(isFirst: boolean): number | undefined {
     const { held, told } = this.#options;
@@ -106,30 +107,31 @@ interface CycleLoopOptions {
   readonly isActive: () => boolean;
   /** Records what was changed in the folder, then calls `looked`, or `failed`. Never rejects. */
   readonly look: () => Promise<void>;
-  /** How far the origin is, and what is held of that. */
+  /** Returns the connection, for the origin's last event, and whether all up to it is held. */
   readonly link: () => Pick<OriginLink, "sequence" | "isCaughtUp" | "isCatchingUp">;
   readonly onHalt: (halt: ReplicaHalt) => Promise<void>;
   readonly tell: (happening: SyncEvent) => void;
 }
 
-/** The time that the record may lag behind what is only an echo. */
+/** The time for which the record may lag behind answers, and the origin's echo of own changes. */
 const LAZY_MS = 1_000;
 /** The number of cycles in a row that concurrent changes may overtake, and the pause after that. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
 /**
- * If a step wrote this many files one after the other, and more are coming, the next step waits for more: each file of
- * a small step has its own fsync, but the files of a larger one share one (see the worktree's `apply`). Other work,
- * such as storing what arrives, can run meanwhile.
+ * If a step wrote `from` to `to` files, and more are coming, the next step waits for `waitMs`: each file of a small
+ * step
+ * has its own fsync, but the files of a larger one share one (see the worktree's `apply`). Other work, such as storing
+ * what arrives, can run meanwhile.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 /**
- * The longest pause after an expensive cycle without effect. Repeating it at once would leave no time for what it waits
- * for, and would cost as much again. So it rests for as long as it took, up to this.
+ * The longest pause after an expensive cycle without effect. The pause is as long as that cycle took, up to this. An
+ * immediate repetition would cost as much again, and leave no time for what the cycle waits for.
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
-/** No event tells that a disk has room, or may be written, again: only a retry shows it. */
+/** The longest wait before a retry. No event says that a disk has room, or can be written, again: only a retry does. */
 const LONGEST_RETRY_MS = 8_000;
 /** Slow failures are retried more seldom: they take at most one part in so many of all time, up to a longest wait. */
 const COSTLY = { parts: 4, mostMs: 30_000 };
@@ -146,7 +148,7 @@ export class CycleLoop {
    * have been away.
    */
   #isLooked = false;
-  /** A large deletion at the origin comes in several pieces: its acceptance holds until all of them are here. */
+  /** True if a large deletion at the origin was accepted, of which more pieces may still arrive. */
   #isRestAccepted = false;
   #failure: ChronicleError | undefined;
   #failures = 0;
@@ -173,19 +175,19 @@ export class CycleLoop {
   }
 
   /**
-   * Is something to be put back? What the origin has to say first, such as what it has erased meanwhile, is waited for; while it cannot be
-   * reached, what is held of it counts.
+   * True if something is to be restored. The loop first waits for the origin's news, such as erasures. While the origin
+   * cannot be reached, its held state counts.
    */
   get isRestoring(): boolean {
     return this.#decided === "restore";
   }
 
-  /** When what has failed is tried again (epoch milliseconds); `undefined`: nothing waits for that. */
+  /** The time of the next retry (epoch milliseconds); `undefined`: nothing waits for one. */
   get retryAt(): number | undefined {
     return this.#retryAt;
   }
 
-  /** Retries what has failed without further waiting. */
+  /** Retries at once what has failed. */
   hurry(): void {
     this.#failures = 0;
     if (this.#retryAt === undefined) return;
@@ -222,7 +224,7 @@ export class CycleLoop {
     this.wake();
   }
 
-  /** Notes a failure that took `spentMs`: everything is compared anew after a while. */
+  /** Notes a failure that took `spentMs`. Everything is compared anew after a while. */
   failed(error: unknown, spentMs = 0): void {
     if (!this.#options.isActive()) return;
     const failure = asFatal(codedError(error));
@@ -236,7 +238,7 @@ export class CycleLoop {
     this.#failures += 1;
   }
 
-  /** Writes a record that lags behind soon, but not for each small change. */
+  /** Schedules a write of the record, if it lags behind. Changes within `LAZY_MS` share one write. */
   writeSoon(): void {
     const { cycle, timers, inTurn, isActive } = this.#options;
     if (!cycle.isAhead || this.#lazy !== undefined || !isActive()) return;
@@ -287,7 +289,7 @@ export class CycleLoop {
     return mirror.workspace === "" ? undefined : this.#arrivals.waitFor(cycle.applied === 0);
   }
 
-  /** Returns `undefined` if the origin is not known well enough yet. */
+  /** Runs one cycle. Returns `undefined` if more of the origin must be known first. */
   async #step(): Promise<CycleOutcome | undefined> {
     const { cycle, mirror, tell, now, link } = this.#options;
     if (mirror.workspace === "") return undefined;
@@ -349,7 +351,7 @@ export class CycleLoop {
     });
   }
 
-  /** Scans everything in the folder after a while, and then goes on. */
+  /** Scans everything in the folder after a while; a cycle follows. */
   #lookLater(ms: number): void {
     this.#later?.[Symbol.dispose]();
     this.#isWanted = true;

@@ -28,19 +28,20 @@ import { SharedNames } from "../paths/shared-names.ts";
 import type { Resolution } from "../cycle/resolve-sync-conflict.ts";
 import { flushedShape, haltedBecause, hintFor, syncShape, type SyncFacts } from "../link/sync-shape.ts";
 
-/** So many refusals in a row are normal: one batch after the other. */
+/** The number of refusals in a row that is normal, as one batch follows the other. */
 const MOST_REFUSALS = 3;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Returns the ms to wait, after so many refusals, before refused changes are compared again. The origin may know what
- * is not held here yet: deciding again at once would decide the same, and fill both histories with it.
+ * Returns the milliseconds to wait, after `refusals` in a row, before refused changes are compared again. The origin
+ * may
+ * have events that are not held here yet: an immediate decision would be the same, and fill both histories.
  */
 function pauseAfter(refusals: number): number {
   return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
 }
 
-/** Describes how far an origin that lacks events it had went back. `undefined`: it has them all. */
+/** Describes how far back an origin was put. Returns `undefined` if it lacks none of the events that it had. */
 function wentBack({ held, origin, common }: CommonHistory): string | undefined {
   if (common === held) return undefined;
   const to = common === undefined ? "an event that both do not hold any more" : `event ${common}`;
@@ -70,7 +71,7 @@ export interface FolderSyncParts extends Pick<
   readonly watchOwn?: (onGrown: () => void) => Disposable;
   /** See `CycleParts`. */
   readonly beforeMove?: () => void;
-  /** Returns a halt if the folder must not follow this origin from its place. Default: it may. */
+  /** Returns a halt if the folder must not follow this origin from where it lies. Default: it may. */
   readonly apart?: (record: ReplicaRecord) => Promise<ReplicaHalt | undefined>;
 }
 
@@ -80,7 +81,7 @@ const TELL_MS = 500;
 /** The time between two attempts to record that the origin refuses this replica. */
 const REFUSED_AGAIN_MS = 5_000;
 
-/** The time to ask the origin what it has lost; then the sync halts without that. */
+/** The time in which the origin must tell what it has lost. After it, the sync halts without that detail. */
 const COMPARING_MS = 15_000;
 
 const FOLDER_GONE: ReplicaHalt = { reason: "root-vanished", detail: "the folder is not there" };
@@ -89,9 +90,9 @@ const FOLDER_GONE: ReplicaHalt = { reason: "root-vanished", detail: "the folder 
 const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-emptied", "mass-deletion"]);
 
 /**
- * A folder that follows an origin's workspace, and writes back to it. What the origin records comes into the folder,
- * what is changed in the folder goes to the origin, and what contradicts stays on both sides until a person decides.
- * Its whole state is in the replica's log; so it may end at any moment, and goes on from there.
+ * A folder that follows an origin's workspace, and writes back to it. The origin's changes come into the folder, the
+ * folder's changes go to the origin, and contradicting changes stay on both sides until a person decides. The whole
+ * state is in the replica's log, so the process may end at any moment, and another one continues.
  */
 export class FolderSync {
   /** Emitted for each event of the sync. */
@@ -111,10 +112,10 @@ export class FolderSync {
   readonly #waiting = new ConditionWaiters();
   #listening: Disposable[] = [];
   #turn: Promise<unknown> = Promise.resolve();
-  /** True if the folder is watched and the origin connected. */
+  /** True while the folder is watched, and the origin connected or being connected. */
   #isUnderWay = false;
   #isClosed = false;
-  /** Counts the origin's answers in a row in which something was not taken. */
+  /** The number of the origin's answers in a row in which something was not taken. */
   #refusals = 0;
   #comparing: AbortController | undefined;
   #ownLog: Disposable | undefined;
@@ -203,7 +204,7 @@ export class FolderSync {
     return this.#cycle.record;
   }
 
-  /** True if the sync is meant to go on. */
+  /** True if the sync is not stopped, paused, halted or closed. */
   get isActive(): boolean {
     const { stopped, paused, halted } = this.record;
     return stopped !== true && paused !== true && halted === undefined && !this.#isClosed;
@@ -245,7 +246,7 @@ export class FolderSync {
     };
   }
 
-  /** Goes on from the state in the log; resolves once the sync is under way. */
+  /** Continues from the state in the log. Resolves once the sync is under way. */
   async start(): Promise<void> {
     this.#listening = [
       this.#parts.mirror.changed.listen(() => this.#loop.wake()),
@@ -257,7 +258,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Releases everything, and writes no end into the log: the next process takes the sync up again. */
+  /** Releases everything. Records no stop, so that the next process takes the sync up again. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     await this.#comeToRest();
@@ -293,9 +294,10 @@ export class FolderSync {
   }
 
   /**
-   * Acts as `becomeNew` for an origin that was put back to an earlier state: what it has lost is kept here, and
-   * proposed to it. If it has that again by now, the sync only goes on. Rejects if the origin cannot be reached; with
-   * `REFUSED` if it has not been put back, or the folder is not there (see `FolderCycle.rejoin`).
+   * Acts as `becomeNew` for an origin that was put back to an earlier state: the changes that it has lost are kept
+   * here,
+   * and proposed to it. If it has them again by now, the replica stays the same. Rejects if the origin cannot be
+   * reached; with `REFUSED` if it has not been put back, or the folder is not there (see `FolderCycle.rejoin`).
    */
   async rejoin(sandboxId: string): Promise<void> {
     const { halted, stopped } = this.record;
@@ -318,8 +320,9 @@ export class FolderSync {
   }
 
   /**
-   * Goes on. Where it was halted and needs a decision, and gets none, it looks whether what was gone is back. Throws `REFUSED`
-   * where it is not, where it is stopped, and where something is to be put back while it goes on.
+   * Resumes the sync. Without the decision that a halt needs, scans whether what was gone is back, and throws `REFUSED`
+   * if it is not. Throws `REFUSED` also if the sync is stopped, the folder is missing, or a restore is asked for while
+   * the sync runs.
    */
   async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
     const { halted, stopped } = this.record;
@@ -329,9 +332,9 @@ export class FolderSync {
     const isUndecided = isOpen && accept === undefined;
     if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
     await this.#atRest(async () => {
-      // What had gone a moment before was the beginning of what has halted it, and of nothing else.
+      // Losses of the moment before the halt belong to it, so they are restored, too.
       if (isOpen && accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
-      // Whoever resumes has looked at it. What the origin says is compared again.
+      // A person who resumes has seen the divergence. The origin is compared anew.
       if (halted?.reason === "diverged") this.#parts.session.notes.forget();
       await this.#write({ paused: undefined, halted: undefined });
     });
@@ -343,10 +346,7 @@ export class FolderSync {
     if (isUndecided) await this.#lookedAgain();
   }
 
-  /**
-   * Resolves once the folder was scanned and compared, or that will be retried. Throws `REFUSED` if the sync halts
-   * anew.
-   */
+  /** Resolves once the folder was scanned and compared, or that has failed. Throws `REFUSED` if the sync halts anew. */
   async #lookedAgain(): Promise<void> {
     await this.#lookAtAll();
     const isOver = (): boolean => !this.isActive || !this.#loop.isBusy || this.#loop.failure !== undefined;
@@ -355,7 +355,7 @@ export class FolderSync {
     if (halted !== undefined) throw haltedSync(halted);
   }
 
-  /** See `flushSync`. Resolves to the state of the sync then, with each path that the origin has refused. */
+  /** See `flushSync`. Resolves to the state of the sync afterwards, with each path that the origin has refused. */
   async flush(options: FlushOptions = {}): Promise<SyncShape> {
     this.#link.hurry();
     this.#cycle.hurry();
@@ -383,9 +383,9 @@ export class FolderSync {
   }
 
   /**
-   * Settles the conflict of a path; records the folder's state first. Resolves to the conflict as it is then: still
-   * open if only a folder that should go had to stay. Throws `NOT_FOUND` if there is none, `REFUSED` if the sides do
-   * not merge, or something stands in the way.
+   * Settles the conflict of a path; records the folder's state first. Resolves to the conflict as it is afterwards:
+   * still open if only a folder could not be removed. Throws `NOT_FOUND` if there is none, `REFUSED` if the sides do
+   * not merge, or something is in the way.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const resolved = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
@@ -406,14 +406,14 @@ export class FolderSync {
 
   #linkChanged(): void {
     if (this.#link.session === undefined && this.#progress?.bytes !== undefined) this.#progress = undefined;
-    // A step that waits for all that the origin has may be due.
+    // A step that waits for all events of the origin may be due.
     if (this.record.keeps !== undefined || this.#loop.isRestoring) this.#loop.wake();
-    // What ends because it is to rest is told by how it rests.
+    // While the sync comes to rest, its caller reports the state.
     if (this.#isUnderWay) this.#tell({ kind: "state" });
     else this.#waiting.look();
   }
 
-  /** Decides anew what goes which way, as the names of secrets have changed. */
+  /** Judges all paths anew after the names of secrets have changed. */
   #namesChanged(): void {
     this.#journal.doubt();
     this.#link.regain();
@@ -425,7 +425,7 @@ export class FolderSync {
     this.#loop.wake();
   }
 
-  /** Retries what could not be brought into the folder, as its content may have arrived. */
+  /** Retries paths that could not be written, as their contents may have arrived. */
   #regained(): void {
     this.#cycle.hurry();
     this.#compareAll();
@@ -437,8 +437,8 @@ export class FolderSync {
   }
 
   /**
-   * Rechecks the conflicts when the own log has grown: undoing a settlement may change only its conflict, and no
-   * watcher of the folder reports that.
+   * Rechecks the conflicts when the own log has grown: undoing a settlement may change only the record of its conflict,
+   * and no watcher of the folder reports that.
    */
   #ownGrown(): void {
     if (this.#hasGrown) return;
@@ -501,7 +501,7 @@ export class FolderSync {
     await this.#loop.rest();
   }
 
-  /** Comes to rest, and runs work that needs that. If the work fails, the sync goes on as before. */
+  /** Ends all activity, and runs work that needs that. If the work fails, the sync starts again as before. */
   async #atRest(work: () => Promise<void>): Promise<void> {
     await this.#comeToRest();
     try {
@@ -517,10 +517,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /**
-   * Halts both directions until a person decides. If the halt cannot be recorded, rejects, and the sync goes on
-   * unchanged.
-   */
+  /** Halts both directions until a person decides. If the halt cannot be recorded, rejects, and nothing is changed. */
   async #halt(halted: ReplicaHalt): Promise<void> {
     if (!this.#isUnderWay || !this.isActive) return;
     await this.#inTurn(() => this.#cycle.write({ halted }));
@@ -531,7 +528,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Retries until the origin's refusal is recorded: nothing else records it. */
+  /** Halts on the origin's refusal. Retries until the halt is recorded, as nothing else records it. */
   #refused(why: ReplicaHalt): void {
     if (this.#link.state !== "refused") return;
     const halt = async (): Promise<void> => this.#halt(why.reason === "diverged" ? await this.#explained(why) : why);
@@ -542,8 +539,8 @@ export class FolderSync {
   }
 
   /**
-   * Adds to the halt from which event to which the origin went back, if it tells within some seconds; otherwise returns
-   * `why`.
+   * Returns the halt with the events from which and to which the origin went back. Returns `why` if the origin does not
+   * tell within `COMPARING_MS`.
    */
   async #explained(why: ReplicaHalt): Promise<ReplicaHalt> {
     const ending = (this.#comparing = new AbortController());
@@ -557,7 +554,7 @@ export class FolderSync {
     }
   }
 
-  /** Records what was changed in the folder, then lets the loop go on, or retry if that fails. */
+  /** Captures the folder's changes, then lets the loop continue, or retry if that fails. */
   async #lookAtAll(): Promise<void> {
     const look = this.#watcher.look().then(() => this.#loop.looked());
     await look.catch((error: unknown) => this.#looked(error));
@@ -568,13 +565,13 @@ export class FolderSync {
     if (degraded && !this.#wasDegraded)
       this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
     this.#wasDegraded = degraded;
-    // A folder that is not there cannot be scanned: the guards report it.
+    // A missing folder cannot be scanned: the next cycle reports it.
     if (error === undefined) this.#loop.wake();
     else if (this.#isFolderGone()) this.#loop.looked();
     else this.#loop.failed(error);
   }
 
-  /** Waits for the work under way, which would otherwise mark everything as compared. */
+  /** Makes the next cycle compare everything. Waits for the work under way, which marks everything as compared. */
   #compareAll(): void {
     const compare = this.#inTurn(async () => this.#cycle.compareAll());
     compare.then(() => this.#loop.wake()).catch((error: unknown) => this.#loop.failed(error));

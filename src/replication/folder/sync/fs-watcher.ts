@@ -34,7 +34,7 @@ export class FsWatcher {
   /** Paths taken from the live view that are still being written. */
   readonly #busy: QuietPaths;
   #due = new Set<WorkspacePath>();
-  /** Those of them that have waited long enough. */
+  /** The due paths that have waited for as long as a path may. */
   #late = new Set<WorkspacePath>();
   #isAllDue = false;
   #isLookingAtAll = false;
@@ -55,7 +55,7 @@ export class FsWatcher {
   async start(): Promise<void> {
     const { live } = this.#options.context;
     await live.start();
-    // A folder that could not be watched then, as it was away, may be there now.
+    // A folder that could not be watched before, as it was away, may be there now.
     if (live.degraded) await live.restart();
     this.#listening ??= live.hinted.listen(() => this.#hinted());
     this.#lookUnhinted();
@@ -154,8 +154,8 @@ export class FsWatcher {
   }
 
   /**
-   * Scans everything. `due`: paths already taken from the live view. They are given back first, as the view decides
-   * what "everything" is, and the scan would look nowhere else.
+   * Scans everything. `due`: paths already taken from the live view. They are given back first, as the scan covers only
+   * paths that may have changed by the view.
    */
   async #lookAtAll(due: readonly WorkspacePath[]): Promise<void> {
     const { context } = this.#options;

@@ -32,8 +32,8 @@ type SyncNews = SyncEventShape extends infer One
   : never;
 
 /**
- * The number of events that wait for a slow listener. Beyond it, the oldest are dropped, and later states tell how
- * things stand.
+ * The number of events that wait for a slow listener. Beyond it, the oldest are dropped; later events give the present
+ * state.
  */
 const MOST_WAITING = 1_000;
 
@@ -123,11 +123,11 @@ interface Running {
   readonly place: OpenSyncPlace;
   readonly sync: FolderSync;
   readonly listening: Disposable;
-  /** Keeps the process alive: nothing else does so between two connections. */
+  /** Keeps the process alive, as nothing else does between two connections. */
   readonly alive: Disposable;
 }
 
-/** Ignores a halt that asks for a decision, as the state of the sync reports it: a start decides nothing. */
+/** Returns an error handler that ignores a halt that needs a decision: the state of the sync reports it. */
 function unlessHalted({ record }: FolderSync): (error: unknown) => void {
   return (error) => {
     if (!(error instanceof ChronicleError && error.code === "REFUSED" && record.halted !== undefined)) throw error;
@@ -135,8 +135,8 @@ function unlessHalted({ record }: FolderSync): (error: unknown) => void {
 }
 
 /**
- * Runs the syncs of a store in this process, independently of each other. Each request is in the sync's log before it
- * is answered, so that the next process goes on from there.
+ * Runs the syncs of a store in this process, independently of each other. Each request is recorded in the sync's log
+ * before it is answered, so that the next process can continue.
  */
 export class SyncController implements SyncRunner {
   readonly #options: SyncControllerOptions;
@@ -183,7 +183,7 @@ export class SyncController implements SyncRunner {
     const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options, answer)));
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);
-      // Report a bad request before anything is ended for it.
+      // Report a bad request before the running sync is closed.
       if (known !== undefined) recordFor(known.sync.record, options, id);
       await this.#letGo(id);
       if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
@@ -191,14 +191,14 @@ export class SyncController implements SyncRunner {
       const rules = new ReplicatedPaths(sync.record);
       await new SharedNames(place.parts, rules).refresh();
       const joined = place.record === undefined ? await countFiles(place.parts.context, rules) : 0;
-      // Writes the record, too.
+      // `resume` writes the record, too.
       await sync.resume().catch(unlessHalted(sync));
       const secrets = await secretsHere(place.parts.context, sync.record);
       return { ...sync.shape, ...(joined === 0 ? {} : { joined }), ...secrets };
     });
   }
 
-  /** Before anything is made or changed: what the origin refuses for good, or answers for another workspace, leaves nothing behind. */
+  /** Asks the origin before anything is created or changed, so that a start that it refuses leaves nothing behind. */
   async #askFirst(start: SyncStart): Promise<OriginAnswer> {
     const { places } = this.#options;
     const place = await withCode(() => places.find(start.folder));
@@ -219,7 +219,7 @@ export class SyncController implements SyncRunner {
   async list(): Promise<SyncShape[]> {
     const places = await this.#options.places.list();
     const shapes = places.map((place) => this.#running.get(place.id)?.sync.shape ?? restingShape(place, true));
-    // The process that ran it may be gone.
+    // The process that runs a sync elsewhere may have ended.
     if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
     const listed = new Set(places.map(({ id }) => id));
     // A sync that has just begun may have nothing in its log yet.
@@ -275,8 +275,8 @@ export class SyncController implements SyncRunner {
   }
 
   /**
-   * Starts the same folder as another replica: nothing that the origin knows of the old one counts. The mirror keeps
-   * what the origin still has.
+   * Starts the same folder as a new replica: the origin's knowledge of the old one does not count. The mirror keeps the
+   * events that the origin still has.
    */
   async #beginAnew({ id, parts }: OpenSyncPlace, old: FolderSync, how: "as-new" | "rejoin"): Promise<SyncShape> {
     const newId = parts.context.newId();
@@ -335,7 +335,7 @@ export class SyncController implements SyncRunner {
     this.#again?.[Symbol.dispose]();
     await Promise.all([...this.#turns.values()]);
     const ends = await Promise.allSettled([...this.#running.keys()].map((id) => this.#letGo(id)));
-    // All have ended, even if one could not record how far it was.
+    // All syncs are closed by now, even if one could not record its progress.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
@@ -433,7 +433,7 @@ export class SyncController implements SyncRunner {
   }
 }
 
-/** Returns the files that stay here as they are secrets, if there are any. */
+/** Returns the number of files that are not sent, as they are secrets; nothing if there are none. */
 async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pick<SyncShape, "protected">> {
   if (record.withProtected === true) return {};
   const found = await protectedFiles(context);

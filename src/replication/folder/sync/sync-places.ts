@@ -3,7 +3,7 @@ import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
 import type { Channel } from "../../channel.ts";
 import type { FolderSyncParts } from "./folder-sync.ts";
 
-/** A folder that follows an origin, or once did, as its log tells. */
+/** A folder that follows an origin, or once did, as its log says. */
 export interface SyncPlace {
   /** The id of its workspace. */
   readonly id: string;
@@ -28,7 +28,7 @@ export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "
 /** Options for beginning a folder. */
 export interface BeginOptions {
   readonly force?: boolean;
-  /** What it is to follow, as it was asked for; `answered`: the id of the workspace there, where that has answered. */
+  /** The origin to follow, as asked for. `answered`: the id of the workspace there, if the origin has answered. */
   readonly follows?: Pick<ReplicaRecord, "url" | "workspace"> & { readonly answered?: string };
 }
 
@@ -42,12 +42,13 @@ export interface SyncPlaces {
   /** Returns the folders that have a sync, stopped ones too. */
   list(): Promise<SyncPlace[]>;
   /**
-   * The id of the workspace whose folder this is; made, and begun, where there is none. Throws as `StoreApi.init`; `UNSAFE`, too,
-   * for folders of the system, without `force`, for those within another one that follows the same, and for those within or around the
-   * origin's own folder, where that is of this store.
+   * Returns the id of the workspace of this folder; makes and begins one if there is none. Throws as `StoreApi.init`.
+   * Throws `UNSAFE` also for folders of the system, without `force`; for those within another one that follows the
+   * same;
+   * and for those within or around the origin's own folder, if that is of this store.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
-  /** Throws `LOCKED` if another process runs its sync, `NOT_FOUND`. */
+  /** Opens a place for its sync. Throws `LOCKED` if another process runs the sync, `NOT_FOUND`. */
   open(id: string): Promise<OpenSyncPlace>;
   /** Keeps the token that a sync's origin is asked with; `undefined` removes it. */
   keepToken(id: string, token: string | undefined): void;

@@ -19,7 +19,7 @@ import { wholePath } from "../../../core/tree/root-place.ts";
 export type OriginAnswer =
   /** The id of the workspace that it answers for. */
   | { readonly workspace: string }
-  /** It would refuse again. */
+  /** The origin's refusal, which it would repeat. */
   | { readonly refused: ChronicleError }
   /** The answer is unknown: the origin was not reached, or did not answer in time. */
   | { readonly unknown: ChronicleError };
@@ -145,7 +145,7 @@ function fresh(id: string): ReplicaRecord {
   return { origin: "", sandboxId: id, url: "", mode: "two-way-safe", ...filters, applied: 0, settled: 0 };
 }
 
-/** True if an origin has answered to what was asked for before; otherwise that binds nobody. */
+/** True if an origin has answered to what was asked for before. Otherwise another workspace may be asked for. */
 function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
   return origin !== "" && halted?.reason !== "not_found" && halted?.reason !== "ambiguous";
 }
@@ -153,8 +153,9 @@ function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Throws for another workspace. Another address of the same origin, or a name of its workspace, is allowed: its answer
- * will show whether it is the same. An id shows at once that it is another.
+ * Throws `REFUSED` if another workspace is asked for. Another address of the same origin, or a name of its workspace,
+ * is
+ * allowed: its answer will show whether it is the same. An id shows at once that it is another.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
@@ -186,7 +187,7 @@ export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, 
   const url = upstreamUrl(start.upstream);
   const isSame = known.url === url && (start.workspace === undefined || isAskedFor(known, start.workspace));
   if (isSame) return;
-  throw new ChronicleError("REFUSED", `${answer.unknown.message}: nobody knows whether it has the same workspace`, {
+  throw new ChronicleError("REFUSED", `${answer.unknown.message}: it is unknown whether it has the same workspace`, {
     hint: `this folder follows workspace ${known.origin} at ${known.url}, and nothing was changed; try again once the new address answers`,
     data: { origin: known.origin, upstream: known.url },
     cause: answer.unknown,
@@ -197,7 +198,7 @@ function isAskedFor({ origin, workspace }: ReplicaRecord, asked: string): boolea
   return asked === origin || asked === workspace;
 }
 
-/** Adds the hint that the state of a halted sync gives. */
+/** Returns a refusal with the hint that the state of a halted sync gives. */
 function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): ChronicleError {
   const follows =
     known === undefined || known.origin === "" ? "" : `; this folder still follows ${known.origin} at ${known.url}`;
