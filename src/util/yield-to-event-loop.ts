@@ -36,6 +36,14 @@ export async function* withBreaths<T>(batches: AsyncIterable<readonly T[]>): Asy
   }
 }
 
+/** Yields some items at a time, in order, and yields to the event loop between the slices. */
+export async function* inSlices<T>(items: readonly T[], size: number): AsyncGenerator<readonly T[], void> {
+  for (let at = 0; at < items.length; at += size) {
+    if (at > 0) await yieldToEventLoop();
+    yield items.slice(at, at + size);
+  }
+}
+
 /**
  * Shares one event loop among many tasks: a fixed number of steps is done per turn of the loop, whoever does them, and
  * the rest wait for the next turn, first come, first served. Otherwise a hundred tasks that each work until their

@@ -21,8 +21,5 @@ it("a command line loads what its command needs: no store, server, client or MCP
   const heavy =
     /^src\/(open\.ts|client|server|mcp|hooks|compose|workspace|storage|worktree|cli\/commands|cli\/hooking)/;
   expect(loaded.filter((path) => heavy.test(path))).toEqual([]);
-  expect(loaded.filter((path) => path.startsWith("src/cli/remote/"))).toEqual([
-    "src/cli/remote/remote-address.ts",
-    "src/cli/remote/remote-address.ts",
-  ]);
+  expect(loaded.filter((path) => path.startsWith("src/cli/remote/"))).toEqual(["src/cli/remote/remote-address.ts"]);
 });

@@ -130,22 +130,29 @@ describe("Truth 11a: a program that goes on writing one file does not block the 
     expect((await box.must(next.split(" "))).stdout).toContain("taken back: 1 deleted");
   });
 
-  it("what the program wrote later is a conflict of the undo that the note names", { timeout: PATIENCE * 3 }, async () => {
-    using box = new Sandbox();
-    await built(box, "build.log");
-    await using server = new DevServer(join(box.project, "build.log"), "is rewritten");
-    await server.wrote();
-    const undone = await box.call(["undo"]);
-    const [, next = "", makes] =
-      /`chronicle (undo [0-9a-f]+)` takes it back, (or makes a conflict of it)/.exec(undone.stdout) ?? [];
-    expect(makes).toBeDefined();
-    await server.wrote();
-    await server[Symbol.asyncDispose]();
-    const later = readFileSync(join(box.project, "build.log"), "utf8");
-    const again = await box.call(next.split(" "));
-    expect([again.code, again.stdout]).toEqual([1, expect.stringMatching(/these are conflicts .*\n +! \w+ build\.log /)]);
-    expect(readFileSync(join(box.project, "build.log"), "utf8")).toBe(later);
-  });
+  it(
+    "what the program wrote later is a conflict of the undo that the note names",
+    { timeout: PATIENCE * 3 },
+    async () => {
+      using box = new Sandbox();
+      await built(box, "build.log");
+      await using server = new DevServer(join(box.project, "build.log"), "is rewritten");
+      await server.wrote();
+      const undone = await box.call(["undo"]);
+      const [, next = "", makes] =
+        /`chronicle (undo [0-9a-f]+)` takes it back, (or makes a conflict of it)/.exec(undone.stdout) ?? [];
+      expect(makes).toBeDefined();
+      await server.wrote();
+      await server[Symbol.asyncDispose]();
+      const later = readFileSync(join(box.project, "build.log"), "utf8");
+      const again = await box.call(next.split(" "));
+      expect([again.code, again.stdout]).toEqual([
+        1,
+        expect.stringMatching(/these are conflicts .*\n +! \w+ build\.log /),
+      ]);
+      expect(readFileSync(join(box.project, "build.log"), "utf8")).toBe(later);
+    },
+  );
 
   it("what a person has edited since still refuses the whole", { timeout: PATIENCE * 3 }, async () => {
     using box = new Sandbox();

@@ -142,7 +142,9 @@ it("74 what is off the record is not compared, and is left out on purpose", asyn
   const { code, stdout } = await box.call(["diff", "0"]);
   expect([code, stdout]).toEqual([
     0,
-    expect.stringMatching(/^not compared:\n {2}! a \(off-record: .*\)\n {2}! b \(off-record: .*\)\nno other difference\n$/),
+    expect.stringMatching(
+      /^not compared:\n {2}! a \(off-record: .*\)\n {2}! b \(off-record: .*\)\nno other difference\n$/,
+    ),
   ]);
   expect(await box.json(["diff", "0"])).toMatchObject({ value: { coverage: { complete: true } } });
 });

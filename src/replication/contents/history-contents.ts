@@ -1,3 +1,4 @@
+import { inSlices } from "../../util/yield-to-event-loop.ts";
 import { type ConflictRecord, contentsOfConflict, decodeConflict } from "../../core/records/conflict-record.ts";
 import type { LogEvent } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
@@ -9,7 +10,6 @@ import { contentsOfVersion, decodeVersion } from "../../core/records/write-back.
 import type { BlobBlock } from "../../storage/blob-block.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
-import { inSlices } from "../../util/long-lists.ts";
 import { answer } from "../../engine/log/answer.ts";
 import { erasedAmong } from "../../engine/facts/contents-of-history.ts";
 import type { HistoryContext } from "../../engine/log/context.ts";

@@ -1,3 +1,4 @@
+import { inSlices } from "../../util/yield-to-event-loop.ts";
 import { type LogEvent, EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event.ts";
 import { changesOf, type FileRecord } from "../../core/values/file-record.ts";
 import { RecentMap } from "../../util/recent-map.ts";
@@ -26,7 +27,6 @@ import { isInBase } from "../../engine/log/read-base.ts";
 import { readEvent, readEvents } from "../../engine/log/read-events.ts";
 import { provedRoot } from "../../engine/state/root-to-state.ts";
 import { rootAtHead } from "../../engine/log/tree.ts";
-import { inSlices } from "../../util/long-lists.ts";
 import { writeBaseIf } from "../../engine/upkeep/write-base.ts";
 
 /**

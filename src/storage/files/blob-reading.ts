@@ -4,13 +4,12 @@ import { MAX_CONTAINER_CONTENT_BYTES, splitBlocks, type BlobBlock } from "../blo
 import type { BlobPlace, PlacedBlob } from "../blob-index.ts";
 import { SHARED_BLOCK_BYTES } from "../block.ts";
 import { withTrouble } from "../io-trouble.ts";
-import { inSlices } from "../../util/long-lists.ts";
 import { packBlocks } from "../pack-blocks.ts";
 import type { BlobFiles } from "./pack-leases.ts";
 import { PackReader } from "./pack-reader.ts";
 import { readAt } from "./pack-scan.ts";
 import type { BlobInfo, BlobReader, ByteRange } from "../blob-store.ts";
-import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
+import { yieldToEventLoop, inSlices } from "../../util/yield-to-event-loop.ts";
 import { readLarge, readLargeRange, type LargeSource } from "./large-reader.ts";
 import { PIECE_BYTES } from "../large-format.ts";
 

@@ -1,3 +1,4 @@
+import { inSlices } from "../../util/yield-to-event-loop.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { hintOfErrno, isOutOfSpace } from "../../core/values/errno.ts";
 import type { Hash } from "../../core/values/hash.ts";
@@ -21,7 +22,6 @@ import { collectBlobs } from "./blob-collect.ts";
 import type { BlobIndex, BlobIndexOpener, BlobPlaces } from "../blob-index.ts";
 import type { SinkResult } from "../blob-intake.ts";
 import { BlobReading, DamagedContents } from "./blob-reading.ts";
-import { inSlices } from "../../util/long-lists.ts";
 import { rowHash } from "../blob-rows.ts";
 import {
   catchUpLarge,

@@ -1,5 +1,5 @@
+import { inSlices } from "./yield-to-event-loop.ts";
 import { expect, it } from "vitest";
-import { inSlices } from "./long-lists.ts";
 
 it("gives all items in order, with a turn between one slice and the next", async () => {
   let turns = 0;
