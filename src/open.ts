@@ -12,7 +12,6 @@ import { openFileStore } from "./compose/file-store.ts";
 import { type ForgottenShape, forgottenIn, unforgetWorkspace } from "./compose/forgotten.ts";
 import { partsOf } from "./compose/open-parts.ts";
 import { openAcceptor } from "./compose/replica-acceptor.ts";
-import { isStore } from "./store/repair-sources.ts";
 import { FileSyncPlaces, type KnownOrigin } from "./compose/sync-places.ts";
 import { isWithinAgent } from "./compose/within-agent.ts";
 import { restoreFrom, type Source } from "./compose/restore-from.ts";
@@ -142,7 +141,7 @@ export function checkAccess(places: Pick<StoreOptions, "home" | "configFolder" |
 
 /** Returns the place of good bytes at a path of this machine: a store, if one lies there, else the files below it. */
 export function repairPlaceAt(path: string): RepairPlace {
-  return isStore(nodeDisk, path) ? { store: path } : { folder: path };
+  return nodeBackends().isStore(path) ? { store: path } : { folder: path };
 }
 
 /** Fills an empty folder of this machine with files of a workspace that is elsewhere. See `restore-from.ts`. */

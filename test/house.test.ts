@@ -340,6 +340,11 @@ it("an operation that changes files is a plan for the one way to do so: none cal
   expect(calls).toEqual(["capture/change-files.ts"]);
 });
 
+it("every folder of src/storage is a backend that the walls know: BACKENDS in scripts/walls.ts", () => {
+  const found = readdirSync(join(repo, "src/storage"), { withFileTypes: true }).filter((one) => one.isDirectory());
+  expect(found.map(({ name }) => name).toSorted()).toEqual(BACKENDS.toSorted());
+});
+
 it("no list is handed over as arguments where its length has no bound: see src/util/long-lists.ts", () => {
   const src = join(repo, "src");
   const sources = readdirSync(src, { recursive: true, encoding: "utf8" }).filter(

@@ -144,8 +144,8 @@ export const MEMORY_STORE = "memory:";
 /** Options for opening a store. */
 export interface StoreOptions {
   /**
-   * The store's folder, absolute; or `memory:` for a store of this process alone, which begins empty and is gone when it
-   * is closed. It has a key of its own, and reads nothing in `configFolder`.
+   * The store's folder, absolute, also as a `file:` URL; or `memory:` for a store of this process alone, which begins
+   * empty and is gone when it is closed. It has a key of its own, and reads nothing in `configFolder`.
    */
   readonly home: string;
   /** The folder of the key and the signed heads, absolute. */

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { MEMORY_STORE, type StoreOptions } from "../api/store-api.ts";
+import { folderOfAddress, storeScheme } from "../api/store-address.ts";
+import type { StoreOptions } from "../api/store-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { removeTree } from "../disk/remove-tree.ts";
@@ -71,24 +71,21 @@ export function storePlace(
   how: { readonly once: boolean },
 ): StorePlace {
   const { home, configFolder } = given;
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(home)?.[1]?.toLowerCase();
-  const usual = { configFolder, end: () => undefined };
-  if (scheme === undefined) return { ...usual, home, backends: nodeBackends(how) };
-  if (scheme === "file") return { ...usual, home: fileURLToPath(home), backends: nodeBackends(how) };
-  if (home === MEMORY_STORE) return memoryPlace();
-  throw new ChronicleError("USAGE", `there is no storage for ${JSON.stringify(home)}`, {
-    hint: `give a folder, or ${MEMORY_STORE} for a store that is gone with this process`,
-  });
+  const scheme = storeScheme(home);
+  if (scheme === "memory") return memoryPlace();
+  const folder = scheme === "file" ? folderOfAddress(home) : home;
+  return { configFolder, end: () => undefined, home: folder, backends: nodeBackends(how) };
 }
 
 function memoryPlace(): StorePlace {
   const home = join(nodeDisk.realpath(tmpdir()), `chronicle-memory-${newUlid()}`);
   nodeDisk.makeFolder(home, 0o700);
   const usual = nodeBackends();
+  const { isStore, findContents } = usual;
   return {
     home,
     configFolder: `${home}/config`,
-    backends: { ...usual, ...memoryBackends({ disk: nodeDisk, findContents: usual.findContents }) },
+    backends: { ...usual, ...memoryBackends({ disk: nodeDisk, isStore, findContents }) },
     end: () => removeTree(nodeDisk, home),
   };
 }

@@ -27,6 +27,31 @@ describe("where things are kept", () => {
     expect(() => placesOf({ ...base, env, store })).toThrow(wrong);
   });
 
+  it.each([
+    ["file:///stores/mine", "/stores/mine"],
+    ["FILE://localhost/stores/with%20space/", "/stores/with space"],
+    ["./s3:bucket", "/w/s3:bucket"],
+    ["a/s3:bucket", "/w/a/s3:bucket"],
+  ])("--store %s is the folder %s", (store, home) => {
+    expect(placesOf({ ...base, store }).home).toBe(home);
+  });
+
+  it.each(["s3://bucket/store", "something:", "memory:two", "file:", "file:store", "file://host/x", "file:///a%2Fb"])(
+    "--store %s is no folder, and refused with the schemes there are",
+    (store) => {
+      for (const goesOn of [false, true]) {
+        expect(() => placesOf({ ...base, store, goesOn })).toThrow(
+          expect.objectContaining({ code: "USAGE", hint: expect.stringContaining("file: and memory:") }),
+        );
+      }
+    },
+  );
+
+  it("--store memory: is for a command that goes on", () => {
+    expect(placesOf({ ...base, store: "memory:", goesOn: true }).home).toBe("memory:");
+    expect(() => placesOf({ ...base, store: "memory:" })).toThrow("--store memory: is gone when the command ends");
+  });
+
   it.each(["", "home", "~"])("refuses the home folder %j", (userHome) => {
     expect(() => placesOf({ ...base, userHome })).toThrow("$HOME");
   });

@@ -1,5 +1,6 @@
-import { join } from "node:path";
-import { MEMORY_STORE, type StoreOptions } from "../api/store-api.ts";
+import { join, resolve } from "node:path";
+import { folderOfAddress, storeScheme } from "../api/store-address.ts";
+import type { StoreOptions } from "../api/store-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 import { typedPath } from "./user-path.ts";
@@ -30,9 +31,9 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
  * Returns the folder of the store: `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else
  * `~/.local/state/chronicle`; and that of the key and the heads: `$XDG_CONFIG_HOME/chronicle`, else
  * `~/.config/chronicle`. Throws `USAGE` for a variable that is no absolute path: a user who sets one means a certain
- * place, and must get no other. `CHRONICLE_HOME` is checked with `--store`, too: the installed hook passes it on as
- * that
- * option. A home folder is needed only for folders that are not named. `--store memory:` is no folder, and refused
+ * place, and must get no other. `CHRONICLE_HOME` is checked with `--store`, too: the installed hook passes it on as that
+ * option. A home folder is needed only for folders that are not named. `--store` also takes an address with a scheme
+ * (`file:///…`). `--store memory:` is no folder, and refused
  * (`USAGE`) for a command that ends at once.
  */
 export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
@@ -48,7 +49,10 @@ export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "conf
 }
 
 function chosenStore({ cwd, goesOn }: PlaceInputs, store: string): string {
-  if (store !== MEMORY_STORE) return typedPath(cwd, "--store", store);
+  const scheme = storeScheme(store);
+  if (scheme === undefined) return typedPath(cwd, "--store", store);
+  // The process of a store, its hooks and its socket are found by the folder, however that is written.
+  if (scheme === "file") return resolve(folderOfAddress(store));
   if (goesOn === true) return store;
   throw usageError(
     "--store memory: is gone when the command ends, and this command ends at once",

@@ -63,18 +63,6 @@ async function* again(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> 
   yield* pieces;
 }
 
-/** Operations whose answers name folders of the server's machine. */
-const NAMING: ReadonlySet<string> = new Set([
-  "status",
-  "signing",
-  "listSessions",
-  "getSession",
-  "startSession",
-  "endSession",
-  "retention",
-  "explain",
-  "verify",
-]);
 /** Fields whose text, or each text of whose list, is a place on the machine. */
 const PLACES: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
 
@@ -82,8 +70,8 @@ const PLACES: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", 
  * Returns an answer for a caller who must not learn folders of the server's machine: places are emptied, and `…`
  * replaces the `hidden` folders in texts. Log events are returned unchanged, since their lines are chained by hashes.
  */
-function withoutFolders(operation: string, answer: Answer, hidden: readonly string[]): Answer {
-  if (answer.kind !== "json" || !NAMING.has(operation)) return answer;
+function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
+  if (answer.kind !== "json" || namesFolders !== true) return answer;
   return { ...answer, value: cleaned(answer.value, hidden, false) };
 }
 
@@ -307,7 +295,7 @@ export class RequestAnswer {
       using turn = row.heavy === true ? await this.#heavyTurn(reply.raw, id) : undefined;
       if (turn !== undefined) await this.#mustStillHold();
       const answer = await this.#answered(() => row.answer(on, this.#fitting(asked)), id);
-      return isOperator ? answer : withoutFolders(row.operation, answer, this.#hidden);
+      return isOperator ? answer : withoutFolders(row, answer, this.#hidden);
     };
     await this.#reply(reply, asked, done);
   }

@@ -49,9 +49,12 @@ export interface StorageBackends {
   readonly move: (from: string, to: string) => void;
   /** Removes a folder of the layout with all that is in it. */
   readonly removeFolder: (folder: string) => void;
+  /** True if the folder on a disk holds a store that `findContents` can read. */
+  readonly isStore: (folder: string) => boolean;
   /**
    * Finds contents in another store, which may be damaged: reads what it can, writes and locks nothing. `home`: the
-   * store's folder on a disk. Yields all copies of a content, until the caller removes it from `wanted`.
+   * store's folder on a disk, for which `isStore` is true. Yields all copies of a content, until the caller removes it
+   * from `wanted`. A set that keeps nothing on a disk reads stores in files.
    */
   readonly findContents: (home: string, wanted: ReadonlyMap<Hash, unknown>) => AsyncIterable<FoundContent>;
 }

@@ -1,7 +1,6 @@
 import type { RepairPlace, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
-import { storeLayout } from "../storage/layout.ts";
 import type { Backends } from "./backends.ts";
 import type { OfferedContent, RepairSource, WantedContents } from "../engine/log/repair-source.ts";
 import { findInFolder } from "../worktree/files/find-in-folder.ts";
@@ -9,7 +8,7 @@ import { wholePath } from "../core/tree/root-place.ts";
 
 /** Opens a place that may have good bytes. Throws `NOT_FOUND` if it is not there, `USAGE` if it is no such place. */
 export function repairSource(
-  { disk, findContents }: Pick<Backends, "disk" | "findContents">,
+  { disk, isStore, findContents }: Pick<Backends, "disk" | "isStore" | "findContents">,
   place: RepairPlace,
 ): RepairSource {
   if ("folder" in place) {
@@ -18,16 +17,11 @@ export function repairSource(
   }
   if ("store" in place) {
     const home = realFolder(disk, place.store);
-    if (!isStore(disk, place.store)) throw noStore(place.store);
+    if (!isStore(home)) throw noStore(place.store);
     return { name: place.store, offers: (wanted) => findContents(home, wanted) };
   }
   const { workspace, name } = place;
   return { name, offers: (wanted) => askedOf(workspace, name, wanted) };
-}
-
-/** True if the folder holds a store. */
-export function isStore(disk: Disk, folder: string): boolean {
-  return disk.lstat(storeLayout(folder).blobs.packs)?.kind === "dir";
 }
 
 function realFolder(disk: Disk, path: string): string {
@@ -41,7 +35,7 @@ function realFolder(disk: Disk, path: string): string {
 }
 
 function noStore(path: string): ChronicleError {
-  return new ChronicleError("USAGE", `${path} is no store: it has no blobs/packs`, { data: { path } });
+  return new ChronicleError("USAGE", `${path} is no store`, { data: { path } });
 }
 
 /**

@@ -140,6 +140,12 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       expect(await linesOf(storage, layout, "w1")).toBe(3);
     });
 
+    test("a folder in which no store was begun is none", () => {
+      const { storage, disk, home } = rig();
+      disk.makeFolder(`${home}/empty`, 0o700);
+      for (const folder of [`${home}/empty`, `${home}/absent`]) expect(storage.isStore(folder)).toBe(false);
+    });
+
     test("a sink's contents are there once it has finished", async () => {
       await withBlobs(async ({ blobs, intake, isReadOnly }) => {
         const sink = await intake.openSink(() => false);

@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, renameSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
@@ -12,6 +13,23 @@ describe("where histories are kept", () => {
     expect(existsSync(box.store)).toBe(false);
     expect((await box.must(["status", "--store", own])).stdout).toContain(box.project);
     expect((await box.call(["status"])).code).toBe(3);
+  });
+
+  it("--store takes an address, and makes no folder for one that it does not know", async () => {
+    using box = new Sandbox();
+    const own = join(box.folder, "own");
+    await box.must(["--store", pathToFileURL(own).href, "init"]);
+    expect((await box.must(["status", "--store", own])).stdout).toContain(box.project);
+    const before = readdirSync(box.project);
+    for (const command of [["init"], ["status"], ["workspaces"], ["agents", "install", "claude"]]) {
+      const { code, stderr } = await box.call(["--store", "s3://bucket/store", ...command]);
+      expect([command, code, stderr]).toEqual([
+        command,
+        2,
+        expect.stringMatching(/there is no storage for "s3:.*\n.*the schemes are file: and memory:/),
+      ]);
+    }
+    expect(readdirSync(box.project)).toEqual(before);
   });
 
   it("a history survives rm -rf in the workspace, and is found from every subfolder", async () => {

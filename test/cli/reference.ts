@@ -101,7 +101,8 @@ was taken back as a whole is not passed: the command says that it was undone alr
 used. A relative path, or a \`~\` that no shell has replaced, is refused (exit code 2), as is an empty \`HOME\`: it would mean another place in each folder.
 The other variables count as unset where they are empty. On the command line, a folder (\`-C\`, \`--store\`, \`--to\`, \`--folder\`, and the arguments of
 \`init\`, \`sync start\` and \`replicate\`) is seen from the folder one stands in; an empty one and one that begins with \`~\` are refused, and \`./~x\` names
-a folder that is called so.
+a folder that is called so. \`--store\` also takes an address: \`file:///path\`, and \`memory:\` where the command goes on (\`serve\`, \`mcp\`). Any other
+scheme (\`s3://…\`) is refused, and \`./s3:x\` names a folder.
 
 ## Completions
 

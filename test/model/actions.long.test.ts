@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BACKEND_SETS } from "../helpers/backend-sets.ts";
+import { BACKEND_SETS, OUTLIVES_POWER } from "../helpers/backend-sets.ts";
 import { ModelPlay } from "./model-play.ts";
 import { checkEverything } from "./model-retention.ts";
 import { LAYOUTS, placedIn } from "./model-roots.ts";
@@ -20,7 +20,7 @@ describe.each(BACKEND_SETS)("random histories of actions in %s", (set) => {
         const roots = LAYOUTS[layout] ?? [];
         const play = await ModelPlay.begin(keep, { roots, set, ...how });
         for (const step of placedIn(roots, hides ? script : withoutHiding(script)))
-          await play.step(set === "memory" ? { ...step, crash: undefined } : step);
+          await play.step(OUTLIVES_POWER[set] ? step : { ...step, crash: undefined });
         await play.step({ what: { kind: "restart" }, crash: undefined });
         await checkEverything(play);
         await play.machine.close();

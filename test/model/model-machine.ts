@@ -33,7 +33,7 @@ export interface MachineOptions {
   readonly roots: readonly ModelRoot[];
   /** What an index is made of. */
   readonly index: "memory" | "sqlite";
-  /** The set of backends of its store. That in memory knows no power loss. */
+  /** The set of backends of its store. Only one that outlives it meets a loss of power: see `OUTLIVES_POWER`. */
   readonly set: BackendSet;
 }
 
@@ -56,7 +56,8 @@ export class ModelMachine {
   readonly #locked = new Set<string>();
   readonly #retention: NonNullable<StoreOptions["retention"]>;
   #disk: SimDisk;
-  readonly #storage: StorageBackends | undefined;
+  readonly #set: BackendSet;
+  #storage: StorageBackends | undefined;
   #store: StoreApi | undefined;
   #workspace: WorkspaceApi | undefined;
   /** What a command does. */
@@ -66,6 +67,7 @@ export class ModelMachine {
     this.#retention = retention;
     this.roots = roots;
     this.#index = index;
+    this.#set = set;
     this.#disk = SimDisk.fromTree(
       {
         "/proj/shared": textOf(["a0", "b0", "c0"]),
@@ -174,6 +176,7 @@ export class ModelMachine {
     this.#left = Number.POSITIVE_INFINITY;
     if (!this.#disk.stopped) return false;
     this.#disk = this.#disk.crash(crash.fate, this.#options);
+    this.#storage = storageOf(this.#set, this.#disk);
     this.pid += 1;
     await this.open();
     return true;

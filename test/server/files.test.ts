@@ -15,6 +15,36 @@ afterAll(() => serving[Symbol.asyncDispose]());
 
 const sha = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
 
+describe("finding by name", () => {
+  const found = async (name: string): Promise<string[]> => {
+    const all: string[] = [];
+    let query = "";
+    for (let pages = 0; pages < 10; pages += 1) {
+      const asked = await serving.ask(`/v1/workspaces/files/find?name=${name}&limit=1${query}`);
+      expect([pages, asked.status]).toEqual([pages, 200]);
+      const { items, next } = asked.json<{ items: string[]; next: string | null }>();
+      all.push(...items);
+      if (next === null) return all;
+      query = `&cursor=${encodeURIComponent(next)}`;
+    }
+    throw new Error(`there is no end of ${all.join()}`);
+  };
+
+  it("goes on after a path that is too long for a URL, or has many characters to escape", async () => {
+    const long = (top: string, part: string): string => `${top}/${Array(11).fill(part).join("/")}/long.txt`;
+    const paths = [long("a", "d".repeat(200)), long("b", "e".repeat(200)), long("c", "語".repeat(70)), "d/long.txt"];
+    for (const path of paths) await serving.put(id, encodeURI(path), "x");
+    expect((await found("long.txt")).toSorted()).toEqual(paths.toSorted());
+  });
+
+  it("tells apart paths that are shown by the same characters", async () => {
+    // Two names of one byte each, and a name of four characters that looks like the first of them.
+    for (const path of ["\\xfd/odd.txt", "base64:/S9vZGQudHh0", "base64:/i9vZGQudHh0"])
+      expect((await serving.put(id, encodeURIComponent(path), "x")).status).toBe(200);
+    expect(await found("odd.txt")).toEqual(["\\xfd/odd.txt", "\\xfd/odd.txt", "\\xfe/odd.txt"]);
+  });
+});
+
 describe("reading", () => {
   it("has the content, its hash as ETag, and what is recorded of it", async () => {
     await serving.put(id, "src/a.ts", "let a = 1;\n");

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { chmodSync, statSync } from "node:fs";
-import { request } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
@@ -12,6 +11,7 @@ import { TOOLS } from "../../src/mcp/make-server.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { McpProject } from "../helpers/mcp-project.ts";
 import { Project } from "../helpers/project.ts";
+import { answerTo, type EachRequest, requestsToAll } from "../helpers/requests-to-all.ts";
 import { GatewayClient } from "../server/gateway-client.ts";
 import { Serving } from "../server/serving.ts";
 
@@ -215,100 +215,6 @@ describe("Truth 21: a secret by its name", () => {
   });
 });
 
-/** A request of the sweep: `{}` in it is filled in by `Swept`. */
-interface Asked {
-  readonly path: string;
-  readonly body?: unknown;
-  readonly bytes?: string;
-}
-
-/** The requests for each operation that readers or agents may ask; `never` of them is left out by the test. */
-function requestsOf(swept: Swept): Readonly<Record<string, readonly Asked[]>> {
-  const { base, ids } = swept;
-  const get = (...paths: readonly string[]): Asked[] => paths.map((path) => ({ path: `${base}${path}` }));
-  const post = (path: string, ...bodies: readonly unknown[]): Asked[] =>
-    bodies.map((body) => ({ path: `${base}${path}`, body }));
-  const files = SECRETS.map((path) => encodeURIComponent(path));
-  const hashes = [FIRST, SECOND, THIRD].map(hashOf);
-  return {
-    me: [{ path: "/v1/me" }],
-    listWorkspaces: [{ path: "/v1/workspaces" }],
-    getWorkspace: get(""),
-    listFiles: get("/files", "/files?at=baseline", "/files?path=deep"),
-    describeFile: files.flatMap((path) => get(`/file?path=${path}`, `/file?path=${path}&iteration=1`)),
-    fileHistory: SECRETS.flatMap((path) => get(`/files/${path}/history`, `/files/${path}/history?as=file`)),
-    fileAtIteration: SECRETS.flatMap((path) =>
-      get(`/files/${path}/at/1`, `/files/${path}/at/2`, `/files/${path}/at/last`),
-    ),
-    readFile: SECRETS.flatMap((path) => get(`/files/${path}`, `/files/${path}?at=latest`, `/files/${path}?fresh=true`)),
-    putFile: SECRETS.map((path) => ({ path: `${base}/files/${path}`, bytes: "TOKEN=new\n" })),
-    makeFolder: [{ path: `${base}/folders/made`, bytes: "" }],
-    deleteFile: [{ path: `${base}/files/never` }],
-    moveFile: post("/move", ...SECRETS.map((from) => ({ from, to: `${from.length}.txt` }))),
-    describeBlob: hashes.flatMap((hash) => get(`/blob?hash=${hash}`)),
-    readBlob: hashes.flatMap((hash) => get(`/blobs/${hash}`)),
-    followEvents: get("/events?after=0"),
-    status: get("/status"),
-    head: get("/head"),
-    signing: get("/signing"),
-    log: get("/log", "/log?reverse=true", "/log?prefix=conflict:", "/log?prefix=intent:"),
-    listSnapshots: get("/snapshots"),
-    takeSnapshot: post("/snapshots", {}),
-    capture: post("/captures", { paths: SECRETS }),
-    manifest: get("/manifest?moment=baseline", "/manifest?moment=latest"),
-    diff: get(
-      "/diff?from=baseline&to=latest&patch=true",
-      "/diff?from=baseline&to=now&patch=true",
-      `/diff?from=latest&to=baseline&patch=true&path=${files[0]}`,
-    ),
-    find: get("/find?name=.env", "/find?name=id_rsa"),
-    explain: files.flatMap((path) => get(`/explain?path=${path}`)),
-    restore: post("/restore", { moment: "baseline", dryRun: true }, { moment: "baseline" }),
-    undo: post("/undo", { dryRun: true }, {}),
-    redo: post("/redo", { dryRun: true }, {}),
-    rollback: post(`/actions/${ids.action}/rollback`, { dryRun: true }),
-    listOperations: get("/operations"),
-    recent: get("/recent"),
-    changes: get(
-      ...["session=s1", "actor=operator", "actor=human", "since=baseline", `file=${files[0]}`].map(
-        (one) => `/changes?patch=true&${one}`,
-      ),
-    ),
-    listSessions: get("/sessions"),
-    startSession: post("/sessions", {}),
-    getSession: get("/sessions/s1"),
-    endSession: post("/sessions/s1/end", {}),
-    listActions: get("/actions"),
-    beginAction: post("/actions", { type: "write_file", payload: { path: ".env" } }),
-    getAction: get(`/actions/${ids.action}`),
-    finishAction: post(`/actions/${ids.action}/finish`, {}),
-    diffAction: get(`/actions/${ids.action}/diff`),
-    abandonActions: post("/abandon", {}),
-    listTransactions: get("/transactions"),
-    beginTransaction: post("/transactions", {}),
-    commitTransaction: post("/transactions/none/commit", {}),
-    rollbackTransaction: post("/transactions/none/rollback", {}),
-    listConflicts: get("/conflicts?patch=true", "/conflicts?patch=true&all=true"),
-    resolveConflict: [{ path: `${base}/resolve?conflict=${ids.conflict}&keep=current`, bytes: "" }],
-    listVersions: get("/versions"),
-    restoreVersion: post("/versions/none/restore", {}),
-    listRecords: get("/records"),
-    getRecord: get("/record?id=none"),
-    putRecord: [{ path: `${base}/record?id=mine`, body: { of: "mine" } }],
-    deleteRecord: get("/record?id=mine"),
-    recordEvents: get("/records/events"),
-    verifyRecords: get("/records/verify"),
-    migrateRecords: post("/records/migrate", {}),
-    importRecords: [{ path: `${base}/records/import`, bytes: "" }],
-    verify: get("/verify"),
-    erasures: get("/erasures"),
-    verifyIntegrity: get("/verify-integrity"),
-    diskUsage: get("/du?by=path", "/du?by=age"),
-    getConfig: get("/config"),
-    retention: get("/retention"),
-  };
-}
-
 const SECRETS = [".env", "deep/id_rsa", ".env.local"];
 
 /** A served workspace with secrets in every place that an answer is made of. */
@@ -321,6 +227,15 @@ class Swept implements AsyncDisposable {
     this.serving = serving;
     this.base = `/v1/workspaces/${id}`;
     this.ids = ids;
+  }
+
+  requests(): EachRequest {
+    return requestsToAll({
+      base: this.base,
+      ids: this.ids,
+      paths: SECRETS,
+      hashes: [FIRST, SECOND, THIRD].map(hashOf),
+    });
   }
 
   static async start(): Promise<Swept> {
@@ -341,40 +256,6 @@ class Swept implements AsyncDisposable {
     return new Swept(serving, id, ids);
   }
 
-  async ask(method: string, { path, body, bytes }: Asked, token: string): Promise<{ status: number; text: string }> {
-    if (path.includes("/events?")) return { status: 200, text: await this.#events(path, token) };
-    const given = body === undefined ? (bytes ?? "") : JSON.stringify(body);
-    const headers = body === undefined ? {} : { "content-type": "application/json" };
-    const answered = await this.serving.ask(path, {
-      ...{ method, token, headers },
-      ...(method === "GET" || given === "" ? {} : { body: given }),
-    });
-    return {
-      status: answered.status,
-      text: `${JSON.stringify(answered.headers)}\n${answered.bytes.toString("latin1")}`,
-    };
-  }
-
-  /** A stream of events has no end: it is read up to the last one that is recorded. */
-  async #events(path: string, token: string): Promise<string> {
-    const { seq } = (await this.serving.ask(`${this.base}/status`)).json<{ seq: number }>();
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const headers = { authorization: `Bearer ${token}` };
-    const asked = request({ host: "127.0.0.1", port: this.serving.port, path, headers }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (piece: string) => {
-        text += piece;
-        if (!text.includes(`id: ${seq}\n`)) return;
-        asked.destroy();
-        resolve(text);
-      });
-    });
-    asked.on("error", reject);
-    asked.end();
-    return promise;
-  }
-
   [Symbol.asyncDispose](): Promise<void> {
     return this.serving[Symbol.asyncDispose]();
   }
@@ -391,7 +272,7 @@ describe("Truth 21: every answer over HTTP", () => {
 
   it("is asked for by this sweep", () => {
     expect(swept.ids).toEqual({ action: expect.any(String), conflict: expect.stringMatching(/./) });
-    const asked = Object.entries(requestsOf(swept)).filter(([, requests]) => requests.length > 0);
+    const asked = Object.entries(swept.requests()).filter(([, requests]) => requests.length > 0);
     expect(asked.map(([operation]) => operation).toSorted()).toEqual(offered.map((row) => row.operation).toSorted());
   });
 
@@ -412,8 +293,8 @@ describe("Truth 21: every answer over HTTP", () => {
   describe.each<Role>(["reader", "agent"])("of a token of the role %s", (role) => {
     it.each(offered.map((row) => [row.operation, row] as const))("has no byte of them: %s", async (operation, row) => {
       const token = swept.serving.token(role);
-      for (const asked of requestsOf(swept)[operation] ?? []) {
-        const { status, text } = await swept.ask(row.method, asked, token);
+      for (const asked of swept.requests()[operation] ?? []) {
+        const { status, text } = await answerTo(swept.serving, { ...asked, method: row.method, token });
         expect([asked.path, status < 500, tells(text)]).toEqual([asked.path, true, false]);
       }
     });

@@ -22,6 +22,8 @@ interface RouteText {
   readonly tag: string;
   /** The route reads a whole history. A server limits how many such requests run at once. */
   readonly heavy?: true;
+  /** The reply may name folders of the server's machine. A server hides them from callers that are no operators. */
+  readonly namesFolders?: true;
 }
 
 /** The input of a request. Queries are flat; a body is JSON, or bytes of any length. */

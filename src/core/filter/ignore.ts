@@ -52,7 +52,8 @@ export interface CompiledFilter {
  * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. They do not
  *    exclude what git tracks.
  *
- * Everything in an excluded folder is excluded.
+ * Everything in an excluded folder is excluded. No rule looks at more than name and kind, since a recorded filter judges
+ * paths that are gone: what depends on size or content is an omission of the scan.
  */
 export function compileFilter(options: FilterOptions): CompiledFilter {
   return new Filter(options);

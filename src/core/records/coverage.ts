@@ -4,7 +4,7 @@ import { decodePath, encodePath } from "../values/file-record.ts";
 import type { Hash } from "../values/hash.ts";
 import { damaged, hashOf, list, object, text, whole } from "../values/record-fields.ts";
 
-/** Why a path was not captured. The first six are intended and leave a capture complete. */
+/** Why a path was not captured. `ReasonTraits` says what follows from it. */
 export type OmissionReason =
   | "excluded"
   | "special"
@@ -43,15 +43,132 @@ export interface Coverage {
   readonly unlisted?: number;
 }
 
-const MEANT_REASONS: readonly OmissionReason[] = [
-  "excluded",
-  "special",
-  "store",
-  "other-device",
-  "off-record",
-  "erased",
-];
-const MEANT: ReadonlySet<string> = new Set(MEANT_REASONS);
+/** What follows from a reason. A new reason needs an answer to each of these questions. */
+interface ReasonTraits {
+  /** The omission is intended: it leaves a capture complete. */
+  readonly isMeant: boolean;
+  /** The path is out of the record as a whole. For all other reasons, the record may go on with an earlier state. */
+  readonly isByRule: boolean;
+  /** The reason concerns the path itself and all beneath it: what is there now was not read, so it has no backup. */
+  readonly notRead: boolean;
+  /** Nothing of the path is ever kept, not even aside. */
+  readonly neverKept: boolean;
+  /** Not compared before and after a command: Chronicle's own, or tracked and read again. */
+  readonly notCompared: boolean;
+  /** A recorded path keeps its earlier state in the record, so a restore must leave what is there now. */
+  readonly keepsEarlier: boolean;
+  /** A recorded file may get the reason by what a command makes of it, such as a `chmod`: the command is told so. */
+  readonly outgrown: boolean;
+}
+
+const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
+  excluded: {
+    isMeant: true,
+    isByRule: true,
+    notRead: false,
+    neverKept: false,
+    notCompared: false,
+    keepsEarlier: false,
+    outgrown: false,
+  },
+  special: {
+    isMeant: true,
+    isByRule: true,
+    notRead: true,
+    neverKept: true,
+    notCompared: false,
+    keepsEarlier: false,
+    outgrown: false,
+  },
+  store: {
+    isMeant: true,
+    isByRule: true,
+    notRead: true,
+    neverKept: false,
+    notCompared: true,
+    keepsEarlier: false,
+    outgrown: false,
+  },
+  "other-device": {
+    isMeant: true,
+    isByRule: true,
+    notRead: true,
+    neverKept: true,
+    notCompared: false,
+    keepsEarlier: false,
+    outgrown: false,
+  },
+  "off-record": {
+    isMeant: true,
+    isByRule: false,
+    notRead: true,
+    neverKept: true,
+    notCompared: false,
+    keepsEarlier: false,
+    outgrown: false,
+  },
+  erased: {
+    isMeant: true,
+    isByRule: false,
+    notRead: true,
+    neverKept: true,
+    notCompared: false,
+    keepsEarlier: true,
+    outgrown: false,
+  },
+  unreadable: {
+    isMeant: false,
+    isByRule: false,
+    notRead: true,
+    neverKept: false,
+    notCompared: false,
+    keepsEarlier: true,
+    outgrown: true,
+  },
+  "too-large": {
+    isMeant: false,
+    isByRule: false,
+    notRead: true,
+    neverKept: false,
+    notCompared: false,
+    keepsEarlier: true,
+    outgrown: true,
+  },
+  "over-limit": {
+    isMeant: false,
+    isByRule: false,
+    notRead: false,
+    neverKept: false,
+    notCompared: false,
+    keepsEarlier: true,
+    outgrown: false,
+  },
+  unstable: {
+    isMeant: false,
+    isByRule: false,
+    notRead: false,
+    neverKept: false,
+    notCompared: true,
+    keepsEarlier: true,
+    outgrown: false,
+  },
+  "name-too-long": {
+    isMeant: false,
+    isByRule: false,
+    notRead: true,
+    neverKept: false,
+    notCompared: false,
+    keepsEarlier: true,
+    outgrown: false,
+  },
+};
+
+/** Returns the reasons with a trait. A reason that a later version has written is in no such set. */
+export function reasonsWith(trait: keyof ReasonTraits): ReadonlySet<string> {
+  return new Set(Object.entries(TRAITS).flatMap(([reason, traits]) => (traits[trait] ? [reason] : [])));
+}
+
+const MEANT = reasonsWith("isMeant");
 
 /** True if this omission leaves a capture complete. */
 export function isMeant(omission: { readonly reason: string }): boolean {

@@ -90,7 +90,8 @@ export interface ForkOrigin {
   readonly root: Hash;
 }
 
-function encodeFilter(filter: FilterOptions): Json {
+/** The options of a filter as JSON: in a workspace's record, and in the filter that each snapshot names. */
+export function encodeFilter(filter: FilterOptions): RecordBody {
   return {
     use_gitignore: filter.useGitignore,
     exclude_patterns: filter.excludePatterns,
@@ -99,7 +100,8 @@ function encodeFilter(filter: FilterOptions): Json {
   };
 }
 
-function decodeFilter(value: Json | undefined): FilterOptions {
+/** The options of a filter in a body. Throws `LOG_DAMAGED`. */
+export function decodeFilter(value: Json | undefined): FilterOptions {
   const body = object(value, "a filter");
   return {
     useGitignore: flag(body, "use_gitignore"),

@@ -4,7 +4,7 @@ import {
   encodeAction,
   type ActionRecord,
 } from "../../core/records/action-record.ts";
-import { isMeant, type Omission, type OmissionReason, coverageOf } from "../../core/records/coverage.ts";
+import { isMeant, type Omission, coverageOf, reasonsWith } from "../../core/records/coverage.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { Found } from "../capture/capture.ts";
 import type { Context } from "../log/context.ts";
@@ -69,16 +69,7 @@ async function listBeneath(
 }
 
 /** Reasons that concern the path itself, and all beneath it: what is there now was not read. */
-const NOT_READ: ReadonlySet<OmissionReason> = new Set([
-  "unreadable",
-  "too-large",
-  "special",
-  "store",
-  "other-device",
-  "off-record",
-  "erased",
-  "name-too-long",
-]);
+const NOT_READ = reasonsWith("notRead");
 
 /** Leaves out files that exist and were not captured: an older state may be recorded, but that is no backup of them. */
 function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {

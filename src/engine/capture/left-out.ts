@@ -1,6 +1,6 @@
 import type { Sweep } from "../../core/records/action-targets.ts";
 import type { Aside } from "../../core/records/aside.ts";
-import { isMeant, type Omission } from "../../core/records/coverage.ts";
+import { isMeant, type Omission, reasonsWith } from "../../core/records/coverage.ts";
 import { sweepsName } from "../../core/filter/name-sweep.ts";
 import { isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { capture } from "./capture.ts";
@@ -85,7 +85,7 @@ async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Pro
 }
 
 /** A FIFO or another device's folder holds nothing that could be kept; of what is off the record or erased nothing is. */
-const NEVER_KEPT: ReadonlySet<Omission["reason"]> = new Set(["special", "other-device", "off-record", "erased"]);
+const NEVER_KEPT = reasonsWith("neverKept");
 
 async function omittedIn(context: Context, sweeps: readonly Sweep[]): Promise<Omission[]> {
   const { coverage } = await capture(context, { cause: "capture" });

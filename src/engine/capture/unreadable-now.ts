@@ -1,5 +1,5 @@
 import { type Change, sameEntry } from "../../core/values/entry.ts";
-import type { Omission, OmissionReason } from "../../core/records/coverage.ts";
+import { type Omission, reasonsWith } from "../../core/records/coverage.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import type { Keeper } from "../facts/own-work.ts";
@@ -8,14 +8,7 @@ import { givenPath } from "../log/shape.ts";
 import { type SkippedPath, unseenPath } from "./seen-absent.ts";
 
 /** Omissions by which the record goes on with an earlier state of the path. */
-const KEEPS_EARLIER: ReadonlySet<OmissionReason> = new Set([
-  "unreadable",
-  "too-large",
-  "over-limit",
-  "unstable",
-  "name-too-long",
-  "erased",
-]);
+const KEEPS_EARLIER = reasonsWith("keepsEarlier");
 
 /**
  * The paths that are to come back to the state after event `seq` and of which a scan could not take what is there now. They

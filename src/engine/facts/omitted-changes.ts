@@ -4,7 +4,7 @@ import { erasedAmong } from "./contents-of-history.ts";
 import type { Context } from "../log/context.ts";
 import { followSettings } from "../log/follow-settings.ts";
 import type { OmittedChangeShape } from "../../api/shapes.ts";
-import type { Coverage, Omission } from "../../core/records/coverage.ts";
+import { type Coverage, type Omission, reasonsWith } from "../../core/records/coverage.ts";
 import {
   type OmittedChange,
   encodeOmittedList,
@@ -46,7 +46,7 @@ export async function leftOutByNow(context: Context): Promise<readonly Workspace
 export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
 
 /** The store is Chronicle's own; unstable paths are tracked, and are read again. */
-const NOT_COMPARED: ReadonlySet<string> = new Set<Omission["reason"]>(["store", "unstable"]);
+const NOT_COMPARED = reasonsWith("notCompared");
 
 /** Stats what a capture has omitted: one `lstat` for each path. */
 export async function statOmitted(context: Context, { omitted }: Pick<Coverage, "omitted">): Promise<OmittedPaths> {
@@ -73,7 +73,7 @@ export async function changesOfOmitted(context: Context, before: OmittedPaths): 
 }
 
 /** Reasons for which a file that is recorded keeps its earlier state in the history, whatever has become of it. */
-const KEEPS_EARLIER: ReadonlySet<Omission["reason"]> = new Set(["unreadable", "too-large"]);
+const OUTGROWN = reasonsWith("outgrown");
 
 /**
  * Returns the files that no capture takes since the last scan because of what became of them: they have got an erased content,
@@ -86,7 +86,7 @@ export async function unrecordedSince(
   omitted: readonly Omission[],
 ): Promise<OmittedChange[]> {
   const isMeant = ({ path, reason }: Omission): boolean =>
-    (reason === "erased" || KEEPS_EARLIER.has(reason)) && !known.has(path);
+    (reason === "erased" || OUTGROWN.has(reason)) && !known.has(path);
   const fresh = omitted.filter(isMeant);
   if (fresh.length === 0) return [];
   const { seq } = await index.head();

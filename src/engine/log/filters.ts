@@ -4,6 +4,7 @@ import type { FilterSpec, RepositoryRules, RuleFile } from "../../core/filter/fi
 import type { Hash } from "../../core/values/hash.ts";
 import { comparePaths, decodeName, pathToBytes } from "../../core/values/path.ts";
 import { flag, list, object, optionalText, text, texts } from "../../core/values/record-fields.ts";
+import { decodeFilter, encodeFilter } from "../../core/records/workspace-record.ts";
 import type { Context } from "./context.ts";
 import { keepBytes } from "./quota.ts";
 
@@ -24,10 +25,7 @@ export async function readFilters(context: Context, hash: Hash): Promise<FilterS
 
 function toJson({ options, rules, repositories = [] }: FilterSpec): Json {
   return {
-    use_gitignore: options.useGitignore,
-    exclude_patterns: options.excludePatterns,
-    exclude_globs: options.excludeGlobs,
-    force_include: options.forceInclude,
+    ...encodeFilter(options),
     rules: rules.map(ruleJson),
     ...(repositories.length === 0 ? {} : { repositories: repositories.map(repositoryJson) }),
   };
@@ -51,12 +49,7 @@ function repositoryJson({ folder, ignoreCase, tracked }: RepositoryRules): Json 
 function fromJson(body: RecordBody): FilterSpec {
   const repositories = body["repositories"] === undefined ? [] : list(body, "repositories");
   return {
-    options: {
-      useGitignore: flag(body, "use_gitignore"),
-      excludePatterns: texts(body, "exclude_patterns"),
-      excludeGlobs: texts(body, "exclude_globs"),
-      forceInclude: texts(body, "force_include"),
-    },
+    options: decodeFilter(body),
     rules: list(body, "rules").map((item) => ruleOf(object(item, "a rule file"))),
     ...(repositories.length === 0
       ? {}

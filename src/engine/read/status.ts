@@ -3,7 +3,7 @@ import type { ProgressOptions } from "../../api/workspace-api.ts";
 import type { Change, Entry } from "../../core/values/entry.ts";
 import { type ClockJump, notableJumps } from "../../core/values/clock-jumps.ts";
 import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
-import { coverageOf, type OmissionReason } from "../../core/records/coverage.ts";
+import { coverageOf, reasonsWith } from "../../core/records/coverage.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { isSharedFileSystem, lackedBy, readsAll, type FolderTraits } from "../../core/tree/folder-traits.ts";
 import { pathInRoot, ROOT } from "../../core/values/path.ts";
@@ -125,7 +125,7 @@ async function recordedSize(
 }
 
 /** Reasons for which a path is out of the record as a whole. Of all others the record goes on with an earlier state. */
-const BY_RULE: ReadonlySet<OmissionReason> = new Set(["excluded", "store", "other-device", "special"]);
+const BY_RULE = reasonsWith("isByRule");
 
 async function countedSize(context: Context, seq: number): Promise<Pick<StatusShape, "entries" | "bytes">> {
   let [entries, bytes] = [0, 0];

@@ -255,6 +255,7 @@ export function fileBackends(options: FileBackendsOptions): StorageBackends {
     },
     move: (from, to) => disk.rename(from, to),
     removeFolder: (folder) => removeTree(disk, folder),
+    isStore: (folder) => disk.lstat(storeLayout(folder).blobs.packs)?.kind === "dir",
     findContents: (home, wanted) => findContents(disk, storeLayout(home).blobs, wanted),
   };
 }

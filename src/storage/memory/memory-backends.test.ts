@@ -4,5 +4,9 @@ import { memoryBackends } from "./memory-backends.ts";
 
 storageSuite("memoryBackends", () => {
   const disk = SimDisk.fromTree({ "/store": { folder: 0o700 } });
-  return { storage: memoryBackends({ disk, findContents: () => [] as never }), disk, home: "/store" };
+  return {
+    storage: memoryBackends({ disk, isStore: () => false, findContents: () => [] as never }),
+    disk,
+    home: "/store",
+  };
 });

@@ -59,18 +59,16 @@ class MemorySink implements BlobSink {
 }
 
 /** The parts of a store in memory that are not in memory. */
-interface MemoryBackendsOptions {
+interface MemoryBackendsOptions extends Pick<StorageBackends, "isStore" | "findContents"> {
   /** Where the small files of the store are, in the folders of the layout. */
   readonly disk: Disk;
-  /** Finds contents in a store on a disk. */
-  readonly findContents: StorageBackends["findContents"];
 }
 
 /**
  * Returns the storage of one store in the memory of this process, empty. It lives as long as the returned object:
  * whatever is opened of it by the same address is one thing, also in several stores that are given this object.
  */
-export function memoryBackends({ disk, findContents }: MemoryBackendsOptions): StorageBackends {
+export function memoryBackends({ disk, isStore, findContents }: MemoryBackendsOptions): StorageBackends {
   const logs = new Map<string, MemoryLogState>();
   const indexes = new Map<string, MemoryIndexState>();
   const all: readonly Map<string, unknown>[] = [logs, indexes];
@@ -110,6 +108,7 @@ export function memoryBackends({ disk, findContents }: MemoryBackendsOptions): S
       removeTree(disk, folder);
       for (const map of all) for (const address of within(map, folder)) map.delete(address);
     },
+    isStore,
     findContents,
   };
 }

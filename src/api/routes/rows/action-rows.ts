@@ -8,6 +8,7 @@ import { pageOf } from "../pages.ts";
 const sessions = workspaceRoute(calls.listSessions, {
   tag: "sessions",
   role: "reader",
+  namesFolders: true,
   summary: "List sessions and runs, oldest first",
   query: z.strictObject(paging),
   answer: async (on, { query }) => pageOf(await on.sessions(), query, ({ session_id }) => session_id),
@@ -16,6 +17,7 @@ const sessions = workspaceRoute(calls.listSessions, {
 const session = workspaceRoute(calls.getSession, {
   tag: "sessions",
   role: "reader",
+  namesFolders: true,
   summary: "One session",
   answer: (on, { params }) => on.session(params["session"] ?? ""),
 });
@@ -23,6 +25,7 @@ const session = workspaceRoute(calls.getSession, {
 const startSession = workspaceRoute(calls.startSession, {
   tag: "sessions",
   role: "agent",
+  namesFolders: true,
   summary: "Begin an agent's session, or go on with it",
   body: z.strictObject({
     id: word("the agent's own id of it: letters, digits, `.`, `_`, `-` (default: a new one)").optional(),
@@ -35,6 +38,7 @@ const startSession = workspaceRoute(calls.startSession, {
 const endSession = workspaceRoute(calls.endSession, {
   tag: "sessions",
   role: "agent",
+  namesFolders: true,
   summary: "End a session; its open actions are abandoned",
   answer: (on, { params }) => on.endSession(params["session"] ?? ""),
 });

@@ -1,5 +1,6 @@
 import type { Selection } from "../../action-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
+import { sha256 } from "../../../core/values/hash.ts";
 import { moment, path, word, bool, count, flag, many, paging, paths, text } from "../fields.ts";
 import { workspaceRoute, type WorkspaceRoute, needsMachine, withoutUndefined } from "../row.ts";
 import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
@@ -28,6 +29,7 @@ const tag = "history";
 const status = workspaceRoute(calls.status, {
   tag,
   role: "reader",
+  namesFolders: true,
   summary: "The state of the workspace, and what on disk is not recorded yet",
   answer: (on) => on.status(),
 });
@@ -42,6 +44,7 @@ const head = workspaceRoute(calls.head, {
 const signing = workspaceRoute(calls.signing, {
   tag,
   role: "reader",
+  namesFolders: true,
   summary: "Whether what is recorded is signed, and what can be done where it is not",
   answer: (on) => on.signing(),
 });
@@ -116,17 +119,39 @@ const diff = workspaceRoute(calls.diff, {
     on.diff(from, to, withoutUndefined({ paths: only, patch })),
 });
 
+/** Most bytes of a path that is its own cursor: each may take three characters of a request's head. */
+const MOST_IN_CURSOR = 1_000;
+
+/**
+ * Returns the cursors of shown paths: each path itself, or a hash where it is too long, or where another path is shown
+ * by the same characters.
+ */
+function cursorsOf(shown: readonly string[]): string[] {
+  const met = new Map<string, number>();
+  return shown.map((path) => {
+    const count = (met.get(path) ?? 0) + 1;
+    met.set(path, count);
+    return count === 1 && Buffer.byteLength(path) <= MOST_IN_CURSOR ? path : sha256(`${count}:${path}`);
+  });
+}
+
 const find = workspaceRoute(calls.find, {
   tag,
   role: "reader",
   summary: "Recorded paths with this file name, also deleted ones",
   query: z.strictObject({ name: path("the file name"), ...paging }),
-  answer: async (on, { query: { name, ...part } }) => pageOf(await on.find(name), part, (found) => found),
+  answer: async (on, { query: { name, ...part } }) => {
+    const found = await on.find(name);
+    const cursors = cursorsOf(found);
+    const { items, next } = pageOf([...found.keys()], part, (at) => cursors[at] ?? "");
+    return { items: items.map((at) => found[at] ?? ""), next };
+  },
 });
 
 const explain = workspaceRoute(calls.explain, {
   tag,
   role: "reader",
+  namesFolders: true,
   summary: "Is a path recorded, and by which rule",
   query: z.strictObject({ path: path("the path") }),
   answer: (on, { query }) => on.explain(query.path),

@@ -11,6 +11,7 @@ const verify = workspaceRoute(calls.verify, {
   tag,
   role: "reader",
   heavy: true,
+  namesFolders: true,
   summary: "Recompute everything, and list problems",
   query: z.strictObject({
     quick: flag("log, links, root and heads only; no contents").optional(),
@@ -180,6 +181,7 @@ const configure = workspaceRoute(calls.configure, {
 const retention = workspaceRoute(calls.retention, {
   tag,
   role: "reader",
+  namesFolders: true,
   summary: "How much is kept, and where each limit comes from",
   answer: (on) => on.retention(),
 });

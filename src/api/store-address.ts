@@ -1,0 +1,36 @@
+import { fileURLToPath } from "node:url";
+import { ChronicleError } from "../core/values/errors.ts";
+import { MEMORY_STORE } from "./store-api.ts";
+
+/** The schemes of a store's address. An address without a scheme is the path of the store's folder. */
+const SCHEMES = ["file", "memory"] as const;
+
+type StoreScheme = (typeof SCHEMES)[number];
+
+/** Returns the scheme of a store's address; `undefined`: it is a path. Throws `USAGE` for an address of no storage. */
+export function storeScheme(address: string): StoreScheme | undefined {
+  const written = /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
+  if (written === undefined) return undefined;
+  const scheme = SCHEMES.find((one) => one === written);
+  if (scheme === undefined || (scheme === "memory" && address !== MEMORY_STORE)) throw noStorage(address);
+  return scheme;
+}
+
+/** Returns the folder that a `file:` address names. Throws `USAGE` unless it is an absolute path of this machine. */
+export function folderOfAddress(address: string): string {
+  if (!/^file:\/\/(?:localhost)?\//i.test(address)) throw noStorage(address);
+  try {
+    return fileURLToPath(address);
+  } catch {
+    throw noStorage(address);
+  }
+}
+
+function noStorage(address: string): ChronicleError {
+  const schemes = SCHEMES.map((one) => `${one}:`).join(" and ");
+  return new ChronicleError("USAGE", `there is no storage for ${JSON.stringify(address)}`, {
+    hint:
+      `the schemes are ${schemes}, as in file:///path/of/a/folder and ${MEMORY_STORE}, which is gone with its process; ` +
+      "a path of a folder begins with / or ./",
+  });
+}

@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Role } from "../../src/api/routes/role.ts";
+import { ROUTES } from "../../src/api/routes/table.ts";
+import { answerTo, type EachRequest, requestsToAll } from "../helpers/requests-to-all.ts";
+import { OPERATOR, Serving } from "./serving.ts";
+
+/** Only operators are told where folders lie on the server's machine. */
+
+const PATHS = ["a.txt", "deep/b.txt", "left/out.log"];
+
+let serving: Serving;
+let requests: EachRequest;
+
+beforeAll(async () => {
+  serving = await Serving.start({
+    folder: true,
+    before: async (_store, base) => {
+      for (const path of PATHS) {
+        mkdirSync(join(base, "project", path, ".."), { recursive: true });
+        writeFileSync(join(base, "project", path), "one\n");
+      }
+      writeFileSync(join(base, "project/.gitignore"), "*.log\n");
+    },
+  });
+  const { items } = (await serving.ask("/v1/workspaces")).json<{ items: { id: string }[] }>();
+  const id = items[0]?.id ?? "";
+  const base = `/v1/workspaces/${id}`;
+  await serving.put(id, "a.txt?session=s1", "two\n");
+  await serving.put(id, "a.txt", "three\n");
+  const action = await serving.send(`${base}/actions`, { type: "write_file", payload: { path: "deep/b.txt" } });
+  await serving.send(`${base}/undo`, { session: "s1" });
+  const conflicts = (await serving.ask(`${base}/conflicts`)).json<{ items: { id: string }[] }>();
+  const ids = { action: action.json<{ id: string }>().id, conflict: conflicts.items[0]?.id ?? "" };
+  const hashes = ["one\n", "two\n"].map((text) => createHash("sha256").update(text).digest("hex"));
+  requests = requestsToAll({ base, ids, paths: PATHS, hashes });
+});
+afterAll(() => serving[Symbol.asyncDispose]());
+
+/** Lines of the log are what their hashes are about, so they are given as they are. */
+const LINES: ReadonlySet<string> = new Set(["log", "followEvents"]);
+
+const shown = ROUTES.filter(({ role, on }) => role !== "operator" && on !== "syncs");
+
+it("the requests of this test are to every operation that others may ask", () => {
+  expect(Object.keys(requests).toSorted()).toEqual(shown.map(({ operation }) => operation).toSorted());
+});
+
+it("an operator is told where the folder lies", async () => {
+  const { status, text } = await answerTo(serving, {
+    ...{ method: "GET", token: OPERATOR },
+    path: requests["status"]?.[0]?.path ?? "",
+  });
+  expect([status, text]).toEqual([200, expect.stringContaining(serving.base)]);
+});
+
+describe.each<Role>(["reader", "agent"])("a token of the role %s", (role) => {
+  const cleaned = shown.filter(({ operation }) => !LINES.has(operation));
+
+  it.each(cleaned.map((row) => [row.operation, row] as const))("is told no folder: %s", async (operation, row) => {
+    const token = serving.token(role);
+    for (const asked of requests[operation] ?? []) {
+      const { status, text } = await answerTo(serving, { ...asked, method: row.method, token });
+      expect([asked.path, status < 500, text.includes(serving.base)]).toEqual([asked.path, true, false]);
+    }
+  });
+});
