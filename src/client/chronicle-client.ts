@@ -82,7 +82,7 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
     return this.#requests.one(storeCalls.forgetWorkspace, (await this.#shapeOf(id)).id);
   }
 
-  /** Does nothing: the connection belongs to the client. */
+  /** Ends the use of this object: later calls throw `USAGE`. The connection belongs to the client. */
   async close(): Promise<void> {
     this.#requests.close();
     await Promise.resolve();
@@ -137,7 +137,7 @@ const SYNC_REQUESTS = {
   resolve: syncCalls.resolveSync,
 };
 
-/** The syncs that a server runs. `id` may be a folder of its machine. */
+/** The syncs that a server runs. An `id` may be a folder of the server's machine. */
 class RemoteSyncs extends requesting(SYNC_REQUESTS) implements SyncApi {
   readonly #requests: Requests;
 
@@ -161,9 +161,9 @@ class RemoteSyncs extends requesting(SYNC_REQUESTS) implements SyncApi {
   }
 }
 
-/** The client of a server. A session is a workspace, by its whole id or its exact name. */
+/** The client of a server. A `sessionId` is the whole id or the exact name of a workspace. */
 export class ChronicleClient {
-  /** Its workspaces: list, create, fork, archive. */
+  /** The server's workspaces: list, create, fork, archive. */
   readonly store: StoreApi;
   /**
    * Folders of the server's machine that follow other stores. Only the machine's owner may use them, on the Unix

@@ -21,14 +21,14 @@ export interface ClientOptions {
    */
   readonly commandHints?: boolean;
   /**
-   * How requests are retried (default: 5 tries in all, 0.1 to 5 s apart). Only requests that are safe to repeat are.
+   * How requests that are safe to repeat are retried (default: 5 tries in all, 0.1 to 5 s apart).
    */
   readonly retry?: RetryRule;
 }
 
 /**
- * Returns a server's address, to which targets are added. Throws `USAGE` for an invalid one; a token is never part of
- * an address.
+ * Returns the base URL of a server, without a slash at its end. Throws `USAGE` for an invalid address, and for one with
+ * user info, a query or a fragment.
  */
 export function parseServerUrl(text: string): string {
   mustHaveUrl(text);

@@ -13,15 +13,15 @@ const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
 /** Redirects are refused: a token goes only to the server that it is meant for. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** The function that begins a request, and its connections. */
+/** The function that starts a request, and the agent that keeps its connections. */
 interface Way {
   readonly request: typeof request;
   readonly agent: Agent;
 }
 
-/** A server's address. */
+/** The address of a server, and the way to reach it. */
 interface Place {
-  /** The address in errors, for people. */
+  /** The address that errors show. */
   readonly where: string;
   /** The prefix of each target. */
   readonly prefix: string;
@@ -30,8 +30,8 @@ interface Place {
 }
 
 /**
- * Sends requests by Node's own HTTP, over a Unix socket or to a port. Waits without limit for an answer, such as a
- * check of a large history: Node's `fetch` gives up after five minutes, while the server goes on.
+ * Sends requests with `node:http`, over a Unix socket or to a port. Waits for a reply without limit, as a check of a
+ * large history takes long: Node's `fetch` gives up after five minutes.
  */
 class NodeTransport implements Transport {
   readonly #place: Place;
@@ -41,7 +41,7 @@ class NodeTransport implements Transport {
     this.#place = place;
   }
 
-  /** `path` of the socket, absolute. */
+  /** `path`: the absolute path of the socket. */
   static overSocket(path: string): NodeTransport {
     const to = { socketPath: path, headers: { host: "localhost" } };
     return new NodeTransport({ where: path, prefix: "", to, way: plainly });
@@ -74,7 +74,7 @@ class NodeTransport implements Transport {
       });
       sent.once("response", resolve).once("error", reject);
       const upload = this.#upload(sent, body);
-      // A server may refuse before it has read everything.
+      // A server may refuse a request before it has read the whole body.
       upload.catch(reject);
       return this.#replyOf(await promise);
     } catch (cause) {
@@ -110,7 +110,7 @@ class NodeTransport implements Transport {
   }
 }
 
-/** For a name with several addresses, Node reports only that all of them failed. Returns the first error. */
+/** Returns the first error for a name with several addresses: Node reports only that all of them failed. */
 function firstOf(cause: unknown): unknown {
   const [first]: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
   return first ?? cause;
@@ -135,8 +135,8 @@ async function* piecesOf(response: IncomingMessage, where: string): AsyncIterabl
 }
 
 /**
- * Creates a client as the other `createClient` does, also for a Unix socket (`unix:/path`). Waits for an answer without
- * limit; with `fetch`, as long as that waits.
+ * Creates a client of a server, by its URL or its Unix socket (`unix:/path`). Sends no request yet. Waits for a reply
+ * without limit, or, with `fetch`, as long as that waits.
  */
 export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
   mustHaveUrl(url);

@@ -43,7 +43,7 @@ export class FetchTransport implements Transport {
       header: (name) => response.headers.get(name) ?? undefined,
       body: piecesOf(response, this.#base),
       discard: async () => {
-        // The body is given up, so errors of its end do not matter.
+        // Nobody reads the body any more, so its errors do not matter.
         await response.body?.cancel().catch(() => undefined);
       },
     };
@@ -75,7 +75,8 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>, base: strin
 }
 
 /**
- * Not all browsers stream request bodies, and only over some connections. In a browser, a body is collected in a blob.
+ * True if request bodies are streamed. A browser collects a body in a blob, as not all of them can stream one, and only
+ * over some connections.
  */
 const STREAMS = !("document" in globalThis || "WorkerGlobalScope" in globalThis);
 

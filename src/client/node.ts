@@ -1,4 +1,4 @@
-/** The client for Node: as `index.ts`, and over Unix sockets. */
+/** The client for Node: unlike that of `index.ts`, it also reaches Unix sockets. */
 export { ChronicleClient } from "./chronicle-client.ts";
 export type { ClientOptions } from "./create-client.ts";
 export { createClient } from "./create-node-client.ts";

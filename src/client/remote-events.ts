@@ -9,13 +9,13 @@ import type { Wire } from "./wire.ts";
 /** A server sends a heartbeat every 15 s. One that is silent for three times as long is gone. */
 const SILENCE_MS = 45_000;
 
-/** The longest wait for a server that has gone away: it may be restarting. */
+/** The longest wait in ms before connecting again: the server may be restarting. */
 const LONGEST_WAIT = 30_000;
 
 /**
  * Yields the events of a workspace, each once, until the caller ends it. After a broken connection, reconnects and
- * continues behind the last event received. Throws the server's errors, and `UNAVAILABLE` if no server answered to
- * begin with.
+ * continues after the last event received. Throws every error that is not temporary, and also a temporary one if no
+ * server has answered yet.
  */
 export async function* remoteEvents(
   wire: Wire,
@@ -36,7 +36,7 @@ export async function* remoteEvents(
       if (signal.aborted) return;
       if (!place.reached || !isPassing(error)) throw error;
     }
-    // A long connection without events was to a quiet workspace: that is no failed try.
+    // A long connection without events is no failed try: the workspace was quiet.
     if (Date.now() - begun > LONGEST_WAIT) fruitless = 0;
     await pause(waitOf(Math.max(fruitless, 1), rule), signal);
   }
@@ -107,7 +107,7 @@ class Silence {
     return this.#controller.signal;
   }
 
-  /** Yields the pieces of a body, each of which ends a silence. */
+  /** Yields the pieces of a body, and starts the time anew with each. */
   async *watched(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const piece of body) {
       this.begin();

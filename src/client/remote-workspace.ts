@@ -38,10 +38,10 @@ interface Range {
   readonly end: number;
 }
 
-/** Requests a content that never changes, or a part of it. */
+/** Requests an immutable content, or a range of it. */
 export type OpenContent = (range?: Range) => Promise<WireReply>;
 
-/** Yields the bytes of a content of `size` bytes, or of a part of it. Resumes after a cut connection. */
+/** Yields the bytes of a content of `size` bytes, or of a range of it. Resumes after a connection is cut. */
 async function* contentPieces(
   open: OpenContent,
   { size, range, rule }: { readonly size: number; readonly range: Range | undefined; readonly rule: RetryRule },
@@ -66,7 +66,7 @@ async function* contentPieces(
 async function* piecesFrom(open: OpenContent, range: Range, size: number): AsyncIterable<Uint8Array> {
   const whole = range.start === 0 && range.end === size;
   const reply = await open(whole ? undefined : range);
-  // A proxy may not know ranges, and return the whole.
+  // A proxy without support for ranges returns the whole content.
   if (whole || reply.status === 206) yield* reply.body;
   else yield* slicedPieces(reply.body, range);
 }
@@ -79,20 +79,17 @@ export interface ReadFile extends FileContent {
   text(): Promise<string>;
 }
 
-/**
- * Contents up to this size are read at once, in bytes. Of larger ones only the headers are; their bytes are read on
- * demand.
- */
+/** The size in bytes up to which a content is read at once. A larger one is read on demand. */
 const AT_ONCE = 1024 * 1024;
 
-/** Makes a file from a reply. `open` requests the same iteration again. */
+/** Returns the file in a reply. `open` requests the content of the same iteration again. */
 export async function readingOf(
   reply: WireReply,
   open: (iteration: number) => OpenContent,
   rule: RetryRule,
 ): Promise<ReadFile> {
   const file = fileOfHeaders((name) => reply.header(name));
-  if (file === undefined) throw new ChronicleError("UNAVAILABLE", "whoever answers is no Chronicle server");
+  if (file === undefined) throw new ChronicleError("UNAVAILABLE", "the reply is not from a Chronicle server");
   const { size, iteration } = file;
   const here = size <= AT_ONCE ? await collectedBytes(reply.body, AT_ONCE) : undefined;
   if (here === undefined) await reply.discard();
@@ -142,8 +139,8 @@ class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreAp
   }
 
   /**
-   * Reads the records, changes them here, and writes them in one request. Throws `PRECONDITION_FAILED` if somebody
-   * wrote one meanwhile.
+   * Reads the records, changes them here, and writes them in one request. Throws `PRECONDITION_FAILED` if a record was
+   * written meanwhile.
    */
   async migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number> {
     const rewrites = (await this.all()).map(([id, before]) => ({
@@ -187,7 +184,7 @@ class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreAp
   [Symbol.dispose](): void {}
 }
 
-/** The methods that are one request, or a list of as many pages as it takes. */
+/** The methods that send one request, or one for each page of a list. */
 const REQUESTS = {
   status: history.status,
   snapshot: history.takeSnapshot,
@@ -247,9 +244,9 @@ const REQUESTS = {
 };
 
 /**
- * A workspace of a server. Its methods are made from the table of calls; those that are more than a request and its
- * answer are here. No operation reports progress. Operations that run or watch on the caller's machine, or that name
- * its folders or processes, throw `USAGE`, since the server is elsewhere.
+ * A workspace of a server. `requesting` makes its methods from `REQUESTS`; the methods written out here do more than
+ * that. No operation reports progress. Operations that run or watch on the caller's machine, or that name its folders
+ * or processes, throw `USAGE`, since the server is elsewhere.
  */
 export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceApi {
   readonly id: string;
@@ -260,7 +257,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
   readonly #actionBracket = new ActionBracket(this);
   readonly #transactionBracket = new TransactionBracket(this);
 
-  /** `roots` as the server reports them; empty if it was not asked. */
+  /** `roots`: as the server reports them; empty if it was not asked. */
   constructor(wire: Wire, id: string, roots: readonly string[] = []) {
     const requests = new Requests(wire, { id });
     super(requests);
@@ -277,7 +274,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
     return to === undefined ? this.diffAction(from) : this.#requests.one(history.diff, from, to, options);
   }
 
-  /** Lists files from as many pages as it takes, all of the same moment. */
+  /** Lists files page by page, all of them as of the moment of the first page. */
   async files(options: ListFilesOptions = {}): Promise<FileListShape> {
     const most = options.limit ?? Number.POSITIVE_INFINITY;
     let list = await this.#requests.one(file.listFiles, { ...options, limit: Math.min(most, MAX_PAGE) });
@@ -344,7 +341,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
     return Promise.reject(elsewhere("watch a folder"));
   }
 
-  /** Does nothing: the server watches the folders that it hosts by itself. */
+  /** Does nothing: the server itself watches the folders of its workspaces. */
   async follow(): Promise<void> {
     await Promise.resolve();
   }

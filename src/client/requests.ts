@@ -23,10 +23,7 @@ type MethodOf<C> =
     ? (...args: Args) => Promise<Reply extends PageReply<infer K> ? ReplyShapes[K][] : AnswerOf<Reply>>
     : never;
 
-/**
- * Makes a base class with a method for each call of a table, under its name there. The types of the methods are those
- * of the rows.
- */
+/** Returns a base class with a method for each call of a table, of the same name and with the types of the call. */
 export function requesting<const Table extends Readonly<Record<string, PlainCall>>>(
   table: Table,
 ): new (requests: Requests) => { readonly [Name in keyof Table]: MethodOf<Table[Name]> } {
@@ -36,11 +33,11 @@ export function requesting<const Table extends Readonly<Record<string, PlainCall
         Reflect.set(this, name, (...args: never) => requests.answer(call, args));
       }
     }
-    // The compiler does not follow the loop.
+    // The compiler cannot see the methods that the loop sets.
   } as never;
 }
 
-/** Sends the calls of the table, as long as it is open. `params` are added to every call. */
+/** Sends calls until it is closed. `params` are added to every call. */
 export class Requests {
   readonly wire: Wire;
   readonly #params: Readonly<Record<string, string>>;

@@ -6,18 +6,18 @@ export interface RetryRule {
   readonly tries: number;
   readonly firstWait: number;
   readonly longestWait: number;
-  /** No more retries after so long in all (default: 20 s): the error is thrown. */
+  /** The time after which no further try is made (default: 20 s). */
   readonly longestInAll?: number;
 }
 
 export const RETRY: RetryRule = { tries: 5, firstWait: 100, longestWait: 5_000 };
 
-/** Limits the total wait, so that a server which itself waits for a lock is not waited for five times. */
+/** The default of `longestInAll`: a server that itself waits for a lock is not waited for five times. */
 const LONG_ENOUGH_MS = 20_000;
 
 /**
- * Temporary failures: no answer, too many requests, or a lock. Either nothing was done, or the idempotency key makes a
- * repetition safe.
+ * The codes of temporary failures: no answer, too many requests, a lock. Either nothing was done, or the idempotency
+ * key makes a repetition safe.
  */
 const PASSING: readonly string[] = ["UNAVAILABLE", "RATE_LIMITED", "LOCKED"];
 
@@ -44,7 +44,10 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.removeEventListener("abort", stop);
 }
 
-/** Repeats `work` while its failure is temporary. `after` returns a wait that the server has asked for. */
+/**
+ * Repeats `work` while its failure is temporary. `after` returns the wait in ms that the server has asked for. If that
+ * is longer than the rule's longest wait, the error is thrown.
+ */
 export async function retrying<T>(
   work: () => Promise<T>,
   rule: RetryRule,

@@ -1,8 +1,8 @@
 import { ChronicleError } from "../core/values/errors.ts";
 
 /**
- * The error for a server that does not answer, or no longer. If a server answers in another protocol than the address
- * says, the error is lasting, since a retry does not help.
+ * Returns the error for a server that does not answer, or no longer. It is lasting if the server answers, but with a
+ * certificate or a protocol that does not fit: a retry would not help.
  */
 export function unavailable(where: string, cause: unknown): ChronicleError {
   const code = codeOf(cause);
@@ -56,7 +56,7 @@ function reasonOf(cause: unknown): string {
   return told.split(/[;\n]/, 1)[0] ?? "";
 }
 
-/** A request as it is sent: everything is encoded already. */
+/** A request in its encoded form. */
 export interface WireRequest {
   readonly method: string;
   /** Path and query: `/v1/workspaces/…?…`. */

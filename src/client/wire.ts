@@ -39,7 +39,7 @@ function parsed(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : {};
   } catch {
-    // Not a problem of Chronicle's: only the status is known.
+    // The body is not a problem of Chronicle: only the status is known.
     return {};
   }
 }
@@ -65,7 +65,7 @@ function makeTarget(pattern: string, params: Readonly<Record<string, string>>, q
   return fields.length === 0 ? path : `${path}?${fields.join("&")}`;
 }
 
-/** Encodes one component of a URL. Refuses `.` and `..`, which are steps in a URL and no names. */
+/** Encodes one component of a URL. Throws `USAGE` for an empty one, and for `.` and `..`, which URLs resolve. */
 function component(name: string, value: string): string {
   if (value === "" || value === "." || value === "..") {
     throw new ChronicleError("USAGE", `${JSON.stringify(value)} is no ${name}`);
@@ -84,7 +84,7 @@ const ROOT_MARK = /^@[a-z0-9-]+:/;
 /**
  * Encodes a path of a workspace for a URL, each component percent-encoded. Some components have a meaning in URLs
  * (`..`, and empty ones). A path with such components is sent as `base64:<bytes>`, so that nothing on the way resolves
- * them, and the server's validator can say what is wrong. Throws `PATH_INVALID` for text that has no bytes.
+ * them, and the server's validator can say what is wrong. Throws `PATH_INVALID` for text that is not well-formed.
  */
 export function urlPath(given: string): string {
   if (!given.isWellFormed()) {
@@ -96,7 +96,7 @@ export function urlPath(given: string): string {
   if (path.startsWith("base64:")) return encoded(mark + path.replaceAll("+", "-").replaceAll("/", "_"));
   const trimmed = path.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
   const plain = trimmed === "." ? "" : trimmed;
-  // A file's name may equal the mark of a root or of bytes: such a path is sent as bytes.
+  // A path that begins with the mark of a root or of bytes is sent as bytes, to be taken literally.
   const parts = plain.split("/");
   const stepping = parts.some((part) => part === "" || part === "." || part === "..");
   const marked = plain.startsWith("base64:") || (mark === "" && ROOT_MARK.test(plain));
@@ -142,7 +142,7 @@ export class Wire {
     this.#options = options;
   }
 
-  /** Returns a wire to the same server, on behalf of somebody else. */
+  /** Returns a wire to the same server, which acts as somebody else or refuses changes. */
   with(options: Pick<WireOptions, "acting" | "readOnly">): Wire {
     const acting = { ...this.#options.acting, ...options.acting };
     return new Wire(this.#transport, { ...this.#options, ...options, acting });
@@ -156,7 +156,7 @@ export class Wire {
     return this.#options.retry ?? RETRY;
   }
 
-  /** Resolves to a JSON answer, or to none. */
+  /** Resolves to a JSON answer, or to `undefined` for a reply without content. */
   async json<Reply extends ReplyKind>(
     ask: Ask & { readonly call: { readonly reply: Reply } },
   ): Promise<AnswerOf<Reply>> {
@@ -165,7 +165,7 @@ export class Wire {
     try {
       return JSON.parse(text.text) as AnswerOf<Reply>;
     } catch (cause) {
-      throw new ChronicleError("UNAVAILABLE", "whoever answers is no Chronicle server", { cause });
+      throw new ChronicleError("UNAVAILABLE", "the reply is not from a Chronicle server", { cause });
     }
   }
 
@@ -209,7 +209,7 @@ export class Wire {
 
   #refuseChange({ call, asking }: Ask): void {
     if (this.#options.readOnly !== true || call.method === "GET" || isDryRun(asking)) return;
-    throw new ChronicleError("READ_ONLY", `${call.operation} would change something, and this was opened to look only`);
+    throw new ChronicleError("READ_ONLY", `${call.operation} is a change, and this was opened for reading only`);
   }
 
   #headersOf({ call, asking, range }: Ask): Record<string, string> {
@@ -241,7 +241,7 @@ export class Wire {
   }
 }
 
-/** The value of `If-Match`. */
+/** Returns the value of `If-Match`. */
 function matching(ifMatch: string | readonly string[]): string {
   if (ifMatch === "*") return "*";
   const tags = [ifMatch].flat().map((hash) => `"${hash}"`);
@@ -273,7 +273,11 @@ function fit(text: string, pattern: RegExp, message: string): string {
 
 function inHeader(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
-  return fit(text, /^[\x20-\x7e]{1,100}$/, "who acts is told to a server in up to 100 printable characters of ASCII");
+  return fit(
+    text,
+    /^[\x20-\x7e]{1,100}$/,
+    "the name of an actor or client takes up to 100 printable characters of ASCII",
+  );
 }
 
 function secondsOf(header: string | undefined): number | undefined {

@@ -16,8 +16,8 @@ const BEFORE_ALL = /^(?:workspace\.json|stat\.cache|whereabouts\.json|(?:index|l
 
 /**
  * Removes the folders of workspaces whose beginning was cut off (an `init` that was killed), if nothing was ever
- * recorded there and they are older than the grace period. A workspace whose log is gone has a signed head, an index
- * that knows of events, or other files: it stays.
+ * recorded there and they are older than the grace period. A workspace that has lost its log stays: it has a signed
+ * head, an index with events, or other files.
  */
 export async function clearUnbegun(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
@@ -26,7 +26,7 @@ export async function clearUnbegun(parts: StoreParts): Promise<void> {
   }
 }
 
-/** True if nothing was recorded in the workspace. Cheap for one that has a log. */
+/** True if nothing was recorded in the workspace, and it is older than the grace period. */
 async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
   const { disk } = backends;
   const { folder, log, workspaceJson, index: path } = layout.workspace(id);
@@ -43,7 +43,7 @@ async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): P
   }
 }
 
-/** Must be called with the lock of names held. The next holder of that lock clears away what a crash leaves. */
+/** Removes such a workspace. Needs the lock of names: its next holder removes what a crash leaves. */
 async function clear(parts: StoreParts, id: string): Promise<void> {
   const { backends, layout } = parts;
   const { disk } = backends;
@@ -63,7 +63,7 @@ async function clear(parts: StoreParts, id: string): Promise<void> {
   }
 }
 
-/** The event of the workspace's own record. */
+/** The seq of the event with the workspace's own record. */
 const FIRST_EVENT = 1;
 
 /** The properties of a new hosted workspace. */
@@ -98,12 +98,12 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
   });
 }
 
-/** Refuses a name that another workspace has, or that is another one's id. */
+/** Throws `REFUSED` for a name that another workspace has, or that is another one's id. */
 function refuseTaken(all: readonly { readonly id: string; readonly name?: string }[], name: string): void {
   const taken = all.find((one) => one.name === name || one.id === name);
   if (taken === undefined) return;
   throw new ChronicleError("REFUSED", `there is a workspace ${JSON.stringify(name)} already`, {
-    hint: "choose another name, or go on in that one",
+    hint: "choose another name, or use that workspace",
     data: { name, workspace: taken.id },
   });
 }
@@ -128,7 +128,7 @@ function seedOf(source: ForkSource | undefined): Seed {
   return { entries, erasures, message: `forked from ${origin.workspace} at ${label}` };
 }
 
-/** Builds the workspace where no other process looks: its index is only needed until the two events are written. */
+/** Builds the workspace in a folder that no other process reads, with an index that lasts only for the first events. */
 async function build(parts: StoreParts, id: string, record: WorkspaceRecord, seed: Seed): Promise<void> {
   const { backends, layout } = parts;
   const aside: StoreParts = {

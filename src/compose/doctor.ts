@@ -22,17 +22,17 @@ import { storeOfHead } from "../store/file-head-keeper.ts";
 import { forgottenIn } from "./forgotten.ts";
 import { Tombstones } from "../store/tombstones.ts";
 
-const UNTOLD = "other machines may change it without a word to this one, so all of it is looked at each time";
+const UNWATCHED = "other machines may change it without notice to this one, so all of it is scanned each time";
 
-/** Reports what the disks of folders cannot hold: one check for each folder that lies on such a disk. */
+/** Reports folders on disks that cannot hold everything, or that other machines share: one check for each fact. */
 async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
-  for (const id of workspaceIds(parts)) addAll(checks, await checksOf(parts, id));
+  for (const id of workspaceIds(parts)) addAll(checks, await folderChecksOf(parts, id));
   return checks;
 }
 
 /** Returns nothing for a workspace that cannot be opened: other checks report it. */
-async function checksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
+async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
@@ -46,7 +46,7 @@ async function checksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
           ...(lacked.length === 0
             ? []
             : [`${folder} is on ${fileSystem}, which cannot hold ${lacked.join(", ")} (${source})`]),
-          ...(isSharedFileSystem(fileSystem) ? [`${folder} is on ${fileSystem}: ${UNTOLD}`] : []),
+          ...(isSharedFileSystem(fileSystem) ? [`${folder} is on ${fileSystem}: ${UNWATCHED}`] : []),
         ];
         return details.map((detail) => ({ name: "file system", ok: true, detail }));
       });
@@ -59,21 +59,18 @@ async function checksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   }
 }
 
-/** The number of files of a workspace that are named. */
+/** The most files of a workspace that a check names. */
 const MOST_NAMED = 3;
 
-/**
- * Reports recorded files that the rules leave out by now, such as secrets that got in: one check for each workspace
- * that has some.
- */
+/** Reports recorded files that the rules leave out now, such as secrets: one check for each workspace that has some. */
 async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
-  for (const id of workspaceIds(parts)) addAll(checks, await checkOf(parts, id));
+  for (const id of workspaceIds(parts)) addAll(checks, await leftOutChecksOf(parts, id));
   return checks;
 }
 
 /** Returns nothing for a workspace that cannot be opened, or whose folder cannot be read: other checks report it. */
-async function checkOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
+async function leftOutChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
@@ -97,7 +94,7 @@ function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
   return {
     name: "left out",
     ok: true,
-    detail: `${many} left out by the rules now, and the history has what they held: ${shown}${more}; \`${command}\` shows what would take that out`,
+    detail: `${many} left out by the rules now, but their contents are in the history: ${shown}${more}; \`${command}\` shows what an erasure would remove`,
   };
 }
 
@@ -108,7 +105,7 @@ interface HistoryFault {
   readonly reason: SigningReason | null;
 }
 
-/** Returns the histories that take no writes, or are not signed. Reads every line of each log, but no contents. */
+/** Returns the faults of the histories that take no writes or are not signed. Reads each whole log, but no contents. */
 async function historyFaults(parts: StoreParts): Promise<HistoryFault[]> {
   const faults: HistoryFault[] = [];
   for (const id of workspaceIds(parts)) {
@@ -133,7 +130,7 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
   } catch (error) {
     const known = codedError(error);
     if (!(known instanceof ChronicleError)) throw error;
-    // Another process holds it, which says nothing about the history.
+    // Another process holds the lock, which says nothing about the history.
     return known.code === "LOCKED" ? undefined : { check: historyCheck(id, known.message, known.hint), reason: null };
   }
 }
@@ -147,7 +144,7 @@ function historyCheck(id: string, detail: string, hint: string | null | undefine
   };
 }
 
-/** The least free space that lets work go on, in bytes. */
+/** The free space in bytes below which the check fails. */
 const LOW_SPACE = 256 * 1024 * 1024;
 
 /** Checks the machine, the store and the key. */
@@ -199,7 +196,8 @@ function privacy(disk: Disk, name: string, path: string): DoctorCheck {
 }
 
 /**
- * Reports a store on a file system that other machines reach: locks and databases are for the processes of one machine.
+ * Reports a store on a file system that other machines reach: its locks and databases protect it only from processes of
+ * one machine.
  */
 function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
   const { kind } = disk.fileSystemOf(home);
@@ -208,8 +206,7 @@ function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
 }
 
 /**
- * Checks the key. A key that is not there was never made, or is gone: then there are heads that it has signed, or
- * histories that lack it.
+ * Checks the key. A missing key is a fault if heads are kept, or a history lacks it; else it is not made yet.
  */
 function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): DoctorCheck {
   const file = `${folder}/key.pem`;
@@ -219,7 +216,7 @@ function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): 
     name: "key",
     ok: false,
     detail: `the signing key is gone: there is no file ${file}`,
-    hint: "put it back from a copy; without one, `chronicle verify` says what can be proved, and a person goes on by `chronicle head --accept`",
+    hint: "restore it from a copy; without one, `chronicle verify` says what can be proved, and a person continues with `chronicle head --accept`",
   };
 }
 
@@ -302,8 +299,8 @@ function withoutHistory(parts: StoreParts, ids: readonly string[]): Pick<DoctorC
 const HEAD = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Checks that each history that was signed, or forgotten, is in the store. Returns nothing if none is missing and none
- * was forgotten.
+ * Reports the first history that is missing from the store although it was signed, or forgotten and not yet due. Else
+ * counts the ones that can be brought back; returns nothing if there is none.
  */
 function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   const { backends, layout, configFolder } = parts;

@@ -33,7 +33,10 @@ class FolderRecordStore extends RecordStore implements StandaloneRecordStoreApi 
 /** The backends that a record store needs. */
 export type RecordBackends = Pick<Backends, "disk" | "openLog" | "openLock" | "hasLog" | "now" | "newId">;
 
-/** Opens the record store in a folder; begins it if there is none, the folder included. */
+/**
+ * Opens the record store in a folder. Makes the store and its folder if they are missing; with `readOnly`, throws
+ * `NOT_FOUND` instead.
+ */
 export function openFileRecordStore(
   options: RecordStoreOptions,
   backends: RecordBackends,

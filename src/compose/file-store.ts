@@ -48,8 +48,8 @@ import { optional } from "../util/optional.ts";
 
 const LIST_THEM = "`chronicle workspaces` lists them";
 
-/** A workspace that was found for a folder. `movedTo`: it was recorded elsewhere, and is opened here. */
-type Standing = ListedWorkspace & { readonly movedTo?: string };
+/** A workspace found for a folder. `movedTo` is the folder in which it is opened, if its log records another one. */
+type FoundWorkspace = ListedWorkspace & { readonly movedTo?: string };
 
 /** A store on a disk and the workspaces in it. Made by `openFileStore`. */
 class FileStore implements StoreApi {
@@ -80,7 +80,7 @@ class FileStore implements StoreApi {
     options: InitOptions,
     role?: OpenOptions["role"],
   ): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
-    this.#mayWrite();
+    this.#checkWritable();
     const roots = rootsFrom(this.#parts.backends.disk, options);
     for (const { folder, only } of roots) {
       // A caller that names a single file means that file, wherever it lies.
@@ -90,26 +90,28 @@ class FileStore implements StoreApi {
     const [first] = roots;
     if (first === undefined) throw new ChronicleError("USAGE", "there is no folder to track", { hint: "name one" });
     await this.#refuseAgentsForce(options, first);
-    const standing = await this.#goingOn(roots, first, options);
-    if (standing === undefined) await this.#refuseOtherFormats();
-    const opened = standing === undefined ? await this.#begin(roots, options) : await this.#openId(standing.id);
-    return this.#begun(opened, standing === undefined, role);
+    const existing = await this.#existing(roots, first, options);
+    if (existing === undefined) await this.#refuseOtherFormats();
+    const opened = existing === undefined ? await this.#begin(roots, options) : await this.#openId(existing.id);
+    return this.#initialised(opened, existing === undefined, role);
   }
 
-  /** Returns the workspace that goes on where the first root is; the others must be among its roots. */
-  async #goingOn(
+  /**
+   * Returns the existing workspace of the first root, or the one to adopt. The other roots must be among its roots.
+   */
+  async #existing(
     roots: readonly RootRecord[],
     first: RootRecord,
     options: InitOptions,
   ): Promise<ListedWorkspace | undefined> {
     const { adopt } = options;
-    const found = adopt === undefined ? await this.#standing(first, false) : await this.#byId(adopt);
+    const found = adopt === undefined ? await this.#workspaceOf(first, false) : await this.#byId(adopt);
     if (found === undefined) return undefined;
     refuseFurther(found, roots);
-    return adopt === undefined ? this.#standing(first, true) : this.#takeOver(found, first, options);
+    return adopt === undefined ? this.#workspaceOf(first, true) : this.#takeOver(found, first, options);
   }
 
-  async #begun(
+  async #initialised(
     opened: OpenedContext,
     created: boolean,
     role?: OpenOptions["role"],
@@ -129,7 +131,7 @@ class FileStore implements StoreApi {
     const folder = resolved(this.#parts.backends.disk, wholePath("folder", options.folder));
     const isUpstream = options.upstream === true;
     const readOnly = options.readOnly === true || isUpstream;
-    if (!readOnly) this.#mayWrite();
+    if (!readOnly) this.#checkWritable();
     const found = await this.#enclosing(folder, readOnly);
     const { client } = options;
     if (found !== undefined && isUpstream) {
@@ -149,7 +151,7 @@ class FileStore implements StoreApi {
     return workspace;
   }
 
-  /** Throws if a workspace's record has another format: its folder is unknown, and may be the one that is asked for. */
+  /** Throws if a workspace's record has another format: its folder is unknown, and may be the requested one. */
   async #refuseOtherFormats(): Promise<void> {
     const { backends, layout } = this.#parts;
     for (const { id, problem, folders } of await this.#cache.list())
@@ -169,25 +171,25 @@ class FileStore implements StoreApi {
   create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     return withCode(async () => {
       const { name, from } = options;
-      this.#mayWrite();
+      this.#checkWritable();
       if (name !== undefined) checkName(name);
-      // The lease keeps the source's contents in the store until the fork needs them too.
+      // The lease keeps the source's contents in the store until the fork's own log names them.
       using _lease = await this.#parts.blobs.lease();
       const source = from === undefined ? undefined : await this.#sourceOf(from);
       const id = await createWorkspace(this.#parts, this.#cache, { ...optional({ name }), source });
-      return this.#begun(await this.#openId(id), true);
+      return this.#initialised(await this.#openId(id), true);
     });
   }
 
   archive(id: string, archived = true): Promise<WorkspaceShape> {
     return withCode(async () => {
-      this.#mayWrite();
+      this.#checkWritable();
       const { id: whole } = await this.#byId(id);
       await this.#refuseAgent(archived ? "archive" : "unarchive", (one) => one === whole);
-      // Drop it first, so that a list made meanwhile, or after a crash, reads the log again.
+      // Drop the cache entry first: a list made meanwhile, or after a crash, then reads the log.
       this.#cache.drop(whole);
       await this.#with(whole, ({ context }) => setArchived(context, archived));
-      return (await this.#shape(await this.#byId(whole, true))) ?? this.#gone(whole);
+      return (await this.#shape(await this.#byId(whole, true))) ?? this.#notFound(whole);
     });
   }
 
@@ -195,7 +197,7 @@ class FileStore implements StoreApi {
     return withCode(async () => {
       const { role, exact, readOnly = false, client, actor, upstream = false } = options;
       checkActorName(actor);
-      if (!readOnly && !upstream) this.#mayWrite();
+      if (!readOnly && !upstream) this.#checkWritable();
       if ((role ?? this.#options.role) === "agent") refuseClaimedName(actor);
       const { id: whole } = await this.#byId(id, exact);
       if (upstream) return this.#workspace(await this.#openUpstream(whole, { client, actor, role }), role);
@@ -213,10 +215,10 @@ class FileStore implements StoreApi {
 
   forget(id: string, { now = false }: ForgetOptions = {}): Promise<WorkspaceShape> {
     return withCode(async () => {
-      this.#mayWrite();
+      this.#checkWritable();
       const found = await this.#byId(id);
       await this.#refuseAgent("forget", (one) => one === found.id);
-      const shape = (await this.#shape(found)) ?? this.#gone(id);
+      const shape = (await this.#shape(found)) ?? this.#notFound(id);
       await refuseToForget(this.#parts, found.id);
       await forgetWorkspace(this.#parts, found, { now });
       return shape;
@@ -225,7 +227,7 @@ class FileStore implements StoreApi {
 
   gc(): Promise<GcShape> {
     return withCode(async () => {
-      this.#mayWrite();
+      this.#checkWritable();
       await this.#refuseAgent("gc", () => true);
       await freeForgotten(this.#parts);
       await clearUnbegun(this.#parts);
@@ -248,7 +250,7 @@ class FileStore implements StoreApi {
   }
 
   /** Throws `UNSAFE` if the store is another user's. */
-  #mayWrite(): void {
+  #checkWritable(): void {
     refuseOthersStore(this.#parts.backends.disk, this.#options);
   }
 
@@ -292,9 +294,9 @@ class FileStore implements StoreApi {
       this.#open.add(opened);
       return opened;
     } catch (error) {
-      // It was found, and forgotten before it was opened.
+      // Another process may have forgotten the workspace before it was opened.
       if (isThere(this.#parts, id)) throw error;
-      return this.#gone(id);
+      return this.#notFound(id);
     }
   }
 
@@ -303,7 +305,7 @@ class FileStore implements StoreApi {
     how: HowToOpen & { readonly role: OpenOptions["role"] | undefined },
   ): Promise<OpenedContext> {
     const { role = this.#options.role, ...rest } = how;
-    // Names that a person here calls secrets are hidden from agents in the origin's history, too.
+    // Hide the names that a person has added here to the protected ones from agents in the origin's history, too.
     const ownNames = (): Promise<readonly string[]> =>
       this.#with(id, ({ context }) => answer(context, () => addedNames(context)));
     const secretNames = role === "agent" ? await ownNames() : undefined;
@@ -313,7 +315,7 @@ class FileStore implements StoreApi {
     return opened;
   }
 
-  /** Returns the API of a workspace. An agent's store opens nothing as a person's. */
+  /** Returns the API of a workspace: an agent's view if the caller, or the whole store, has the role of an agent. */
   #workspace(opened: OpenedContext, role: OpenOptions["role"]): WorkspaceApi {
     const queue = openQueue(opened.context, async () => {
       this.#open.delete(opened);
@@ -327,7 +329,7 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Refuses an agent an operation on the whole store, which is a person's. The attempt is recorded in each workspace
+   * Throws `FORBIDDEN` if an agent asks for an operation that is a person's. Records the attempt in each workspace
    * concerned.
    */
   async #refuseAgent(what: string, concerned: (id: string) => boolean): Promise<void> {
@@ -339,8 +341,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Refuses an agent `adopt` and `force`: it takes no history away from its folder, and is stopped wherever a person
-   * would have to be sure.
+   * Throws `FORBIDDEN` if an agent passes `adopt` or `force`: only a person moves a history to another folder, or
+   * overrides a safety check.
    */
   async #refuseAgentsForce({ adopt, force }: InitOptions, root: RootRecord): Promise<void> {
     if (this.#options.role !== "agent" || (adopt === undefined && force !== true)) return;
@@ -355,14 +357,14 @@ class FileStore implements StoreApi {
     const meant = all.find((one) => one.id === id) ?? all.find((one) => one.name === id);
     const matching = meant !== undefined ? [meant] : exact ? [] : meantBy(all, id, (one) => one.id);
     const [only] = matching;
-    if (only === undefined || id === "") return this.#gone(id);
+    if (only === undefined || id === "") return this.#notFound(id);
     if (matching.length === 1) return only;
     throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} workspaces`, {
       hint: LIST_THEM,
     });
   }
 
-  #gone(id: string): never {
+  #notFound(id: string): never {
     throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(id)}`, { hint: LIST_THEM });
   }
 
@@ -371,7 +373,7 @@ class FileStore implements StoreApi {
     return this.#with(id, ({ context }) => readForkSource(context, moment), { readOnly: moment !== "now" });
   }
 
-  /** Opens a workspace for one piece of work. */
+  /** Opens a workspace, runs `work` on it, and closes it. */
   async #with<T>(id: string, work: (opened: OpenedContext) => Promise<T>, how: HowToOpen = {}): Promise<T> {
     const opened = await this.#openId(id, how);
     try {
@@ -382,8 +384,11 @@ class FileStore implements StoreApi {
     }
   }
 
-  /** Returns the workspace whose own folder this is: by path, or, moved, by the folder's identity. */
-  async #standing(root: RootRecord, mayAdopt: boolean): Promise<Standing | undefined> {
+  /**
+   * Returns the workspace of this root: found by its path, by the identity of a moved folder, or through a bind mount.
+   * `mayAdopt`: the new place of a moved folder is recorded.
+   */
+  async #workspaceOf(root: RootRecord, mayAdopt: boolean): Promise<FoundWorkspace | undefined> {
     const all = await this.#cache.list();
     const here = all.find((one) => one.folders[0] === placeOfRoot(root));
     if (here !== undefined) return here;
@@ -393,7 +398,9 @@ class FileStore implements StoreApi {
     return mayAdopt ? this.#adopt(moved.id, root) : { ...moved, movedTo: root.folder };
   }
 
-  /** Returns the workspace whose folder was moved here. That of a single file was moved with its file. */
+  /**
+   * Returns the workspace whose folder was moved here. If it records a single file, the file must have kept its name.
+   */
   #movedTo(root: RootRecord, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
     const { disk } = this.#parts.backends;
     const isLike = ({ single, folders: [old] }: ListedWorkspace): boolean =>
@@ -401,8 +408,8 @@ class FileStore implements StoreApi {
     return all.find((one) => isLike(one) && isFolderOf(disk, root.folder, one) && !isPresent(this.#parts, one));
   }
 
-  /** Returns the workspace whose folder a bind mount leads to from here. It is read here, and stays where it is. */
-  #boundTo({ folder, only }: RootRecord, all: readonly ListedWorkspace[]): Standing | undefined {
+  /** Returns the workspace whose folder is bind-mounted here. Its recorded place stays the same. */
+  #boundTo({ folder, only }: RootRecord, all: readonly ListedWorkspace[]): FoundWorkspace | undefined {
     const { disk } = this.#parts.backends;
     if (only !== undefined) return undefined;
     const { device, inode } = identityAt(disk, folder);
@@ -415,16 +422,17 @@ class FileStore implements StoreApi {
     return bound === undefined ? undefined : { ...bound, movedTo: folder };
   }
 
-  async #enclosing(folder: string, readOnly: boolean): Promise<Standing | undefined> {
+  async #enclosing(folder: string, readOnly: boolean): Promise<FoundWorkspace | undefined> {
     for (let at = folder; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
       const [root] = rootsFrom(this.#parts.backends.disk, { roots: [at] });
-      const found = root === undefined ? undefined : await this.#standing(root, !readOnly);
+      const found = root === undefined ? undefined : await this.#workspaceOf(root, !readOnly);
       if (found !== undefined || at === "/") return found;
     }
   }
 
   /**
-   * Carries out `init --adopt`. It takes no history away from its folder, and hides none behind another, unless forced.
+   * Carries out `init --adopt`. Throws `UNSAFE` if the folder has a history of its own, or if the old folder still
+   * exists. `force` permits the latter, and a folder that was moved here with a history of its own.
    */
   async #takeOver(found: ListedWorkspace, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
     const folder = placeOfRoot(root);
@@ -450,7 +458,7 @@ class FileStore implements StoreApi {
     const isGone = moved?.id === found.id || this.#parts.backends.disk.lstat(old) === undefined;
     if (!isGone && force !== true) {
       throw new ChronicleError("UNSAFE", `${old}, to which this history belongs, still exists`, {
-        hint: "leave out --adopt to begin a history of its own, or say --force to take this one away from there",
+        hint: "leave out --adopt to begin a new history, or give --force to move this one here",
         data: { folder: old, workspace: found.id },
       });
     }
@@ -470,7 +478,7 @@ class FileStore implements StoreApi {
   }
 }
 
-/** Checks the options before anything is made. Throws `USAGE` for a place that is not absolute, or an invalid actor. */
+/** Checks the options. Throws `USAGE` for a path that is not absolute, or an invalid actor. */
 function checked(options: StoreOptions): StoreOptions {
   const { userHome, actor, role } = options;
   checkActorName(actor);

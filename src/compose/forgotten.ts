@@ -18,22 +18,22 @@ import { endedName, moveWorkspace, withNames } from "../store/workspace-file.ts"
 import { optional } from "../util/optional.ts";
 
 /**
- * Brings back the part that a note describes, and removes the note with those of all prunings that give nothing up any
- * more. Returns the id of the workspace.
+ * Brings back the pruned part that a note describes, and removes that note, and those of all prunings that the same
+ * step withdraws. Returns the id of the workspace.
  */
-async function bringPartBack(
+async function unforgetPart(
   parts: StoreParts,
   { id, part }: { readonly id: string; readonly part: NonNullable<Tombstone["part"]> },
 ): Promise<string> {
   const { workspace } = part;
-  const back = part.kind === "pruning" ? await pruningsBack(parts, workspace, part.event) : [];
+  const back = part.kind === "pruning" ? await withdrawPrunings(parts, workspace, part.event) : [];
   const ids = back.map((event) => partId(workspace, { kind: "pruning", event }));
   const notes = new Tombstones(parts);
   for (const one of new Set([id, ...ids])) notes.remove(one);
   return workspace;
 }
 
-async function pruningsBack(parts: StoreParts, workspace: string, event: number): Promise<readonly number[]> {
+async function withdrawPrunings(parts: StoreParts, workspace: string, event: number): Promise<readonly number[]> {
   const { context, close } = await openContext(parts, workspace, { tasks: storeTasks(parts, workspace) });
   try {
     return await takePruningBack(context, event);
@@ -58,8 +58,8 @@ export interface ForgottenShape {
 }
 
 /**
- * Forgets a workspace: moves its whole folder away, and notes beside the key what is needed to bring it back. `now`:
- * frees it at once, and nothing brings it back.
+ * Forgets a workspace: moves its whole folder away, and writes a note beside the key. `now`: frees the history at once,
+ * for good.
  */
 export async function forgetWorkspace(
   parts: StoreParts,
@@ -75,7 +75,7 @@ export async function forgetWorkspace(
     makeFolders(parts.backends.disk, layout.forgotten);
     const to = `${layout.forgotten}/${id}`;
     const before = async (): Promise<void> => {
-      // Asked once more with the lock held: another process may have begun since.
+      // Check again with the lock held: another process may have begun since.
       if (how.now) await refuseWhileOpen(parts, id);
       stones.put(stone);
     };
@@ -85,8 +85,8 @@ export async function forgetWorkspace(
 }
 
 /**
- * Brings a history, or a part of one, back to where it was: by its id, its name, or a unique prefix of its id. Returns
- * the id of the workspace.
+ * Brings back a forgotten history, or a part of one, by its id, its name, or a unique prefix of its id. Returns the id
+ * of the workspace.
  */
 export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
   refuseOthersStore(parts.backends.disk, { home: parts.layout.home, configFolder: parts.configFolder });
@@ -94,14 +94,14 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
     const { disk } = parts.backends;
     const found = forgottenBy(forgottenIn(parts), asked);
     const part = new Tombstones(parts).get(found.id)?.part;
-    if (part !== undefined) return bringPartBack(parts, { id: found.id, part });
+    if (part !== undefined) return unforgetPart(parts, { id: found.id, part });
     const one = { ...found, ...(await ownNames(parts, found.id)) };
     const all = await new RootsCache(parts.backends, parts.layout).list();
     const inTheWay = all.find(
       ({ id, name, folders }) =>
         id === one.id || (name !== undefined && name === one.name) || (one.path !== "" && folders[0] === one.path),
     );
-    if (inTheWay !== undefined) throw undoneBy(one, inTheWay);
+    if (inTheWay !== undefined) throw blockedBy(one, inTheWay);
     parts.backends.move(`${parts.layout.forgotten}/${one.id}`, parts.layout.workspace(one.id).folder);
     disk.syncFolder(parts.layout.workspaces);
     disk.syncFolder(parts.layout.forgotten);
@@ -135,7 +135,7 @@ function forgottenBy(all: readonly ForgottenShape[], asked: string): ForgottenSh
   throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${matching.length} histories`, { hint });
 }
 
-function undoneBy(one: ForgottenShape, { id, name }: ListedWorkspace): ChronicleError {
+function blockedBy(one: ForgottenShape, { id, name }: ListedWorkspace): ChronicleError {
   const what = name !== undefined && name === one.name ? `is called ${name}` : `is the history of ${one.path}`;
   return new ChronicleError("UNSAFE", `${one.id} stays forgotten: workspace ${id} ${what} now`, {
     hint: `forget that one first, which can be brought back as well: \`chronicle forget ${id}\``,
@@ -143,7 +143,7 @@ function undoneBy(one: ForgottenShape, { id, name }: ListedWorkspace): Chronicle
   });
 }
 
-/** Returns what can be brought back, ordered by the time at which it was given up. */
+/** Returns the histories and parts that can be brought back, ordered by the time at which they were given up. */
 export function forgottenIn(parts: StoreParts): ForgottenShape[] {
   const stones = new Tombstones(parts);
   const histories = forgottenIds(parts).map((id): ForgottenShape => shapeOf(id, stones.get(id)));
@@ -158,7 +158,7 @@ function shapeOf(id: string, stone: Tombstone | undefined): ForgottenShape {
   return { id, ...what, ...optional({ name }), path, forgotten, until };
 }
 
-/** Returns the notes of parts of histories that are in the store. */
+/** Returns the notes of given-up parts whose histories are in the store. */
 function partsGivenUp(parts: StoreParts, stones: Tombstones): Tombstone[] {
   return stones.list().filter(({ part }) => part !== undefined && isThere(parts, part.workspace));
 }
@@ -174,7 +174,7 @@ function forgottenIds({ backends: { disk }, layout }: StoreParts): string[] {
 export async function freeForgotten(parts: StoreParts): Promise<void> {
   const stones = new Tombstones(parts);
   const isOver = ({ until }: Tombstone): boolean => Date.parse(until) <= parts.backends.now();
-  // The contents that a pruning has given up are freed by the age of its event.
+  // Only the note goes here: the collection frees the contents that a pruning has given up by the age of its event.
   for (const one of partsGivenUp(parts, stones)) if (one.part?.kind === "pruning" && isOver(one)) stones.remove(one.id);
   const over = (): Tombstone[] =>
     forgottenIds(parts)
@@ -186,7 +186,7 @@ export async function freeForgotten(parts: StoreParts): Promise<void> {
   });
 }
 
-/** Must be called with the lock of names held. The next holder of that lock clears away what a crash leaves. */
+/** Frees a forgotten history. Needs the lock of names: its next holder removes what a crash leaves. */
 function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   const { backends, layout, configFolder } = parts;
   const { disk } = backends;
@@ -211,8 +211,8 @@ const UNREADABLE: readonly ErrorCode[] = [
 ];
 
 /**
- * Throws `REFUSED` while a process is at work in a workspace, and the error that prevents finding out. A history that
- * cannot be read names no process.
+ * Throws `REFUSED` while a process is at work in a workspace, and any error that prevents the check. A history that
+ * cannot be read counts as unused.
  */
 async function refuseWhileOpen(parts: StoreParts, id: string): Promise<void> {
   try {

@@ -68,7 +68,7 @@ export class FileMirrorPlaces implements MirrorPlaces {
 
 /**
  * Returns a free name. Another copy with the same first and last event may have been given up before: an origin that
- * was put back has other lines there.
+ * was restored to an older state has other lines there.
  */
 function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
   for (let count = 1; ; count += 1) {
@@ -78,8 +78,8 @@ function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
 }
 
 /**
- * Returns the anchors that the parts of a mirror start after, oldest first; `undefined`: the start of the history. The
- * last part is in force. Empty if this workspace has never followed an origin.
+ * Returns the anchor of each part of a mirror, oldest first; `undefined` for a part that begins with the history. The
+ * last part is in force. Returns nothing if this workspace has never followed an origin.
  */
 export function mirrorParts(
   { disk, hasLog }: Pick<Backends, "disk" | "hasLog">,
@@ -108,12 +108,12 @@ function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryA
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
   }
-  throw new ChronicleError("LOG_DAMAGED", `${path} does not say what the mirror starts on`, {
+  throw new ChronicleError("LOG_DAMAGED", `${path} is not a valid anchor of the mirror`, {
     hint: "move the replica's folder `upstream` away and connect again: it is fetched anew",
   });
 }
 
-/** Opens the files of one part of a mirror. Makes nothing. */
+/** Opens the files of one part of a mirror. Its folder must exist. */
 export async function openMirrorFiles(
   { backends, blobs, waitMs }: StoreParts,
   layout: UpstreamLayout,

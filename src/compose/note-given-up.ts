@@ -5,13 +5,13 @@ import { Tombstones } from "../store/tombstones.ts";
 import { optional } from "../util/optional.ts";
 
 interface HowGivenUp {
-  /** The time it is kept, in milliseconds. */
+  /** The time for which it is kept, in milliseconds. */
   readonly grace: number;
   /** The part that is given up, if not the whole history. */
   readonly part?: GivenUpPart;
 }
 
-/** Returns the note of what is given up now: what, when, by whom, and the last signed head. */
+/** Returns the note of a history, or a part of one, that is given up now. It names the last signed head. */
 export async function tombstoneOf(
   parts: StoreParts,
   workspace: Pick<ListedWorkspace, "id" | "name" | "folders">,

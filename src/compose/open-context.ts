@@ -52,15 +52,15 @@ export interface StoreParts extends OpenedBlobs {
   readonly headPace: HeadPace;
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
-  /** As `onNote`, for what the disk does not let the indexes do; reports each note once. */
+  /** Like `onNote`, for what the disk does not permit the indexes. Reports each note once. */
   readonly tellOfIndexes: (note: string) => void;
   readonly onCommit: StoreOptions["onCommit"];
   readonly onUnsigned: StoreOptions["onUnsigned"];
   /** The worktrees that are open through these parts, of any workspace. */
   readonly openFolders: Set<DiskWorktree>;
-  /** Emits what was recorded through these parts, in any workspace. */
+  /** Emits the events that were recorded through these parts, in any workspace. */
   readonly recorded: Signal<RecordedInStore>;
-  /** Emits some of it before: see `Context.decided`. */
+  /** Emits some of these events earlier: see `Context.decided`. */
   readonly decided: Signal<RecordedInStore>;
   /** Emits contents before they are recorded: see `Context.foreseen`. */
   readonly foreseen: Signal<AnnouncedInStore>;
@@ -84,11 +84,11 @@ export interface AnnouncedInStore extends AnnouncedContent {
 
 /** An engine's access to the files of its workspace: on a disk, or in the history only. */
 interface WorkspaceFiles extends Pick<Context, "worktree" | "outside" | "ingest"> {
-  /** The means to write files of a first sync while their contents come, if there is a folder. */
+  /** The parts that write the files of a first sync while their contents arrive. Absent without a folder. */
   readonly early?: { readonly worktree: DiskWorktree; readonly pools: KeptStagePool | undefined };
 }
 
-/** A workspace's engine, opened; `close` closes all but what the store shares. */
+/** The opened engine of a workspace. `close` closes everything except the parts that the store shares. */
 export interface OpenedContext {
   readonly context: Context;
   readonly early: WorkspaceFiles["early"];
@@ -102,11 +102,11 @@ export interface HowToOpen {
   readonly readOnly?: boolean;
   /** The present place of the first root, if that is not recorded yet. */
   readonly movedTo?: string | undefined;
-  /** The agent's program that asks. */
+  /** The name of the client that asks. */
   readonly client?: string | undefined;
   /** The actor (default: as the store was opened). */
   readonly actor?: string | undefined;
-  /** True if it is a copy of another machine's history. */
+  /** True if the history is a mirror of an origin's. */
   readonly isCopy?: boolean;
   /** True if this process follows an origin with its folder. */
   readonly follows?: boolean;
@@ -139,7 +139,7 @@ export async function openContext(
   }
 }
 
-/** Adds the files and the actor to a history; `close` closes the history too. */
+/** Adds the files and the actor to an open history. `close` also closes the history. */
 export function openHistory(
   parts: StoreParts,
   given: HistoryContext,
@@ -165,8 +165,8 @@ export function openHistory(
     ...(how.follows === true ? { follows: true } : {}),
     live: new DirtyPaths(files.worktree),
     recorded: recordedSignal(parts, history.workspaceId),
-    decided: toldOn<Recorded>(({ events }) => parts.decided.emit({ workspaceId, events })),
-    foreseen: toldOn<AnnouncedContent>((content) => parts.foreseen.emit({ workspaceId, ...content })),
+    decided: forwardingSignal<Recorded>(({ events }) => parts.decided.emit({ workspaceId, events })),
+    foreseen: forwardingSignal<AnnouncedContent>((content) => parts.foreseen.emit({ workspaceId, ...content })),
     retention: how.retention,
     store: how.tasks,
     processes: parts.backends.processes,
@@ -192,8 +192,8 @@ export function openHistory(
 }
 
 /**
- * Returns a signal that also notifies the store's observer, its list, and those in this process that follow the
- * workspace elsewhere.
+ * Returns a signal that also updates the store's list of workspaces, and notifies `onCommit` and the listeners of the
+ * store's parts.
  */
 function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded> {
   const { onCommit, recorded } = parts;
@@ -204,15 +204,18 @@ function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded
   return signal;
 }
 
-/** Updates the list of workspaces with each record that a workspace gets of itself, whichever process writes it. */
+/**
+ * Updates the list of workspaces if a commit has written the workspace's own record. Each process does so for its own
+ * commits.
+ */
 function noteRecord({ backends, layout }: StoreParts, id: string, events: Recorded["events"]): void {
   const last = events.findLast(({ recordId }) => recordId === `workspace:${id}`);
   if (last === undefined) return;
   new RootsCache(backends, layout).note(listedWorkspace(id, decodeWorkspace(last.record), last.seq));
 }
 
-/** Returns a signal of one workspace that also notifies those in this process that follow it elsewhere. */
-function toldOn<What>(tell: (what: What) => void): Signal<What> {
+/** Returns a signal that also passes each value to `tell`. */
+function forwardingSignal<What>(tell: (what: What) => void): Signal<What> {
   const signal = new Signal<What>();
   signal.listen(tell);
   return signal;
@@ -239,7 +242,7 @@ function folderFiles(
   const { disk, threads } = backends;
   const files = layout.workspace(workspaceId);
   const pools = threads ? new KeptStagePool(layout.home) : undefined;
-  // Use both names: a folder of configuration is often a link to where a person keeps it.
+  // Use the paths with and without links: a configuration folder is often a link.
   const own = [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]);
   const worktree = new DiskWorktree({
     disk,
@@ -263,7 +266,7 @@ function folderFiles(
   return { worktree, outside, ingest, early: { worktree, pools } };
 }
 
-/** Returns a function that tells what folders can hold. With `readOnly`, it tries nothing out on the disk. */
+/** Returns a function that finds out the traits of a folder. With `readOnly`, it writes nothing to the disk. */
 export function traitsOf(
   { backends, layout }: Pick<StoreParts, "backends" | "layout">,
   readOnly: boolean,
@@ -274,7 +277,10 @@ export function traitsOf(
   return (folder) => probe.of(folder);
 }
 
-/** Returns the user of git. Git's own configuration lies beside Chronicle's, if that is in its usual place. */
+/**
+ * Returns the user whose git configuration applies. It is taken to lie beside Chronicle's if the latter's folder is
+ * named `chronicle`.
+ */
 function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   const beside = configFolder.endsWith("/chronicle") ? configFolder.slice(0, -"/chronicle".length) : undefined;
   const usual = userHome === undefined ? undefined : `${userHome}/.config`;
@@ -295,7 +301,7 @@ export function restoreWorkers(
     : undefined;
 }
 
-/** Returns a folder's name with links resolved, if it is there. */
+/** Returns the path of a folder with links resolved; nothing if it cannot be resolved. */
 function realFolder(disk: Disk, folder: string): string[] {
   try {
     return [disk.realpath(folder)];

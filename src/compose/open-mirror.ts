@@ -21,16 +21,16 @@ export interface MarkedHistory {
   readonly key: string;
   readonly anchor: HistoryAnchor | undefined;
   openLog(): Promise<EventLog>;
-  /** Resolves to the workspace that the history is of; `undefined` if it has no line yet. */
+  /** Resolves to the id of the history's workspace; `undefined` if the history has no line yet. */
   workspaceOf(log: EventLog): Promise<string | undefined>;
-  /** Resolves to the heads known of it beside its log. */
+  /** Resolves to the heads of the history that are kept beside its log. */
   known(): Promise<readonly Head[]>;
 }
 
 /** Returns all histories in the folder of a workspace. */
 export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   const files = parts.layout.workspace(id);
-  // The needs of a store of another format are unknown: free nothing.
+  // The contents that a history of another format needs are unknown: free nothing.
   refuseOtherWorkspace(parts.backends.disk, files.workspaceJson);
   const own: MarkedHistory = {
     key: id,
@@ -42,7 +42,7 @@ export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   return [own, ...mirrorsOf(parts, files, id)];
 }
 
-/** Returns the histories of a mirror. Lines that it lacks are sent again, so no other heads vouch for it. */
+/** Returns the histories of a mirror. They have no other heads, as lines that they lack are sent again. */
 function mirrorsOf({ backends }: StoreParts, { upstream }: WorkspaceLayout, id: string): MarkedHistory[] {
   return mirrorParts(backends, upstream).map((anchor) => ({
     key: `${id}/${anchor?.seq ?? 0}`,
@@ -75,8 +75,8 @@ async function anchorsOf({ backends, heads }: StoreParts, files: WorkspaceLayout
 
 /**
  * Opens a workspace's mirror of its origin's history for reading: as a workspace without a folder, with the origin's
- * id. A process that follows the origin goes on meanwhile. Throws `NOT_FOUND` if the workspace follows none, or nothing
- * has come yet.
+ * id. Does not disturb a process that follows the origin. Throws `NOT_FOUND` if the workspace follows no origin, or has
+ * received nothing yet.
  */
 export async function openMirror(
   parts: StoreParts,
@@ -89,7 +89,7 @@ export async function openMirror(
   const files = await openMirrorFiles(parts, layout.workspace(id).upstream, all.at(-1));
   try {
     const workspaceId = files.anchor?.workspace ?? (await firstWorkspace(files.log));
-    if (workspaceId === undefined) throw nothingThere("nothing has come of the origin's history yet");
+    if (workspaceId === undefined) throw nothingThere("nothing of the origin's history has been received yet");
     const history = { ...files, workspaceId };
     const retention = await retentionOf(backends.disk, parts.configFolder, { id, ...parts.retention });
     const tasks = { ...how.tasks, ...tasksOfCopy(parts, id) };
@@ -118,8 +118,8 @@ async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord
 }
 
 /**
- * Returns the tasks of a mirror. A witnessed contradiction is a fault of the copy: one of the two histories is not what
- * it was.
+ * Returns the tasks of a mirror. A contradiction that the witness has noted is a fault of the mirror: one of the two
+ * histories was changed.
  */
 function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Partial<StoreTasks> {
   const { witness, withheld } = layout.workspace(id).upstream;

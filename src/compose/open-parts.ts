@@ -14,7 +14,7 @@ import { keepOwners } from "../store/store-owner.ts";
 
 const PARTS = new WeakMap<StoreApi, StoreParts>();
 
-/** Remembers the parts of a store, for what is composed on it later. */
+/** Remembers the parts of a store for `partsOf`. */
 export function notePartsOf(store: StoreApi, parts: StoreParts): void {
   PARTS.set(store, parts);
 }
@@ -31,7 +31,7 @@ export function partsOf(store: StoreApi): StoreParts {
 
 const DEFAULT_WAIT_MS = 30_000;
 
-/** Throws `IO` if the store's place is no folder. */
+/** Throws `IO` if there is something else than a folder at the store's place. */
 function refuseNoFolder(disk: Disk, home: string): void {
   const kind = disk.lstat(home)?.kind;
   if (kind === undefined || kind === "dir" || kind === "symlink") return;
@@ -41,10 +41,7 @@ function refuseNoFolder(disk: Disk, home: string): void {
   });
 }
 
-/**
- * Makes a folder and those above it. If that is refused, goes on: there may be nothing to read, and each write reports
- * it.
- */
+/** Makes a folder and those above it. Ignores a disk that takes no writes: each later write reports that. */
 function makeWherePermitted(disk: Disk, folder: string): void {
   try {
     makeFolders(disk, folder);
@@ -53,8 +50,8 @@ function makeWherePermitted(disk: Disk, folder: string): void {
   }
 }
 
-/** Returns a function that reports each note once: the indexes of a store lie on one disk, so one report is enough. */
-function toldOnce(tell: ((note: string) => void) | undefined): (note: string) => void {
+/** Returns a function that passes on each note once: the indexes of a store lie on one disk. */
+function eachOnce(tell: ((note: string) => void) | undefined): (note: string) => void {
   const told = new Set<string>();
   return (note) => {
     if (told.has(note)) return;
@@ -68,7 +65,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
   const { disk, now, processes } = backends;
   const { configFolder, waitMs = DEFAULT_WAIT_MS } = options;
   const layout = storeLayout(options.home);
-  const tellOfIndexes = toldOnce(options.onNote);
+  const tellOfIndexes = eachOnce(options.onNote);
   refuseNoFolder(disk, options.home);
   if (keepOwners(disk, options)) makeWherePermitted(disk, layout.workspaces);
   const opened = await backends.openBlobs(layout, { tell: tellOfIndexes, lockWaitMs: waitMs });

@@ -42,14 +42,14 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { watchLog } from "../store/watch-log.ts";
 
-/** The engine that decides replicas' writes, open while there are replicas. */
+/** An open engine that decides what replicas write back. */
 export interface OpenWriteBack extends AsyncDisposable {
   readonly parts: WriteBackParts;
 }
 
 /**
- * Lets an engine, which nothing else in this process uses, decide what replicas write. Disposal waits for the engine's
- * work.
+ * Opens the engine that decides what replicas write back. No other operation queue of this process may use `context`.
+ * Disposal waits for the engine's work.
  */
 export function openWriteBack(
   context: Context,
@@ -94,7 +94,7 @@ class EngineWriteBack implements WriteBackTarget {
 
 /** A workspace that replicas follow, open in this process and shared by all its sessions. Disposal releases it. */
 export interface OriginLease extends Disposable {
-  /** The engine that accepts what replicas write back. */
+  /** The context of the engine that decides what replicas write back. */
   readonly context: Context;
   /** For `OriginSession`. */
   readonly options: Pick<
@@ -121,11 +121,11 @@ interface OriginsOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** The time a place stays open after the last replica has left, in ms: a replica mostly comes back at once. */
+/** The time in ms for which a workspace stays open after its last session: most replicas soon connect again. */
 const IDLE_MS = 10_000;
-/** The time a reader of a log's end waits for writers, in ms. */
+/** The most time in ms to wait for writers before the end of the log is read. */
 const HOLD_OFF_MS = 250;
-/** The delay before moved cursors are written, in ms. */
+/** The delay in ms before changed cursors are written. */
 const CURSORS_MS = 1_000;
 
 interface Place {
@@ -139,10 +139,7 @@ interface OpenedOrigin extends Pick<OriginLease, "context" | "options"> {
   close(): Promise<void>;
 }
 
-/**
- * The workspaces of a store that replicas follow: each is opened once, and closed when none has followed it for a
- * while.
- */
+/** The open workspaces of a store that replicas follow. All sessions of a workspace share one. */
 export class Origins implements AsyncDisposable {
   readonly #parts: StoreParts;
   readonly #how: Required<OriginsOptions>;
@@ -155,7 +152,8 @@ export class Origins implements AsyncDisposable {
   }
 
   /**
-   * Opens a workspace for a session; `id` is its whole id. If its folder was moved, it is opened anew at the new place.
+   * Opens a workspace for a session. `id` is its whole id. A workspace whose folder was moved is opened again at the
+   * new place.
    */
   async lease(id: string): Promise<OriginLease> {
     const place = this.#places.get(id) ?? this.#open(id);
@@ -230,11 +228,11 @@ async function isMoved(context: Context): Promise<boolean> {
   }
 }
 
-/** Returns the note about a holder's excess replicas: once for each holder, as long as the workspace is open. */
+/** Returns the error that reports a holder with too many replicas. */
 function tooMany(id: string, holder: string): ChronicleError {
   return new ChronicleError(
     "LIMIT_EXCEEDED",
-    `${holder} has come with more than ${MOST_HELD.toLocaleString("en-US")} replicas of workspace ${id}: those that were not here for the longest time are forgotten`,
+    `${holder} has presented more than ${MOST_HELD.toLocaleString("en-US")} replicas of workspace ${id}: those that were absent for the longest time are forgotten`,
     {
       hint: "a sandbox that is made anew with the same folder and store keeps its id; revoke the token if this is nobody's doing",
     },
@@ -301,7 +299,7 @@ async function openOrigin(
   };
 }
 
-/** Records what was changed in the folder; nothing if the workspace is read-only. Reports errors, and throws them. */
+/** Records the changes in the folder, unless the workspace is read-only. Reports other errors, and throws them. */
 async function recordFolder(context: Context, onError: (error: unknown) => void): Promise<void> {
   if (context.readOnly) return;
   try {
@@ -314,8 +312,8 @@ async function recordFolder(context: Context, onError: (error: unknown) => void)
 }
 
 /**
- * Holds off all writers. Moves away first what a crash has left torn: if a replica heard of a head that is cut off
- * later, it would see another history.
+ * Takes the lock against all writers, then moves a torn end of the log away: it must not be sent to a replica, since it
+ * would be cut off later.
  */
 async function holdOff(context: Context): Promise<HeldLock> {
   const held = await context.lock.exclusive(HOLD_OFF_MS);
@@ -323,7 +321,7 @@ async function holdOff(context: Context): Promise<HeldLock> {
     await catchUp(context, { recover: true });
     return held;
   } catch (error) {
-    // Damage stays; the sound lines before it are still served.
+    // The sound lines before the damage are still served.
     if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return held;
     held[Symbol.dispose]();
     throw error;

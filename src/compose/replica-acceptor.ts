@@ -9,7 +9,10 @@ import { OriginAcceptor } from "../replication/origin/origin-acceptor.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Origins } from "./origins.ts";
 
-/** Restricts what a replica may write: nothing if it is read-only, and an agent's token cannot make it a person. */
+/**
+ * Restricts what a replica may write: nothing if it is read-only. If the admission names an actor, that actor replaces
+ * the name of a person in what the replica sends.
+ */
 function admittedWrites(
   target: WriteBackTarget,
   { readOnly, actor }: Pick<ReplicaAdmission, "readOnly" | "actor">,
@@ -24,15 +27,16 @@ function admittedWrites(
     refusal: (entry) => (readOnly ? "read-only" : target.refusal(entry)),
     decide: async (batch: WriteBackBatch) => {
       if (!readOnly) return target.decide({ ...batch, entries: batch.entries.map(named) });
-      throw new ChronicleError("READ_ONLY", "this replica's token may only look");
+      throw new ChronicleError("READ_ONLY", "this replica's token may only read");
     },
   };
 }
 
 /**
- * Checks whether this presenter may be the replica. The first to present a replica holds it: its id can be read in the
- * history, and anybody else who used it would get its answers, and settle entries that it has not sent. An operator may
- * present any replica, which stays its holder's. Throws `FORBIDDEN` for anybody else, before anything was answered.
+ * Throws `FORBIDDEN` unless this presenter may present the replica. The first presenter holds the replica: its id can
+ * be read in the history, and anybody else who used it would get its answers, and settle entries that it has not sent.
+ * A presenter whose token names the replica takes it over. An operator may present any replica, which stays its
+ * holder's.
  */
 function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator, replicas }: ReplicaPresenter): void {
   const holder = cursors.holder(replica);
@@ -41,15 +45,15 @@ function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator
   if (isOperator) return;
   throw new ChronicleError(
     "FORBIDDEN",
-    `replica ${replica} belongs to another token: come with that one, or have the origin's operator make one for it (chronicle token create --replica ${replica})`,
+    `replica ${replica} belongs to another token: use that one, or have the origin's operator make one for it (chronicle token create --replica ${replica})`,
   );
 }
 
 type Admitted = Pick<ReplicaAdmission, "readOnly" | "actor" | "presenter">;
 
 /**
- * Returns the options for a session with this admission: what it may write, and whether it is told that it may only
- * follow.
+ * Returns the options for a session with this admission: the writes that it may make, whether it may only read, and
+ * whether it may have protected contents.
  */
 export function optionsFor(options: OriginOptions, admission: Admitted): OriginOptions {
   const { writeBack, ...rest } = options;

@@ -16,7 +16,7 @@ import type { ContentReader } from "../worktree/worktree.ts";
 import type { Backends } from "../store/backends.ts";
 import { emptyWorktree, refuseFilled } from "../store/empty-worktree.ts";
 
-/** The number of contents fetched at once; those up to `SMALL` bytes are held until their turn. */
+/** The number of contents that are fetched at once. Those of up to `SMALL` bytes are held in memory. */
 const AT_ONCE = 8;
 const SMALL = 256 * 1024;
 
@@ -25,8 +25,8 @@ export type Source = Pick<FileApi, "files" | "blob">;
 
 /**
  * Fills an empty folder of this machine (`options.to`) with the files that a workspace elsewhere had at a moment.
- * Checks every content against its hash as it comes. Leaves out secrets that the caller may not have. Throws
- * `NOT_FOUND` for a path that was not there.
+ * Checks every content against its hash as it arrives. Leaves out protected files whose bytes the caller may not have.
+ * Throws `NOT_FOUND` for a path that did not exist then.
  */
 export async function restoreFrom(
   source: Source,
@@ -49,7 +49,7 @@ export async function restoreFrom(
   const shape = await fillFolder(entries, {
     look: async () => refuseFilled(backends.disk, options.to),
     withheld,
-    target: async () => emptyWorktree(backends, options.to, { traitsOf: triedOut(backends) }),
+    target: async () => emptyWorktree(backends, options.to, { traitsOf: probedTraits(backends) }),
     contents: (hashes) => ahead(hashes, AT_ONCE, (hash) => opened(source, hash)),
     token: backends.newId(),
     options,
@@ -57,8 +57,8 @@ export async function restoreFrom(
   return { ...shape, skipped: [...skipped, ...shape.skipped] };
 }
 
-/** Returns a function that probes what the folder can hold, for this restore only. */
-function triedOut({ disk, newId }: Pick<Backends, "disk" | "newId">): (folder: string) => FolderTraits {
+/** Returns a function that probes the traits of a folder, for this restore only. */
+function probedTraits({ disk, newId }: Pick<Backends, "disk" | "newId">): (folder: string) => FolderTraits {
   const probe = new FolderProbe({ disk, memory: new Map(), mayWrite: true, newMark: newId });
   return (folder) => probe.of(folder);
 }
@@ -73,7 +73,7 @@ async function withheldBy(source: Source, secrets: readonly Entry[]): Promise<Wo
   return kept;
 }
 
-/** True if the bytes of a content are refused. Only the bytes are: every caller gets its description. */
+/** True if the bytes of a content are refused. Its description is not: every caller gets that. */
 async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
   try {
     const content = await source.blob(hash);
@@ -130,7 +130,9 @@ async function* checked(pieces: AsyncIterable<Uint8Array>, hash: Hash): AsyncIte
     yield piece;
   }
   if (seen.digest("hex") === hash) return;
-  throw new ChronicleError("BLOB_CORRUPT", `what came for the content ${hash} is something else`, { data: { hash } });
+  throw new ChronicleError("BLOB_CORRUPT", `the bytes that were received for the content ${hash} have another hash`, {
+    data: { hash },
+  });
 }
 
 async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {

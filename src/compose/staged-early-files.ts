@@ -18,7 +18,7 @@ const NEVER_SET = 0o7000;
 export interface StagedEarlyFilesOptions {
   readonly disk: Disk;
   readonly stage: EarlyStage;
-  /** Threads that write; without them, this thread does. */
+  /** The threads that write. Without them, this thread writes. */
   readonly pools: KeptStagePool | undefined;
   /** With fewer files and fewer bytes, it does nothing. */
   readonly least: { readonly files: number; readonly bytes: number };
@@ -30,7 +30,7 @@ interface Expected {
   readonly mode: number;
 }
 
-/** The same, with the content that has come. */
+/** A file whose content has arrived in a block. */
 interface FileOfBlock extends BlockFile {
   readonly file: Expected;
   readonly hash: Hash;
@@ -44,8 +44,8 @@ interface Place {
 }
 
 /**
- * Writes files into an `EarlyStage`, each by a thread that has just verified the block that holds it. If any write
- * fails, it stops and takes all files away: the apply then stages what is not there.
+ * Writes files into an `EarlyStage`. The thread that verifies a block also writes the files that it holds. If any write
+ * fails, no more are made, and all files are removed: the apply then stages them.
  */
 export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #options: StagedEarlyFilesOptions;

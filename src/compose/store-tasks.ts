@@ -30,15 +30,15 @@ import { faultOfWorkspaceFile } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
 /**
- * Opens a workspace's mirror of its origin's history for verification; `undefined` if it follows none, or nothing has
- * come.
+ * Opens a workspace's mirror of its origin's history for verification. Returns `undefined` if the workspace follows no
+ * origin, or if the mirror is empty.
  */
 async function openCopy(parts: StoreParts, id: string, tasks: StoreTasks): Promise<HistoryCopy | undefined> {
   const files = parts.layout.workspace(id).upstream;
   const [start] = mirrorParts(parts.backends, files)
     .slice(-1)
     .map((anchor) => ({ seq: anchor?.seq ?? 0 }));
-  // A part without a line yet has nothing to verify but its anchor.
+  // A part without an anchor has nothing to verify until it has a line.
   if (start === undefined || (start.seq === 0 && !parts.backends.hasLog(files.mirror(0).log))) return undefined;
   const { context, close } = await openMirror(parts, id, { tasks });
   return {
@@ -101,15 +101,15 @@ interface Unproved {
 }
 
 /**
- * Returns the reason why a history proves nothing; `undefined` also for a workspace that is gone meanwhile, or cannot
- * be opened: its user reports that.
+ * Returns the reason why a history proves nothing, or `undefined`. Also returns `undefined` for a workspace that is
+ * gone or cannot be opened: others report that.
  */
 async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | undefined> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
       return await answer(context, async ({ head, damage }) => {
-        // If the log is gone, nothing could be accepted.
+        // Without a log, a person has nothing to accept.
         if (damage !== undefined) return head.seq === 0 ? undefined : { damage };
         const fault = await signingFault(context);
         return fault === undefined ? undefined : { fault };
@@ -136,7 +136,7 @@ export async function refuseToForget(parts: StoreParts, id: string): Promise<voi
   });
 }
 
-/** Throws if a history proves nothing: a freed content could be the only proof of what was recorded. */
+/** Throws if a history proves nothing: a freed content could be the only proof of the recorded state. */
 async function refuseUnproved(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
     const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
@@ -146,15 +146,15 @@ async function refuseUnproved(parts: StoreParts): Promise<void> {
 }
 
 /**
- * Marks over all workspaces without a lock, then, with the collector's lock held, only what was appended meanwhile.
- * Throws rather than free anything while a history cannot be read, or is shorter than it was. Of a damaged forgotten
- * history, everything that it still names is kept.
+ * Frees the contents that no history needs. Marks the needed ones twice: without a lock, and again with the collector's
+ * lock held, where the lines of the first pass are not read again. Throws, and frees nothing, if a history cannot be
+ * read, or is shorter than it was. Keeps everything that a damaged forgotten history still names.
  */
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
   await refuseUnproved(parts);
   const { alive, damaged, erasures, mark } = marker(parts);
   await mark();
-  // Erased contents must not stay in packs that hold other ones.
+  // A thorough collection leaves no erased content in a pack that holds needed ones.
   const freed = new FreedErasures(parts.backends.disk, parts.layout.freedErasures);
   const needed = { alive, blobs: parts.blobs };
   const thorough = !(await freed.hasAll(erasures, needed));
@@ -180,12 +180,15 @@ interface Marker {
   readonly mark: () => Promise<void>;
 }
 
-/** The position up to which a history is marked, and the seq of its oldest line then. */
+/** The position up to which a history is marked. `begins` is the seq of its oldest line at that time. */
 interface MarkedTo extends NonNullable<AliveOptions["from"]> {
   readonly begins: number;
 }
 
-/** Returns a marker of the contents that all workspaces need; called again, it marks only what was appended since. */
+/**
+ * Returns a marker of the contents that the store's histories need. Each further call of `mark` reads only the lines
+ * that were appended since.
+ */
 function marker(parts: StoreParts): Marker {
   const alive = new Set<Hash>();
   const damaged = new Map<string, string>();
@@ -201,9 +204,9 @@ function marker(parts: StoreParts): Marker {
       if (workspaceId === undefined) return;
       const begins = await oldestSeq(log);
       const end = ends.get(key);
-      // Do not continue if lines were dropped with an archive meanwhile. A pruning or an erasure that was taken back
-      // meanwhile needs more than the first pass has found.
-      const isSame = end?.begins === begins && !(await isSomeBack(log, workspaceId, end.position));
+      // Read the whole history again if lines were dropped with an archive meanwhile, or if a pruning or an erasure was
+      // withdrawn: its contents are needed again.
+      const isSame = end?.begins === begins && !(await isSomeWithdrawnIn(log, workspaceId, end.position));
       const from = isSame ? end : undefined;
       const anchors = from === undefined ? await history.known() : [];
       const givenUp = from === undefined ? await givenUpForGood(log, workspaceId, now) : undefined;
@@ -229,7 +232,7 @@ function marker(parts: StoreParts): Marker {
       try {
         for (const history of historiesOf(at, id)) await markOne(history);
       } catch (error) {
-        // A workspace that was moved meanwhile is met at its new place.
+        // A workspace that was forgotten or unforgotten meanwhile is marked at its new place.
         if (!isThere(at, id)) continue;
         if (at === parts) throw unreadable(id, error);
         if (!(error instanceof ChronicleError) || !DAMAGE.includes(error.code)) throw unreadableForgotten(id, error);
@@ -241,20 +244,20 @@ function marker(parts: StoreParts): Marker {
   const mark = async (): Promise<void> => {
     await markIn(parts);
     await markIn(ofForgotten(parts));
-    // A history that was brought back meanwhile is in neither list.
+    // A history that is unforgotten between the two passes is in neither, so the first one is repeated.
     await markIn(parts);
   };
   return { alive, damaged, erasures, mark };
 }
 
-/** Returns what a history has given up whose grace period is over. */
+/** Returns the prunings and erasures of a history whose grace period is over. */
 async function givenUpForGood(log: EventLog, workspaceId: string, now: number): Promise<Required<GivenUp>> {
   const { prunings, erasures } = await givenUpInLog(log, workspaceId, { due: now });
   return { pruning: prunedForGood(prunings, now), erasures };
 }
 
-/** True if something was taken back in the lines from that position on. */
-async function isSomeBack(log: EventLog, workspaceId: string, from: LogPosition): Promise<boolean> {
+/** True if a line from `from` on withdraws a pruning or an erasure. */
+async function isSomeWithdrawnIn(log: EventLog, workspaceId: string, from: LogPosition): Promise<boolean> {
   const { prunings, erasures } = await givenUpInLog(log, workspaceId, { from });
   return prunings.some(({ cause }) => cause === "brought-back") || erasures.isSomeWithdrawn;
 }
@@ -262,14 +265,11 @@ async function isSomeBack(log: EventLog, workspaceId: string, from: LogPosition)
 /** Contents that other histories may need. */
 interface AskedNeeds {
   readonly hashes: ReadonlySet<Hash>;
-  /** Only erasures whose grace period is over count. */
+  /** True if only erasures whose grace period is over count. */
   readonly due: boolean;
 }
 
-/**
- * Returns which of these contents are needed beside the workspace itself: by the store's other histories, and by its
- * mirror.
- */
+/** Returns those of the asked contents that other histories of the store need, or the workspace's own mirror. */
 async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds): Promise<NeededElsewhere> {
   const workspaces: { id: string; contents: readonly Hash[] }[] = [];
   let upstream: readonly Hash[] | undefined;
@@ -283,7 +283,10 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
   return { workspaces, upstream };
 }
 
-/** Returns the contents that one workspace needs; `undefined` if it has no history but the own one. */
+/**
+ * Returns those of the asked contents that the histories of one workspace need, except the history `own`. Returns
+ * `undefined` if it has no other history.
+ */
 async function neededBy(
   parts: StoreParts,
   id: string,
@@ -296,7 +299,7 @@ async function neededBy(
     for (const history of others) for (const hash of await neededIn(parts, history, asked)) needed.add(hash);
     return [...needed];
   } catch (error) {
-    // A workspace that was moved meanwhile needs nothing here any more.
+    // A workspace that was moved meanwhile needs nothing at this place any more.
     if (isThere(parts, id)) throw unreadable(id, error);
     return [];
   }
@@ -330,8 +333,8 @@ function ofForgotten(parts: StoreParts): StoreParts {
 }
 
 /**
- * Puts damaged files of the blob store aside. Damaged contents that no workspace needs go with them; while a history
- * cannot be read, any content may be needed.
+ * Sets damaged files of the blob store aside, with the damaged contents that no history needs. If a history cannot be
+ * read, all contents count as needed.
  */
 async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<readonly string[]> {
   const { alive, mark } = marker(parts);
@@ -355,21 +358,18 @@ async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<
   return aside;
 }
 
-/**
- * Errors other than damage: a store of another format, one that is not signed, one that contradicts its head. Each has
- * its own hint.
- */
-const OWN_WAY_OUT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLLBACK_DETECTED"];
+/** The errors that bring a hint of their own: another format, an unsigned history, a contradicted head. */
+const WITH_OWN_HINT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLLBACK_DETECTED"];
 
 /**
- * Names the history that blocks the collection: contents are shared, so one that cannot be read holds up the whole
- * store.
+ * Returns the error that names the history which blocks the collection. Contents are shared, so that one unreadable
+ * history blocks the whole store.
  */
 function unreadable(id: string, error: unknown): unknown {
   if (!(error instanceof ChronicleError)) return error;
   return new ChronicleError(error.code, `nothing was freed, because of workspace ${id}: ${error.message}`, {
     hint:
-      OWN_WAY_OUT.includes(error.code) && error.hint !== undefined
+      WITH_OWN_HINT.includes(error.code) && error.hint !== undefined
         ? error.hint
         : `\`chronicle -w ${id} verify\` lists what is damaged; put it back from a copy, or give the workspace up with \`chronicle forget ${id}\``,
     data: { ...error.data, workspace: id },
@@ -377,10 +377,10 @@ function unreadable(id: string, error: unknown): unknown {
   });
 }
 
-/** The faults of a history that can still be read. */
+/** The errors of a damaged history whose contents can be salvaged. */
 const DAMAGE: readonly string[] = ["LOG_DAMAGED", "ROLLBACK_DETECTED", "BLOB_MISSING", "INTEGRITY_VIOLATION"];
 
-/** Names the forgotten history that cannot be read. Nothing is freed then: it may need any content. */
+/** Returns the error for a forgotten history that cannot be read. It may need any content, so nothing is freed. */
 function unreadableForgotten(id: string, error: unknown): unknown {
   if (!(error instanceof ChronicleError)) return error;
   return new ChronicleError(error.code, `nothing was freed, because of the forgotten history ${id}: ${error.message}`, {
@@ -390,7 +390,7 @@ function unreadableForgotten(id: string, error: unknown): unknown {
   });
 }
 
-/** True if there is a workspace with this id. One that is half made or half removed is none. */
+/** True if the store has a folder of this id. A half-removed workspace, or a half-made hosted one, has another name. */
 export function isThere({ backends, layout }: StoreParts, id: string): boolean {
   return backends.disk.lstat(layout.workspace(id).folder) !== undefined;
 }

@@ -56,12 +56,12 @@ interface Placed {
 }
 
 /**
- * Returns a halt for a folder that would hold itself without end: one within the folder that it follows, or around it,
- * or one of two that follow one origin and lie in each other. The origin's own folder is known from its history. It
- * counts if the origin is reached without leaving this machine, or is of this store, and the folder is the very one
- * that is recorded there.
+ * Returns a halt for a folder that would contain itself without end: one that is nested with the folder of its origin,
+ * or with another folder that follows the same origin. The origin's folder is the one that its history records. It is
+ * checked only if the origin's address is one of this machine, or its workspace is in this store, and if the folder is
+ * still the recorded one.
  */
-async function checkFolderIdentity(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
+async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
   const { folder, beside } = placed;
   const other = beside.find((one) => areNested(one, folder));
   if (other !== undefined) return nested(folder, other, "another folder that follows this origin");
@@ -70,8 +70,14 @@ async function checkFolderIdentity(parts: StoreParts, placed: Placed): Promise<R
   return nested(folder, origin, "the folder that it follows");
 }
 
-/** The same of a folder that is yet to follow, as far as the origin is a workspace of this store: its own folder is known before. */
-async function checkAgainstOrigin(parts: StoreParts, origin: string, folder: string): Promise<ReplicaHalt | undefined> {
+/**
+ * Returns the same halt for a folder that does not follow the origin yet, if the origin is a workspace of this store.
+ */
+async function checkNestingInStore(
+  parts: StoreParts,
+  origin: string,
+  folder: string,
+): Promise<ReplicaHalt | undefined> {
   const { disk } = parts.backends;
   if (!parts.backends.hasLog(parts.layout.workspace(origin).log)) return undefined;
   const { context, close } = await openContext(parts, origin, { readOnly: true, tasks: storeTasks(parts, origin) });
@@ -85,7 +91,7 @@ async function checkAgainstOrigin(parts: StoreParts, origin: string, folder: str
   }
 }
 
-/** Is one the other, or within it? Both absolute, links resolved. */
+/** True if two absolute paths without links are equal, or one contains the other. */
 function areNested(a: string, b: string): boolean {
   const [outer, inner] = a.length <= b.length ? [a, b] : [b, a];
   return inner === outer || outer === "/" || inner.startsWith(`${outer}/`);
@@ -96,7 +102,7 @@ function nested(folder: string, other: string, what: string): ReplicaHalt {
   return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
 }
 
-/** Returns the origin's own folder, if it is on this machine. */
+/** Returns the origin's own folder, if it is on this machine and still the recorded one. */
 async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
   const { disk } = parts.backends;
   const { workspaceId, record } = await recordOfOrigin(parts, id);
@@ -117,22 +123,25 @@ async function recordOfOrigin(
   }
 }
 
-/** True if the address leads to this machine. A tunnel may begin here, too: then the folder is not the recorded one. */
+/**
+ * True if the address is one of this machine. It may be the end of a tunnel: the caller compares the folder with the
+ * recorded one.
+ */
 function isHere(url: string): boolean {
   if (url.startsWith("unix:")) return true;
   const host = URL.canParse(url) ? new URL(url).hostname : "";
   return host === "localhost" || host === "[::1]" || host.startsWith("127.");
 }
 
-/** With less to write, starting threads would take longer. */
+/** The least work for which threads are worth their start. */
 const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
-/** Without threads (the simulation) nothing is gained; so it is always done, to exercise it. */
+/** Any work: without threads (in the simulation) files are always written early, to exercise that. */
 const ANY = { files: 1, bytes: 1 };
 
 /**
- * Returns the writer of a first sync's files while their contents come; clears what an earlier process has left of
- * that. Returns `undefined` if the disk takes several names for one, as it would be unknown which files are there, or
- * if it cannot hold everything, which the apply reports.
+ * Returns the writer that stages a first sync's files while their contents arrive, and clears the stage of an earlier
+ * process. Returns `undefined` if the disk folds names, as it would be unknown which files exist, or if the disk cannot
+ * hold every entry, which the apply reports.
  */
 function earlyFilesOf(
   disk: Disk,
@@ -146,7 +155,9 @@ function earlyFilesOf(
   return new StagedEarlyFiles({ disk, stage, pools, least: pools === undefined ? ANY : LEAST });
 }
 
-/** A workspace that follows an origin, open in this process: the only one that follows it, until it is disposed of. */
+/**
+ * An open workspace that follows an origin. No other process can follow the origin for it until it is disposed of.
+ */
 export interface ReplicaHold extends AsyncDisposable {
   /** The replica's own history and folder. */
   readonly context: Context;
@@ -187,7 +198,7 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
 }
 
 /**
- * Opens the mirror. If it is damaged, the error says where it lies: with the origin at hand, no part of it is needed.
+ * Opens the mirror. If the mirror is damaged, the hint of the error names its folder: all of it can be fetched again.
  */
 async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
   try {
@@ -203,7 +214,7 @@ async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise
 /** A replica's view of its origin. */
 export interface KnownOrigin {
   readonly url: string;
-  /** The id of the workspace there, or its name if it has not answered so far. */
+  /** The id of the origin's workspace, or the given name until the origin has answered. */
   readonly workspace: string | undefined;
   readonly token: string | undefined;
 }
@@ -233,7 +244,7 @@ export class FileSyncPlaces implements SyncPlaces {
     refuseProcessPath(this.#disk, folder);
     const { layout, configFolder } = this.#parts;
     refuseOwnFolders(this.#disk, folder, "a sync", [layout.home, configFolder]);
-    // Check before anything is made, and once more for the end of a link.
+    // Check the given path before anything is made, and later the path behind its links.
     if (!force) refuseSystemFolder(folder);
     if (follows !== undefined) await this.#refuseWithin(folder, follows);
     makeWithFolders(this.#disk, folder);
@@ -242,7 +253,7 @@ export class FileSyncPlaces implements SyncPlaces {
     // A history can be of one file, but a sync cannot.
     if (this.#disk.lstat(real)?.kind !== "dir") {
       throw new ChronicleError("USAGE", `${folder} is a file`, {
-        hint: "a sync takes a folder: name one, there or to be made",
+        hint: "a sync takes a folder: name one, existing or new",
       });
     }
     const { workspace } = await this.#store.init({ roots: [folder], force });
@@ -250,21 +261,24 @@ export class FileSyncPlaces implements SyncPlaces {
     return workspace.id;
   }
 
-  /** What was made there would be a part of all that follow the same, before anybody noticed. */
+  /**
+   * Throws `UNSAFE` for a folder nested with the origin's, or within another one that follows the same origin: its
+   * files would be replicated before a session halts it.
+   */
   async #refuseWithin(
     folder: string,
     { url, workspace, answered }: NonNullable<BeginOptions["follows"]>,
   ): Promise<void> {
     const place = placeOf(this.#disk, folder);
-    const halt = answered === undefined ? undefined : await checkAgainstOrigin(this.#parts, answered, place);
+    const halt = answered === undefined ? undefined : await checkNestingInStore(this.#parts, answered, place);
     if (halt !== undefined) {
       throw new ChronicleError("UNSAFE", halt.detail ?? halt.reason, {
-        hint: "nothing was made: choose a folder that lies beside it",
+        hint: "nothing was made: choose a folder outside of it",
         data: { folder },
       });
     }
     for (const { folder: around, record } of await this.list()) {
-      const isSame = record?.url === url && record.workspace === workspace && isGoing(record);
+      const isSame = record?.url === url && record.workspace === workspace && isBarring(record);
       if (!isSame || !place.startsWith(`${around}/`)) continue;
       throw new ChronicleError("UNSAFE", `${folder} lies in another folder that follows this origin (${around})`, {
         hint: "it would hold itself without end: choose a folder that lies beside it",
@@ -300,14 +314,14 @@ export class FileSyncPlaces implements SyncPlaces {
     };
   }
 
-  /** Returns a check that passes at most once: a folder that stood apart does so for as long as it is open. */
+  /** Returns the check for nested folders. Once passed, it holds for as long as the folder is open. */
   #apart(id: string, folder: string): NonNullable<OpenSyncPlace["parts"]["apart"]> {
     let isApart = false;
     return async ({ origin, url }) => {
       if (isApart) return undefined;
-      const others = (await this.list()).filter(({ record }) => record?.origin === origin && isGoing(record));
+      const others = (await this.list()).filter(({ record }) => record?.origin === origin && isBarring(record));
       const beside = others.filter((one) => one.id !== id).map((one) => one.folder);
-      const halt = await checkFolderIdentity(this.#parts, { id, folder, url, beside });
+      const halt = await checkNesting(this.#parts, { id, folder, url, beside });
       isApart = halt === undefined;
       return halt;
     };
@@ -344,7 +358,10 @@ export class FileSyncPlaces implements SyncPlaces {
     return dialOrigin({ url, ...named, ...optional({ token }) }, signal);
   }
 
-  /** Returns `undefined` if it is not there any more, or cannot be read; `chronicle workspaces` says why. */
+  /**
+   * Returns the sync of a workspace. Returns `undefined` if the workspace does not exist any more, or cannot be read;
+   * `chronicle workspaces` says why.
+   */
   async #look(id: string): Promise<SyncPlace | undefined> {
     try {
       const { context, close } = await openContext(this.#parts, id, {
@@ -376,8 +393,8 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 }
 
-/** True if a sync counts: one that may not go on itself keeps no other from it. */
-function isGoing({ stopped, halted }: ReplicaRecord): boolean {
+/** True if a sync bars others from nesting with it: it is not stopped, and not halted for being nested itself. */
+function isBarring({ stopped, halted }: ReplicaRecord): boolean {
   return stopped !== true && halted?.reason !== "nested";
 }
 
@@ -406,13 +423,13 @@ function namesIn(disk: Disk, folder: string): string[] {
   }
 }
 
-/** Returns the present or future place of a folder, with the links on the way resolved. */
+/** Returns the path of a folder that may not exist yet, with the links on the way resolved. */
 function placeOf(disk: Disk, folder: string): string {
   if (disk.lstat(folder) !== undefined) return disk.realpath(folder);
   return join(placeOf(disk, join(folder, "..")), basename(folder));
 }
 
-/** Makes a user's folder, with those above it, with the mode that other programs use. */
+/** Makes a user's folder and the missing ones above it, with the mode that other programs use. */
 function makeWithFolders(disk: Disk, folder: string): void {
   if (disk.lstat(folder) !== undefined) return;
   makeWithFolders(disk, join(folder, ".."));

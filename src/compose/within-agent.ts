@@ -7,9 +7,10 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
 /**
- * True if this process was started by an agent whose session or action is open in a workspace of the store, or by the
- * command of a run. It compares the processes that hooks and runs have recorded, and does not mistake another process
- * that was given the number of a dead one. A process that has left its parents (`setsid`) is not found.
+ * True if this process was started by an agent whose session or action is open in a workspace of the store, or (unless
+ * `whose` is `agents`) by the command of a run. It compares the processes that hooks and runs have recorded, and does
+ * not mistake another process that was given the number of a dead one. A process that has left its parents (`setsid`)
+ * is not found.
  */
 export async function isWithinAgent(parts: StoreParts, whose: Around = "agents and runs"): Promise<boolean> {
   const { processes } = parts.backends;
@@ -23,7 +24,7 @@ export async function isWithinAgent(parts: StoreParts, whose: Around = "agents a
   return false;
 }
 
-/** Returns the processes of what agents and runs have open. A history that cannot be read names none. */
+/** Returns the processes of open sessions, runs and actions. Returns none for a history that cannot be read. */
 async function ownersIn(parts: StoreParts, id: string, whose: Around): Promise<OwnerProcess[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });

@@ -14,7 +14,7 @@ export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<
 
 /**
  * True if the folder is still there, and the same. For a single file, which programs replace when they save it, the
- * folder that holds it is compared. A hosted workspace has none that could go.
+ * folder that holds it is compared. A hosted workspace, which has no folder, is always present.
  */
 export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspace): boolean {
   const [place] = one.folders;
@@ -25,9 +25,9 @@ export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspa
 }
 
 /**
- * Returns a workspace as programs see it in a list. Mostly reads only the last bytes of the log, and opens the
- * workspace only if these are not enough. One that cannot be opened is listed with its problem: it can still be seen,
- * and forgotten. `undefined`: it was forgotten meanwhile.
+ * Returns a workspace as programs see it in a list. Reads the last bytes of the log, and opens the workspace only if
+ * they are not enough. One that cannot be opened is listed with its problem, so that it can be forgotten. Returns
+ * `undefined` if it was forgotten meanwhile.
  */
 export async function workspaceShape(
   parts: StoreParts,

@@ -6,18 +6,19 @@ export const TRANSACTION: CommandSpec = {
   group: "Record",
   summary: "changes that land whole or are taken back whole: begin, commit, rollback, list",
   details:
-    "begin prints an id; what is changed from then on belongs to it, until it is committed or rolled back. Begun within " +
-    "another one it is a savepoint. rollback takes back exactly its changes, merged with later work of others; what " +
-    "does not merge stays as it is, and is a conflict. Without an id, the innermost active one is meant.",
+    "begin prints the id of a new transaction. Later changes belong to it, until it is committed or rolled back. " +
+    "One that is begun within another is a savepoint. rollback takes back exactly its changes, and merges with " +
+    "later work of others; a path that does not merge stays as it is, and is a conflict. Without an id, the " +
+    "innermost active transaction is meant.",
   args: [
     { name: "<what>", description: "what to do", completes: ["begin", "commit", "rollback", "list"] },
     { name: "[id]", description: "the transaction, or the beginning of its id", completes: "operation" },
   ],
   options: [
-    { flags: "--name <name>", description: "begin: for people" },
+    { flags: "--name <name>", description: "begin: a name to show" },
     { flags: "--session <id>", description: "begin: only the actions of this agent's session belong to it" },
-    { flags: "--pid <pid>", description: "begin: rolled back when this process is gone", value: "count" },
-    { flags: "--keep", description: "begin, with --pid: committed instead" },
+    { flags: "--pid <pid>", description: "begin: roll back when this process has ended", value: "count" },
+    { flags: "--keep", description: "begin, with --pid: commit instead" },
     { flags: "--force", description: "rollback: leave what cannot be changed and do the rest" },
   ],
   examples: [
@@ -37,7 +38,7 @@ const YES: OptionSpec = { flags: "-y, --yes", description: "do not ask" };
 
 const UNDO_OPTIONS: readonly OptionSpec[] = [
   DRY_RUN,
-  { flags: "--force", description: "take along paths that were edited since (they are recorded first)" },
+  { flags: "--force", description: "include paths that were edited since (they are recorded first)" },
   YES,
 ];
 
@@ -47,7 +48,7 @@ export const RESTORE: CommandSpec = {
   summary: "make files equal to an earlier moment",
   details:
     "The present state is recorded first, so every restore can be undone. On a terminal the changes are shown and you " +
-    "are asked; without a terminal it does not ask. What was excluded or not recorded is never touched. With --to, files " +
+    "are asked; without a terminal it does not ask. Files that were excluded or not recorded are never touched. With --to, files " +
     "that are secrets by their names are written for people only: for an agent they are left out and named.",
   args: [
     {
@@ -67,7 +68,7 @@ export const RESTORE: CommandSpec = {
   examples: [
     { line: "chronicle restore 10m", why: "as it was ten minutes ago" },
     { line: "chronicle restore 3 src/main.ts", why: "one file from snapshot 3" },
-    { line: "chronicle restore baseline --to /tmp/old", why: "look at the beginning elsewhere" },
+    { line: "chronicle restore baseline --to /tmp/old", why: "the first state, in another folder" },
     { line: "chronicle undo", why: "take the restore back" },
   ],
 };
@@ -77,11 +78,12 @@ export const UNDO: CommandSpec = {
   group: GROUP,
   summary: "take back the last run or restore, or somebody's work only; again: the one before",
   details:
-    "Only what that operation changed is touched. A path that was edited since is listed and nothing is done, " +
-    "unless --force takes it along. One that a program goes on writing, or that is changed while this is done, is left " +
-    "and named, and everything else is taken back (exit code 1); what is left stays to be undone by the operation's id. With --action, --turn, --session, --actor, --file or --since exactly that work is " +
-    "taken back, merged with what came later; what does not merge stays as it is, and is a conflict: see conflicts. " +
-    "What would need a content that was pruned is listed and nothing is done, unless --force leaves it.",
+    "Only paths that the operation changed are touched. If one was edited since, it is listed and nothing is " +
+    "done, unless --force includes it. A path that a program is still writing, or that changes meanwhile, is left " +
+    "and named, and everything else is taken back (exit code 1); the rest can be undone later by the operation's " +
+    "id. With --action, --turn, --session, --actor, --file or --since exactly that work is taken back, and merged " +
+    "with later work; a path that does not merge stays as it is, and is a conflict: see conflicts. If a path " +
+    "needs a content that was pruned, it is listed and nothing is done, unless --force leaves it.",
   args: [{ name: "[operation]", description: "an id (default: the last that is not undone)", completes: "operation" }],
   options: [...SELECTION_OPTIONS, ...UNDO_OPTIONS],
   examples: [

@@ -11,7 +11,7 @@ export const FILES: CommandSpec = {
   name: "files",
   group: GROUP,
   summary: "list the files as they are recorded, now or at a moment",
-  details: "What is on disk and not recorded yet is not in it: see status.",
+  details: "Files on disk that are not recorded yet are not listed: see status.",
   args: [{ name: "[path]", description: "a folder: only what is beneath it", completes: "path" }],
   options: [
     { flags: "--depth <n>", description: "1: only direct children (default: all that is beneath)", value: "count" },
@@ -19,7 +19,7 @@ export const FILES: CommandSpec = {
   ],
   examples: [
     { line: "chronicle -w session-17 files", why: "all files of a workspace without a folder" },
-    { line: "chronicle files src --depth 1 --at 10m", why: "what was in src ten minutes ago" },
+    { line: "chronicle files src --depth 1 --at 10m", why: "the files in src ten minutes ago" },
     { line: "chronicle cat README.md", why: "one of them" },
   ],
 };
@@ -27,13 +27,13 @@ export const FILES: CommandSpec = {
 export const PUT: CommandSpec = {
   name: "put",
   group: GROUP,
-  summary: "write a file through the history: recorded when it is answered, taken back by undo",
+  summary: "write a file and record it at once; undo takes it back",
   details:
-    "Also in a workspace without a folder, and on a server (--remote). Where there is a folder, what is there now is recorded " +
-    "first. Folders on the way are made.",
+    "Also works in a workspace without a folder, and on a server (--remote). If there is a folder, its present state is " +
+    "recorded first. Missing folders are made.",
   args: [
-    { name: "<path>", description: "where it goes, in the workspace", completes: "path" },
-    { name: "[file]", description: "what it gets: this file's content (default, or -: stdin)", completes: "path" },
+    { name: "<path>", description: "its path in the workspace", completes: "path" },
+    { name: "[file]", description: "the file with its content (default, or -: stdin)", completes: "path" },
   ],
   options: [
     IF_MATCH,
@@ -49,7 +49,7 @@ export const PUT: CommandSpec = {
 export const RM: CommandSpec = {
   name: "rm",
   group: GROUP,
-  summary: "delete a file through the history; undo brings it back",
+  summary: "delete a file and record that; undo brings it back",
   args: [{ name: "<path>", description: "the file, link or folder", completes: "path" }],
   options: [
     { flags: "-r, --recursive", description: "a folder, with all that is in it" },
@@ -64,7 +64,7 @@ export const RM: CommandSpec = {
 export const MV: CommandSpec = {
   name: "mv",
   group: GROUP,
-  summary: "move a file or folder through the history; undo moves it back",
+  summary: "move a file or folder and record that; undo moves it back",
   args: [
     { name: "<from>", description: "the file, link or folder", completes: "path" },
     { name: "<to>", description: "its new path (not the folder to put it in)", completes: "path" },

@@ -7,8 +7,8 @@ const limit = (flags: string, description: string): OptionSpec => ({
   description,
   value: "count",
   localOnly: {
-    why: "--max-… and --min-… stand in for this machine's config.yaml, and the server has its own",
-    instead: "say what to keep: --keep-last, --keep-within …",
+    why: "--max-… and --min-… replace limits of this machine's config.yaml, and the server has its own",
+    instead: "use rules: --keep-last, --keep-within …",
   },
 });
 
@@ -17,25 +17,27 @@ export const PRUNE: CommandSpec = {
   group: RETENTION_GROUP,
   summary: "give up old moments, so that gc can free their contents",
   details:
-    "Each --keep rule keeps more; without any the limits of config.yaml hold, or those given here instead. The baseline, named and pinned snapshots " +
-    "and what open transactions need stay in any case, and nothing younger than min_age_hours (24) goes. It is an event " +
-    "in the log: no line is removed, and verify says what was pruned. For 24 hours gc frees nothing of it, and `chronicle unforget` " +
-    "brings it back. Without a terminal it needs --yes. --now lets gc free it at once: only a person at a terminal can say so, and " +
-    "only while nobody is at work there, and nothing that was pruned before can still be brought back.",
+    "Each --keep rule keeps more. Without one, the limits of config.yaml hold, or those given here instead. The " +
+    "baseline, named and pinned snapshots, and everything that open transactions need are kept in any case " +
+    "(pinned ones unless --drop-pinned), as is everything younger than min_age_hours (24). A pruning is an event " +
+    "in the log: no line is removed, and verify says what was pruned. For 24 hours gc frees nothing of it, and " +
+    "`chronicle unforget` brings it back. Without a terminal it needs --yes. --now lets gc free it at once: only " +
+    "a person at a terminal can say so, only while nobody is at work in the workspace, and only if no earlier " +
+    "pruning can still be brought back.",
   args: [],
   options: [
     { flags: "--keep-last <n>", description: "the newest actions and snapshots", value: "count" },
-    { flags: "--keep-hourly <n>", description: "the newest of each of so many hours", value: "count" },
-    { flags: "--keep-daily <n>", description: "of each of so many days (UTC)", value: "count" },
-    { flags: "--keep-weekly <n>", description: "of each of so many weeks", value: "count" },
-    { flags: "--keep-monthly <n>", description: "of each of so many months", value: "count" },
-    { flags: "--keep-yearly <n>", description: "of each of so many years", value: "count" },
+    { flags: "--keep-hourly <n>", description: "the newest one of each of so many hours", value: "count" },
+    { flags: "--keep-daily <n>", description: "the newest one of each of so many days (UTC)", value: "count" },
+    { flags: "--keep-weekly <n>", description: "the newest one of each of so many weeks", value: "count" },
+    { flags: "--keep-monthly <n>", description: "the newest one of each of so many months", value: "count" },
+    { flags: "--keep-yearly <n>", description: "the newest one of each of so many years", value: "count" },
     { flags: "--keep-within <time>", description: "everything younger than this, such as 7d or 12h" },
     { flags: "--keep-pinned", description: "keep pinned ones: the default" },
     limit("--max-snapshots <n>", "instead of the configured limit (0: none)"),
     limit("--max-age-days <n>", "instead of the configured limit (0: none)"),
     limit("--min-age-hours <n>", "instead of the configured one (0: none)"),
-    { flags: "--drop-pinned", description: "let go of pinned ones too, if no rule keeps them" },
+    { flags: "--drop-pinned", description: "give up pinned ones too, if no rule keeps them" },
     { flags: "-n, --dry-run", description: "only show what would be given up" },
     { flags: "-y, --yes", description: "do not ask" },
     NOW,
@@ -49,17 +51,28 @@ export const PRUNE: CommandSpec = {
 export const ERASE: CommandSpec = {
   name: "erase",
   group: RETENTION_GROUP,
-  summary: "take contents out of the history: a secret that got in, a file that should never have been recorded",
+  summary: "remove contents from the history: a secret, or a file that should never have been recorded",
   details:
-    "A path with all beneath it, the SHA-256 of a content (`chronicle history --json` names it), or every path that a pattern matches. From then on " +
-    "nothing gives these contents out, and what restores a state that had them leaves the path as it is and says so. Their bytes leave the " +
-    "store with the first gc in 24 hours; until then `chronicle unerase` brings them back. The log keeps their hashes, by which a short secret can be guessed: change the secret as well. " +
-    "What is kept aside of such files that git ignores goes as well. Command lines, messages and records of users are not reached. What a path has now is not erased: change or remove it first. A path that the rules leave out by now is an exception: it is recorded as gone, and its file stays on " +
-    "disk. A file that has such a content later is left out and named, and stays on disk. Other workspaces keep what they have until it is erased there; folders that follow this one erase it as soon as they hear of it, but for what lies in them now, and keep the bytes for 24 hours of their own. Without a terminal it needs --yes. --now frees the bytes at once: only a person at a terminal can say so, and only while nobody is at work there.",
+    "Erases the contents of a path and of everything beneath it, a content named by its SHA-256 (`chronicle " +
+    "history --json` shows it), or the contents of all paths that a pattern matches. From then on no command " +
+    "gives out these contents, and a restore leaves a path that needs one as it is and says so. Their bytes leave " +
+    "the store with the first gc after 24 hours; until then `chronicle unerase` brings them back. The log keeps " +
+    "their hashes, by which a short secret can be guessed: change the secret as well. Copies of such files that " +
+    "were kept aside are erased, too. Command lines, messages and records of users are not affected. The present " +
+    "content of a path is not erased: change or remove the file first. A path that the rules now leave out is an " +
+    "exception: it is recorded as deleted, and its file stays on disk. A file that gets such a content later is " +
+    "left out and named, and stays on disk. Other workspaces keep the contents until they are erased there. " +
+    "Folders that follow this workspace erase them as soon as they learn of it, except the contents of files that " +
+    "are in them now, and keep the bytes for 24 hours of their own. Without a terminal it needs --yes. --now " +
+    "frees the bytes at once: only a person at a terminal can say so, and only while nobody is at work in the " +
+    "workspace.",
   args: [{ name: "[what]", description: "a path, or the SHA-256 of a content", completes: "path" }],
   options: [
-    { flags: "--match <pattern>", description: "all paths that it matches or matched, as in a .gitignore" },
-    { flags: "--reason <text>", description: "why: it stands in the log for ever" },
+    {
+      flags: "--match <pattern>",
+      description: "all paths, present or past, that this pattern of a .gitignore matches",
+    },
+    { flags: "--reason <text>", description: "the reason; it stays in the log for ever" },
     { flags: "-n, --dry-run", description: "only show what would be erased" },
     { flags: "-y, --yes", description: "do not ask" },
     NOW,
@@ -76,12 +89,12 @@ export const ERASE: CommandSpec = {
 export const UNERASE: CommandSpec = {
   name: "unerase",
   group: RETENTION_GROUP,
-  summary: "bring back what was erased within the last 24 hours, or list what was erased",
+  summary: "bring back contents that were erased within the last 24 hours, or list the erasures",
   args: [{ name: "[id]", description: "an erasure's id, or its unique beginning" }],
   options: [],
   examples: [
-    { line: "chronicle unerase", why: "what was erased, when, by whom and why" },
-    { line: "chronicle unerase 3f2a", why: "cat, diff and restore as before" },
+    { line: "chronicle unerase", why: "each erasure: when, by whom and why" },
+    { line: "chronicle unerase 3f2a", why: "cat, diff and restore work as before" },
   ],
 };
 
@@ -90,7 +103,7 @@ export const PIN: CommandSpec = {
   group: RETENTION_GROUP,
   summary: "keep an action or a snapshot from being pruned",
   args: [{ name: "<id>", description: "an action's id, a snapshot's number, name or id", completes: "moment" }],
-  options: [{ flags: "--off", description: "no longer" }],
+  options: [{ flags: "--off", description: "remove the pin" }],
   examples: [
     { line: "chronicle pin 12", why: "snapshot 12 stays" },
     { line: "chronicle pin 3f2a --off", why: "as chronicle unpin" },
@@ -111,11 +124,12 @@ const KEEP_GROUP = "Keep";
 export const CONFIG: CommandSpec = {
   name: "config",
   group: KEEP_GROUP,
-  summary: "what is tracked, and the limits: show or change it",
+  summary: "show or change what is tracked, and the limits",
   details:
-    "Keys: useGitignore, excludePatterns, excludeGlobs, forceInclude, maxEntries, maxBytes, maxFileSize, keepAside, protectedNames. A list takes " +
-    "all its values at once. Shown too: how much is kept (max_snapshots, max_age_days, min_age_hours, max_store_bytes), and " +
-    "the config.yaml that says so: only a person changes that.",
+    "Keys: useGitignore, excludePatterns, excludeGlobs, forceInclude, maxEntries, maxBytes, maxFileSize, " +
+    "keepAside, protectedNames. A list takes all its values at once. It also shows the limits of pruning " +
+    "(max_snapshots, max_age_days, min_age_hours, max_store_bytes), and the config.yaml that sets them: only a " +
+    "person changes these.",
   args: [
     { name: "[key]", description: "one of the keys", completes: "config-key" },
     { name: "[value...]", description: "its new value; for a list, all values" },
@@ -159,12 +173,12 @@ export const GC: CommandSpec = {
 export const COMPACT: CommandSpec = {
   name: "compact",
   group: KEEP_GROUP,
-  summary: "move the log into the archive and go on in a short one",
+  summary: "move the log into the archive and continue with a short one",
   details:
-    "Nothing is lost: every moment can still be gone back to, and verify goes through the archive. With --drop-archive " +
-    "the whole history is verified, then its archived events are removed for good: it begins at the compaction, " +
-    "earlier snapshots are listed but cannot be restored, and undo does not reach further. Without a terminal that " +
-    "needs --yes.",
+    "Nothing is lost: every moment can still be restored, and verify reads the archive, too. With --drop-archive " +
+    "the whole history is verified, then its archived events are removed for good: the history begins at the " +
+    "compaction, earlier snapshots are listed but cannot be restored, and undo does not reach further back. " +
+    "Without a terminal that needs --yes.",
   args: [],
   options: [
     { flags: "--drop-archive", description: "remove all archived events, once everything was verified" },
@@ -188,7 +202,7 @@ export const REBUILD: CommandSpec = {
 export const DOCTOR: CommandSpec = {
   name: "doctor",
   group: KEEP_GROUP,
-  summary: "look at the machine, the store and the key, and say what is wrong",
+  summary: "check the machine, the store and the key, and say what is wrong",
   args: [],
   options: [],
   examples: [{ line: "chronicle doctor", why: "exits 1 if something is wrong" }],
@@ -199,9 +213,10 @@ export const WORKSPACES: CommandSpec = {
   group: KEEP_GROUP,
   summary: "every workspace in the store: list them, create, archive",
   details:
-    "create begins one without a folder, whose files are only in its history: programs work in it through the API, and " +
-    "-w NAME shows it to every command. With --from it begins with the files that another one had at a moment (default: as last " +
-    "recorded); contents are shared. An archived one is only read, until unarchive.",
+    "create begins a workspace without a folder, whose files are only in its history: programs work in it through " +
+    "the API, and -w NAME selects it for every command. With --from it begins with the files that another " +
+    "workspace had at a moment (default: the last recorded state); contents are shared. An archived workspace is " +
+    "only read, until unarchive.",
   args: [
     {
       name: "[what]",
@@ -213,13 +228,13 @@ export const WORKSPACES: CommandSpec = {
   options: [
     { flags: "--from <workspace[@moment]>", description: "create: begin with these files", completes: "workspace" },
   ],
-  tried: { "--at": "the moment stands behind the workspace: --from WORKSPACE@MOMENT" },
+  tried: { "--at": "the moment follows the workspace: --from WORKSPACE@MOMENT" },
   examples: [
     { line: "chronicle workspaces", why: "also those whose folder is gone" },
     { line: "chronicle workspaces create session-17", why: "one without a folder" },
-    { line: "chronicle workspaces create try --from session-17@10m", why: "what it was ten minutes ago" },
+    { line: "chronicle workspaces create try --from session-17@10m", why: "with the files of ten minutes ago" },
     { line: "chronicle -w try restore now --to ./try", why: "its files, in a folder" },
-    { line: "chronicle workspaces archive session-17", why: "keep it, change it no more" },
+    { line: "chronicle workspaces archive session-17", why: "keep it, read-only" },
   ],
 };
 
@@ -228,7 +243,9 @@ export const FORGET: CommandSpec = {
   group: KEEP_GROUP,
   summary: "remove a workspace's history from the store (never its files)",
   details:
-    "For 24 hours `chronicle unforget` brings it back; then `chronicle gc` frees it. Without a terminal it needs --yes. --now frees it at once: only a person at a terminal can say so, and only while nobody is at work there.",
+    "For 24 hours `chronicle unforget` brings it back; then `chronicle gc` frees it. Without a terminal it needs " +
+    "--yes. --now frees it at once: only a person at a terminal can say so, and only while nobody is at work in " +
+    "the workspace.",
   args: [{ name: "<id>", description: "a name, an id or its unique prefix", completes: "workspace" }],
   options: [{ flags: "-y, --yes", description: "do not ask" }, NOW],
   examples: [{ line: "chronicle forget 01JD", why: "a day later `chronicle gc` frees the space" }],
@@ -237,8 +254,8 @@ export const FORGET: CommandSpec = {
 export const UNFORGET: CommandSpec = {
   name: "unforget",
   group: KEEP_GROUP,
-  summary: "bring back what was given up within the last 24 hours, or list it",
-  details: "That is: a history that was forgotten, and the part of one that prune gave up.",
+  summary: "bring back a history or a part of one that was given up within the last 24 hours, or list them",
+  details: "That is a forgotten history, or the part of a history that prune gave up.",
   args: [{ name: "[id]", description: "an id, its unique prefix, or a name" }],
   options: [],
   examples: [
@@ -266,7 +283,7 @@ export const COMPLETION: CommandSpec = {
 export const COMPLETE: CommandSpec = {
   name: "complete",
   group: KEEP_GROUP,
-  summary: "the words that may stand next (called by the completion scripts)",
+  summary: "the possible next words (called by the completion scripts)",
   args: [{ name: "[word...]", description: "the words so far, after --" }],
   options: [],
   examples: [],

@@ -7,21 +7,23 @@ export const VERIFY: CommandSpec = {
   group: PROVE_GROUP,
   summary: "recompute everything and list every problem",
   details:
-    "Changes nothing. Exits 4 if something is damaged. With --repair-from, each content that is missing or damaged is looked " +
-    "for by its SHA-256: among the files below a folder (that of the workspace, too), in another store, or at a server " +
-    "(`origin`: the one that a replica follows; the token as with --remote). What is found is stored anew, and damaged files " +
-    "of the store are put aside until the next gc. The history stays as it is. Exits 0 only if all is well afterwards.",
+    "Changes nothing. Exits 4 if something is damaged. With --repair-from, each content that is missing or " +
+    "damaged is looked for by its SHA-256: among the files below a folder (it may be the workspace's own), in " +
+    "another store, or at a server (`origin`: that of the origin which a replica follows; the token is given as " +
+    "with --remote). A content that is found is stored again, and damaged files of the store are set aside until " +
+    "the next gc. The history is not changed. Exits 0 only if nothing is damaged afterwards.",
   args: [],
   options: [
     { flags: "--quick", description: "log, links, root and heads only; no contents" },
     {
       flags: "--expect <file>",
-      description: "what head printed earlier (-: from stdin): also finds a log cut, replaced or rolled back since",
+      description:
+        "the earlier output of head (-: stdin): also finds that the log was cut, replaced or rolled back since",
       completes: "path",
     },
     {
       flags: "--repair-from <place>",
-      description: "heal contents from a folder, a store, a server's URL[#WORKSPACE], or origin",
+      description: "replace bad contents from a folder, a store, a server's URL[#WORKSPACE], or origin",
       repeated: true,
       completes: "path",
       localOnly: {
@@ -32,26 +34,29 @@ export const VERIFY: CommandSpec = {
   ],
   examples: [
     { line: "chronicle verify", why: "check all" },
-    { line: "chronicle verify --repair-from . --repair-from /mnt/backup/chronicle", why: "heal what rotted" },
-    { line: "chronicle head > head.txt; chronicle verify --expect head.txt", why: "hold it to its word later" },
+    { line: "chronicle verify --repair-from . --repair-from /mnt/backup/chronicle", why: "replace damaged contents" },
+    {
+      line: "chronicle head > head.txt; chronicle verify --expect head.txt",
+      why: "check the history against it later",
+    },
   ],
 };
 
 export const HEAD: CommandSpec = {
   name: "head",
   group: PROVE_GROUP,
-  summary: "the signed head: what commits to the whole history",
+  summary: "the signed head, which commits to the whole history",
   details:
-    "A signed note (C2SP checkpoint). Keep it anywhere else; `verify --expect` holds the log to it. Where the history is not " +
-    "signed (the kept head or the key is missing, or not its own), none is printed, and it exits 6. Where the log " +
-    "contradicts the kept head (it was cut or replaced, or the store was put back from an older copy), nothing can be recorded. " +
-    "In both cases --accept goes on from what is there: an event names the log's end and the old head, whose note is kept. " +
-    "Without a terminal it needs --yes.",
+    "A signed note (C2SP checkpoint). Keep it in another place: `verify --expect` checks the log against it. If " +
+    "the history is not signed (the kept head or the key is missing or belongs to another history), no head is " +
+    "printed, and the exit code is 6. If the log contradicts the kept head (it was cut or replaced, or the store " +
+    "was restored from an older copy), nothing can be recorded. In both cases --accept continues from the present " +
+    "log: an event names the log's end and the old head, whose note is kept. Without a terminal it needs --yes.",
   args: [],
   options: [
     {
       flags: "--accept",
-      description: "go on from what is there, with a new head: for people",
+      description: "continue from the present log, with a new head: for people",
       localOnly: { why: "--accept is about a store of this machine", instead: "run it there, in a terminal" },
     },
     { flags: "-y, --yes", description: "do not ask" },
@@ -66,10 +71,10 @@ export const HEAD: CommandSpec = {
 export const ACTIONS: CommandSpec = {
   name: "actions",
   group: "Look",
-  summary: "what agents' tools did, newest first; one of them with what differs now",
+  summary: "the actions of agents' tools, newest first; one action with its differences to now",
   details:
-    "An action is one tool call: what it was about to touch was kept before it ran. Text shows the last 20; JSON gives " +
-    "all unless --limit says otherwise.",
+    "An action is one tool call. The paths that it was about to touch were recorded before it ran. Text shows the " +
+    "last 20; JSON gives all unless --limit says otherwise.",
   args: [{ name: "[action]", description: "an id, its beginning, or the agent's own id of the call" }],
   options: [
     { flags: "--session <id>", description: "only this session's (an id or its beginning)" },
@@ -78,7 +83,7 @@ export const ACTIONS: CommandSpec = {
   ],
   examples: [
     { line: "chronicle actions", why: "what was done lately" },
-    { line: "chronicle actions 3f2a9c", why: "one action, beside what is there now" },
+    { line: "chronicle actions 3f2a9c", why: "one action, compared with the present state" },
     { line: "chronicle changes --turn last", why: "what the last turn changed" },
   ],
 };
@@ -88,8 +93,9 @@ export const ROLLBACK: CommandSpec = {
   group: "Go back",
   summary: "make the files of one action as they were before it",
   details:
-    "Whoever changed them since: what is there now is recorded first, and `chronicle undo` brings it again. To take back " +
-    "only what the action did, and leave later work, use `chronicle undo --action ID`.",
+    "Later changes of these files are reverted too, whoever made them: the present state is recorded first, and " +
+    "`chronicle undo` restores it. To take back only what the action did, and leave later work, use `chronicle " +
+    "undo --action ID`.",
   args: [{ name: "<action>", description: "an id, its beginning, or the agent's own id of the call" }],
   options: [
     { flags: "--dry-run", description: "say what would be done or refused, change nothing (exit code as without it)" },
@@ -118,7 +124,7 @@ export const STATUS: CommandSpec = {
   args: [],
   options: [],
   examples: [
-    { line: "chronicle status", why: "where things stand" },
+    { line: "chronicle status", why: "the present state" },
     { line: "chronicle status --json", why: "for programs" },
   ],
 };
@@ -126,7 +132,7 @@ export const STATUS: CommandSpec = {
 export const LIST: CommandSpec = {
   name: "list",
   group: LOOK_GROUP,
-  summary: "recent work, and how to take it back or go back to before it",
+  summary: "recent work, and the commands that undo it or restore the state before it",
   details: "A bare `chronicle` does the same.",
   args: [],
   options: [
@@ -142,7 +148,7 @@ export const LIST: CommandSpec = {
 export const LOG: CommandSpec = {
   name: "log",
   group: LOOK_GROUP,
-  summary: "the events, as they stand in the log",
+  summary: "the events, as the log holds them",
   details:
     "In the order of the log. Text shows the newest 50 events, or with --from the first 50 from there on; --limit 0 shows " +
     "all. JSON gives all unless --limit says otherwise.",
@@ -152,7 +158,7 @@ export const LOG: CommandSpec = {
     { flags: "--to <seq>", description: "last event", value: "count" },
     {
       flags: "--limit <n>",
-      description: "the newest so many; with --from the first from there on (0: all)",
+      description: "how many: the newest, or with --from the first from there on (0: all)",
       value: "count",
     },
     { flags: "--reverse", description: "newest first" },
@@ -191,16 +197,16 @@ export const DIFF: CommandSpec = {
   summary: "what differs between two moments",
   details:
     "Without moments: between the latest snapshot and the disk. With one: between it and the disk. A moment is a " +
-    "snapshot's number, seq:N, an id or its prefix, a name, latest, baseline, now, a time (10m, 2026-01-31T12:00), " +
-    "or X~2: two snapshots before X. git apply takes the text of -p, and refuses all of it where a file is in it whose " +
-    "content no text shows (binary, too large, a secret).",
+    "snapshot's number, seq:N, an id or its prefix, a name, latest, baseline, now, a time (10m, " +
+    "2026-01-31T12:00), or X~2: two snapshots before X. git apply takes the text of -p. It refuses all of it if " +
+    "the text names a file whose content cannot be shown (binary, too large, a secret).",
   usage: "[options] [from [to]] [--] [path...]",
   args: [
     { name: "[from]", description: "a moment (default: latest)", completes: "moment" },
     { name: "[to]", description: "a moment (default: now, the disk)", completes: "moment" },
     {
       name: "[path...]",
-      description: "only these; write -- before them where no moments are given",
+      description: "only these; write -- before them if no moment is given",
       completes: "path",
     },
   ],
@@ -231,7 +237,7 @@ export const HISTORY: CommandSpec = {
   name: "history",
   group: LOOK_GROUP,
   summary: "the iterations of a file, deletions too",
-  details: "Where no such path is recorded, paths with that file name are listed: so a deleted file is found again.",
+  details: "If no such path is recorded, all recorded paths with that file name are listed, also deleted ones.",
   args: [ONE_PATH],
   options: [],
   examples: [
@@ -264,5 +270,5 @@ export const EXPLAIN: CommandSpec = {
   summary: "why a path is or is not tracked",
   args: [{ name: "<path...>", description: "paths, existing or not", completes: "path" }],
   options: [],
-  examples: [{ line: "chronicle explain dist/app.js", why: "names the rule and the line where it stands" }],
+  examples: [{ line: "chronicle explain dist/app.js", why: "names the rule and its line" }],
 };

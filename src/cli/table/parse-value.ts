@@ -17,7 +17,7 @@ const UNITS: Readonly<Record<string, number>> = {
   tb: 1e12,
 };
 
-/** Bytes: `0`, `500`, `500M`, `2GiB` (powers of 1024), `1.5GB` (powers of 1000). `undefined` for anything else. */
+/** Parses bytes: `0`, `500`, `500M`, `2GiB` (powers of 1024), `1.5GB` (powers of 1000). `undefined`: anything else. */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim());
   const unit = UNITS[(match?.[2] ?? "").toLowerCase()];
@@ -26,13 +26,13 @@ export function parseSize(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** A whole number from 0. */
+/** Parses a whole number from 0. Returns `undefined` for anything else. */
 export function parseCount(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** A number of seconds from 0, also with a fraction. */
+/** Parses a number of seconds from 0, also with a fraction. Returns `undefined` for anything else. */
 export function parseSeconds(text: string): number | undefined {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(value) ? value : undefined;

@@ -6,7 +6,7 @@ const FOLDER: OptionSpec = {
   flags: "--folder <dir>",
   description: "a record store of its own in this folder (default: the workspace of the current folder)",
   completes: "path",
-  localOnly: { why: "--folder is on this machine, and the server elsewhere", instead: "for no server: --remote ''" },
+  localOnly: { why: "--folder is on this machine, and the server is elsewhere", instead: "for no server: --remote ''" },
 };
 
 export const RECORD: CommandSpec = {
@@ -14,10 +14,10 @@ export const RECORD: CommandSpec = {
   group: RECORDS_GROUP,
   summary: "JSON records of your own on the hash-chained log: put, get, delete, list, replay, export, verify",
   details:
-    "put writes a record (a JSON object; -: from stdin), get prints one, delete leaves a tombstone: no line is ever " +
-    "removed. list shows what is there, replay every event of records, export one JSON line for each record. verify " +
-    "recomputes the whole chain and exits 4 if something is damaged. compact moves the log into the archive, backup " +
-    "copies it all into a new folder beneath <id>. A missing record exits 3.",
+    "put writes a record (a JSON object; -: from stdin), get prints one, delete leaves a tombstone: no line is " +
+    "ever removed. list shows the live records, replay every event of records, export one JSON line for each live " +
+    "record. verify recomputes the whole chain and exits 4 if something is damaged. compact moves the log into " +
+    "the archive, backup copies the whole store into a new folder beneath <id>. A missing record exits 3.",
   args: [
     {
       name: "<what>",
@@ -30,13 +30,13 @@ export const RECORD: CommandSpec = {
   options: [
     FOLDER,
     { flags: "--from <seq>", description: "replay from this event on", value: "count" },
-    { flags: "--depth <n>", description: "how deep in nested agents (put, delete; default 0)", value: "count" },
+    { flags: "--depth <n>", description: "the depth in nested agents (put, delete; default 0)", value: "count" },
   ],
   examples: [
     { line: `chronicle record put FACT-001 '{"text": "the sky is blue"}'`, why: "durable when it returns" },
     { line: "chronicle record get FACT-001", why: "print it" },
     { line: "chronicle record list --folder ~/facts", why: "a store that belongs to no workspace" },
-    { line: "chronicle record export > records.ndjson", why: "what is not deleted, a line each" },
+    { line: "chronicle record export > records.ndjson", why: "one line for each live record" },
   ],
 };
 
@@ -45,9 +45,9 @@ export const IMPORT: CommandSpec = {
   group: RECORDS_GROUP,
   summary: "bring in the records of another program's log, verified line by line",
   details:
-    "chronomemory: the original's events.wal. Every line's hash and link is checked first; the first that is wrong is " +
-    "named, and nothing is imported. Times, head and SHA-256 of the original are kept in one event before its records, and " +
-    "what of it could not be verified, with --accept-checkpoint or --up-to-tear, is named there.",
+    "chronomemory: the original's events.wal. Every line's hash and link is checked first: if one is wrong, the " +
+    "line is named, and nothing is imported. One event before the records holds the times, head and SHA-256 of " +
+    "the original. It also names what could not be verified (with --accept-checkpoint or --up-to-tear).",
   args: [{ name: "<file>", description: "the log", completes: "path" }],
   options: [
     { flags: "--from <program>", description: "whose log it is: chronomemory", completes: ["chronomemory"] },
@@ -55,9 +55,9 @@ export const IMPORT: CommandSpec = {
     { flags: "--round-numbers", description: "round integers beyond 2^53 instead of refusing the file" },
     {
       flags: "--accept-checkpoint",
-      description: "of a compacted log: take the records of the snapshot.json beside it, which nothing vouches for",
+      description: "for a compacted log: also import the records of the snapshot.json beside it, which no hash covers",
     },
-    { flags: "--up-to-tear", description: "take what stands in front of the first line that does not verify" },
+    { flags: "--up-to-tear", description: "import the lines before the first one that does not verify" },
   ],
   examples: [
     { line: "chronicle import --from chronomemory .chronomemory/events.wal", why: "into this workspace" },
@@ -72,9 +72,11 @@ export const INIT: CommandSpec = {
   group: RECORD_GROUP,
   summary: "begin a history for a folder and take the baseline (snapshot 0)",
   details:
-    "The first path is the workspace's own folder; further ones are tracked beside it. A single file may be a root; no root may lie within another one. " +
-    "Without a path: the current folder. Where a workspace stands already, it goes on; a further path that it does not track is refused. " +
-    "The history of a single file goes on in a file of that name only, never in a folder. In a folder that another workspace records, both go on: commands there mean the new, inner one; init says so.",
+    "The first path is the workspace's own folder; further ones are tracked beside it. A single file may be a " +
+    "root; no root may lie within another one. Without a path: the current folder. If the folder has a workspace " +
+    "already, that one is used; a further path that it does not track is refused. The history of a single file " +
+    "continues only in a file of that name, never in a folder. In a folder that another workspace records, both " +
+    "record it: commands there use the new, inner one, and init says so.",
   args: [{ name: "[path...]", description: "folders or single files to track", completes: "path" }],
   options: [
     {
@@ -85,7 +87,7 @@ export const INIT: CommandSpec = {
     { flags: "--exclude-glob <glob>", description: "leave out file names that match", repeated: true },
     {
       flags: "--force-include <pattern>",
-      description: "take it whatever else says no (same form as --exclude)",
+      description: "include it, whatever other rules say (same form as --exclude)",
       repeated: true,
     },
     { flags: "--no-gitignore", description: "do not respect .gitignore" },
@@ -94,7 +96,7 @@ export const INIT: CommandSpec = {
     { flags: "--max-file-size <size>", description: "leave out larger files (default 0: no limit)", value: "size" },
     {
       flags: "--adopt <id>",
-      description: "go on with this workspace's history in a folder that was moved or copied",
+      description: "continue this workspace's history in a folder that was moved or copied",
       completes: "workspace",
     },
     {
@@ -105,7 +107,7 @@ export const INIT: CommandSpec = {
   examples: [
     { line: "chronicle init", why: "protect this folder" },
     { line: "chronicle init --exclude build --max-bytes 10GiB", why: "leave build folders out, allow more" },
-    { line: "chronicle init ~/moved --adopt 01JD", why: "go on after the folder was moved" },
+    { line: "chronicle init ~/moved --adopt 01JD", why: "continue after the folder was moved" },
   ],
   localOnly: {
     instead: "start the server in the folder, or begin one without a folder: chronicle workspaces create [name]",
@@ -117,20 +119,22 @@ export const RUN: CommandSpec = {
   group: RECORD_GROUP,
   summary: "run a command, record what it changes, say how to take it back",
   details:
-    "stdin, stdout and the terminal are the command's; Chronicle's own words go to stderr. The exit code is the " +
-    "command's, 128 + signal if a signal ended it (after Ctrl-C, Chronicle ends by SIGINT as well, so that a shell's loop ends), 125 if Chronicle failed before it started, whatever became of the recording once it ran, and 122 if " +
-    "--rollback-on-failure could not take all of a failed command's changes back; 1 if it succeeded, but removed or " +
-    "overwrote what the rules leave out and nobody kept. A run within a run, or within an " +
-    "agent's tool call, is part of it: it is rolled back by itself, and taken back with what is around it. No init is needed. " +
-    "Off the record (--otr), nothing is stored of the command, and what it changes stays out of the history until somebody else changes it " +
-    "(or `chronicle snapshot --on-record PATH` takes it in): status and explain name it, no undo or restore overwrites it, and while " +
-    "the command goes on only what agents' tools declare is recorded; options that are about the record are refused with it. " +
-    "With --json the result is one line of JSON at the end of stderr.",
+    "stdin, stdout and the terminal are the command's; Chronicle's own messages go to stderr. The exit code is " +
+    "the command's, or 128 + signal if a signal ended it (after Ctrl-C, Chronicle ends by SIGINT as well, so that " +
+    "a shell's loop ends), even if the recording failed meanwhile. It is 125 if Chronicle failed before the " +
+    "command started, 122 if --rollback-on-failure could not take back all changes of a failed command, and 1 if " +
+    "the command succeeded, but removed or overwrote omitted files that nobody kept. A run within a run, or " +
+    "within an agent's tool call, is part of it: it is rolled back by itself, and undone with what is around it. " +
+    "No init is needed. Off the record (--otr), nothing is stored of the command, and the paths that it changes " +
+    "stay out of the history until somebody else changes them (or `chronicle snapshot --on-record PATH` includes " +
+    "them): status and explain name them, and no undo or restore overwrites them. While the command runs, only " +
+    "paths that agents' tools declare are recorded; options about the record are refused with --otr. With --json " +
+    "the result is one line of JSON at the end of stderr.",
   usage: "[options] [--] <command> [argument...]",
   args: [{ name: "[command...]", description: "the command and its arguments" }],
   options: [
     { flags: "--rollback-on-failure", description: "take all changes back if the command fails" },
-    { flags: "--otr", description: "off the record: record nothing, now or later, of what it leaves" },
+    { flags: "--otr", description: "off the record: store nothing about the command or its changes, now or later" },
     { flags: "--summary <file>", description: "write the result as JSON to this file", completes: "path" },
     {
       flags: "--network-events <file>",
@@ -164,7 +168,7 @@ export const WATCH: CommandSpec = {
     { line: "chronicle watch", why: "protect this folder while you work" },
     { line: "chronicle -C ~/project watch", why: "another folder" },
   ],
-  localOnly: { instead: "a server watches the folders that it hosts by itself: chronicle log shows what it recorded" },
+  localOnly: { instead: "a server itself watches the folders that it hosts: chronicle log shows what it recorded" },
 };
 
 export const SNAPSHOT: CommandSpec = {
@@ -172,8 +176,8 @@ export const SNAPSHOT: CommandSpec = {
   group: RECORD_GROUP,
   summary: "record the present state and give it a number",
   details:
-    "Exits 1 if something could not be recorded (coverage is partial), and names it: over a limit, the folder and how many " +
-    "paths in it.",
+    "Exits 1 if something could not be recorded (coverage is partial), and names it; over a limit, it names the " +
+    "folder and the number of its paths.",
   args: [],
   options: [
     { flags: "-m, --message <text>", description: "what this state is" },
@@ -182,7 +186,8 @@ export const SNAPSHOT: CommandSpec = {
     { flags: "--paranoid", description: "read every file again, whatever its stat says" },
     {
       flags: "--accept-deletions",
-      description: "record that all is gone, though the folder is on another device or mount than it was: for people",
+      description:
+        "record all files as deleted, although the folder is on another device or mount than before: for people",
     },
     {
       flags: "--on-record <path>",

@@ -5,10 +5,10 @@ export const MCP: CommandSpec = {
   group: "Agents",
   summary: "serve this workspace to an agent (Model Context Protocol)",
   details:
-    "An agent's program starts it and speaks on stdin and stdout: look at the history, take work back, restore files. " +
-    "The agent cannot prune, collect, configure or pin. Which tools there are: docs/mcp.md. Without -C the folders that " +
-    "the client names are used, else the present one. With --http it listens on 127.0.0.1 and each request must bear a " +
-    "token: that of $CHRONICLE_MCP_TOKEN, else a new one, which is printed.",
+    "An agent's program starts it and speaks to it on stdin and stdout: to look at the history, take work back, " +
+    "and restore files. The agent cannot prune, collect, configure or pin. docs/mcp.md lists the tools. Without " +
+    "-C it serves the folders that the client names, else the current one. With --http it listens on 127.0.0.1, " +
+    "and each request must bear a token: that of $CHRONICLE_MCP_TOKEN, else a new one, which is printed.",
   args: [],
   options: [
     { flags: "--http", description: "listen on 127.0.0.1 instead of stdin and stdout" },
@@ -35,14 +35,15 @@ const AGENTS: readonly string[] = ["claude", "codex", "gemini"];
 export const AGENTS_COMMAND: CommandSpec = {
   name: "agents",
   group: AGENTS_GROUP,
-  summary: "have an AI agent's every tool call recorded: install, uninstall, status, test",
+  summary: "record every tool call of an AI agent: install, uninstall, status, test",
   details:
-    "install merges hooks (before and after each tool call, sessions, turns) and the MCP server into the agent's own " +
-    "configuration: comments, order and other entries stay, a backup is kept beside each file, and twice is the same as " +
-    "once. A file that the agent would not take (Claude Code ignores one with a comment) is refused, with the line. It also " +
-    "works before the agent itself is installed. With --strict a tool does not run when Chronicle cannot record it, unless " +
-    "Chronicle was uninstalled: the agent then works, and is told. status says where hooks stand that the agent does not " +
-    "call. test sends a made-up tool call through the installed command.",
+    "install merges hooks (before and after each tool call, sessions, turns) and the MCP server into the agent's " +
+    "own configuration: comments, order and other entries stay, a backup is kept beside each file, and a second " +
+    "install changes nothing. A configuration that the agent would not accept (Claude Code ignores one with a " +
+    "comment) is refused, and the line is named. It also works before the agent itself is installed. With " +
+    "--strict a tool does not run if Chronicle cannot record it, unless Chronicle was uninstalled: the agent then " +
+    "works, and is told so. status also names files whose hooks the agent does not call. test sends a made-up " +
+    "tool call through the installed command.",
   args: [
     { name: "<what>", description: "what to do", completes: ["install", "uninstall", "status", "test"] },
     {
@@ -73,7 +74,7 @@ export const HOOK: CommandSpec = {
   args: [{ name: "<agent>", description: "claude, codex or gemini", completes: AGENTS }],
   options: [
     { flags: "--strict", description: "fail closed" },
-    { flags: "--direct", description: "straight on the store, without the long-lived process" },
+    { flags: "--direct", description: "work on the store directly, without the server" },
   ],
   examples: [],
   hidden: true,
@@ -87,12 +88,13 @@ export const SERVE: CommandSpec = {
   group: SERVE_GROUP,
   summary: "serve the store's workspaces over HTTP, on a Unix socket and on ports",
   details:
-    "One process for a store and user: every workspace of the store, and the folder it is started in (its history is begun " +
-    "where there is none). The Unix socket is the owner's alone and needs no token. --port adds 127.0.0.1 (and ::1): each " +
-    "request bears a token: the operator's, of $CHRONICLE_TOKEN or --token-file, else one that is made and kept in the " +
-    "configuration folder; or one of `chronicle token create`. --listen is for other machines. Hooks start this process by " +
-    "themselves (--idle) and work without it, only slower. It ends on SIGTERM once everything it has taken is answered; a " +
-    "second signal ends it at once. More: docs/server.md.",
+    "One process serves a store for its user: every workspace of the store, and the folder in which it is started " +
+    "(it begins a history there if there is none). Only the owner can use the Unix socket, without a token. " +
+    "--port adds 127.0.0.1 (and ::1), where each request bears a token: one of `chronicle token create`, or the " +
+    "operator's. The operator's is that of $CHRONICLE_TOKEN or --token-file, else one is made and kept in the " +
+    "configuration folder. --listen is for other machines. Hooks start this process themselves (--idle), and work " +
+    "without it, only slower. On SIGTERM it answers all requests that it has accepted, then ends; a second signal " +
+    "ends it at once. More: docs/server.md.",
   args: [],
   options: [
     {
@@ -104,13 +106,13 @@ export const SERVE: CommandSpec = {
     { flags: "--listen <host:port>", description: "listen there, for other machines" },
     {
       flags: "--allow-host <name>",
-      description: "with --listen: a name that clients ask for it by",
+      description: "with --listen: a host name by which clients reach it",
       value: "text",
       repeated: true,
     },
     {
       flags: "--allow-origin <origin>",
-      description: "let this origin's pages ask, and read the answers",
+      description: "let pages of this origin send requests, and read the replies",
       value: "text",
       repeated: true,
     },
@@ -120,7 +122,7 @@ export const SERVE: CommandSpec = {
     { flags: "--token-file <file>", description: "the operator's token (0600)", completes: "path" },
     {
       flags: "--oidc-issuer <url>",
-      description: "take tokens of this OpenID provider, too, as their claims say",
+      description: "also accept tokens of this OpenID provider, with the rights in their claims",
       value: "text",
     },
     { flags: "--oidc-audience <name>", description: "with --oidc-issuer: the audience of tokens for this server" },
@@ -136,7 +138,8 @@ export const SERVE: CommandSpec = {
     },
     {
       flags: "--watch-most <n>",
-      description: "record what is edited in so many of the store's folders (default 32); others from their first use",
+      description:
+        "watch so many of the store's folders, those used last (default 32); others from their first use",
       value: "count",
     },
     {
@@ -146,10 +149,10 @@ export const SERVE: CommandSpec = {
     { flags: "--metrics-public", description: "/metrics needs no token" },
     {
       flags: "--idle <seconds>",
-      description: "leave when nothing was asked for so long, and host no folder (default: stay)",
+      description: "end after so long without a request, and host no folder (default: never end)",
       value: "seconds",
     },
-    { flags: "--quiet", description: "say nothing" },
+    { flags: "--quiet", description: "print nothing" },
   ],
   examples: [
     { line: "chronicle serve", why: "on the owner's socket; Ctrl-C ends it" },
@@ -169,36 +172,37 @@ export const SERVE: CommandSpec = {
 export const TOKEN: CommandSpec = {
   name: "token",
   group: SERVE_GROUP,
-  summary: "tokens for those who ask a server: create, list, revoke",
+  summary: "the tokens of a server: create, list, revoke",
   details:
-    "create prints a new token, once: only its hash is kept (0600, in the configuration folder). A reader looks; an agent " +
-    "works, but cannot give up, free or administer; an operator may do everything. With --workspace the others do not exist " +
-    "for it. A running server sees what is created and revoked at once.",
+    "create prints a new token, once: only its hash is kept (0600, in the configuration folder). A reader looks; " +
+    "an agent works, but cannot give up, free or administer; an operator may do everything. With --workspace, no " +
+    "other workspace exists for the token. A running server sees new and revoked tokens at once.",
   args: [
     { name: "[what]", description: "what to do (default: list)", completes: ["create", "list", "revoke"] },
-    { name: "[id]", description: "with revoke: which one, by its id or the beginning of it" },
+    { name: "[id]", description: "with revoke: the id of the token, or its beginning" },
   ],
   options: [
     { flags: "--role <role>", description: "reader, agent or operator", completes: ["reader", "agent", "operator"] },
     {
       flags: "--workspace <id>",
-      description: "only this workspace, by id or name (may be one that is yet to be made); default: all",
+      description: "only this workspace, by id or name (it need not exist yet); default: all",
       value: "text",
       repeated: true,
       completes: "workspace",
     },
     {
       flags: "--replica <id>",
-      description: "may come with this replica, which began with another token (a token that is replaced, say)",
+      description:
+        "may present this replica, which began with another token (for example, the one that this token replaces)",
       value: "text",
       repeated: true,
     },
-    { flags: "--name <text>", description: "what it is for, as it is listed and recorded" },
+    { flags: "--name <text>", description: "its purpose, as lists and the history name it" },
     { flags: "--expires <time>", description: "when it ends: 12h, 30d, or a date (default: never)" },
   ],
   examples: [
     { line: "chronicle token create --role agent --workspace session-42 --expires 30d", why: "for one session" },
-    { line: "chronicle token list", why: "which there are; tokens themselves are not kept" },
+    { line: "chronicle token list", why: "all tokens; their texts are not kept" },
     { line: "chronicle token revoke 0fd1a2b3", why: "it is refused from now on" },
   ],
   localOnly: { instead: "tokens are made on the machine where the store is", ignoresEnvironment: true },

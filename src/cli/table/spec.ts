@@ -27,21 +27,21 @@ export interface OptionSpec {
   /** Set if the option concerns this machine, so that no server can be asked with it. */
   readonly localOnly?: {
     readonly why: string;
-    /** The next step. */
+    /** What to do instead. */
     readonly instead: string;
   };
 }
 
-/** The name of an option as commander has it: `--max-entries` is `maxEntries`. */
+/** Returns the name of an option as commander has it: `--max-entries` is `maxEntries`. */
 export function optionName({ flags }: OptionSpec): string {
   const [, long = ""] = /--([a-z-]+)/.exec(flags) ?? [];
   return long.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** For a store of this machine, at once. */
+/** The option `--now`, for stores of this machine. */
 export const NOW: OptionSpec = {
   flags: "--now",
-  description: "for good, at once; asks in any case",
+  description: "free it at once, for good; always asks",
   localOnly: { why: "--now is about a store of this machine", instead: "run it there, in a terminal" },
 };
 
@@ -84,13 +84,13 @@ export interface CommandSpec {
   };
 }
 
-/** The description of an argument or option, with the possible words if they are limited. */
+/** Returns the description of an argument or option, with the possible words if they are limited. */
 export function describedWith({ description, completes }: Pick<ArgumentSpec, "description" | "completes">): string {
   if (typeof completes !== "object" || completes.every((word) => description.includes(word))) return description;
   return `${description}: ${completes.join(", ")}`;
 }
 
-/** The details; for a command that takes a moment, also the forms of a time. */
+/** Returns the details; for a command that takes a moment, also the forms of a time. */
 export function detailsOf({ details, args, options }: CommandSpec): string | undefined {
   const takesMoment = [...args, ...options].some(({ completes }) => completes === "moment");
   if (!takesMoment) return details;
@@ -104,12 +104,12 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
   { flags: "-C, --directory <dir>", description: "work as if started in this folder", completes: "path" },
   {
     flags: "-w, --workspace <id>",
-    description: "a workspace by its name or id, wherever its folder is, or if it has none",
+    description: "a workspace by its name or id, also one without a folder",
     completes: "workspace",
   },
   {
     flags: "--upstream",
-    description: "read what a replica holds of its origin's history, instead of its own",
+    description: "read a replica's mirror of its origin's history, instead of its own",
   },
   { flags: "--store <dir>", description: "where histories are kept (default: $CHRONICLE_HOME)", completes: "path" },
   {

@@ -8,26 +8,32 @@ const MODES = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-repl
 const FOLLOWING: readonly OptionSpec[] = [
   {
     flags: "--mode <mode>",
-    description: "what goes which way, and who wins (default: two-way-safe)",
+    description: "the directions of changes, and the side that wins (default: two-way-safe)",
     completes: MODES,
   },
   {
     flags: "--filter-to <pattern>",
-    description: "do not bring here what this names, as a line of a .gitignore",
+    description: "do not bring files here that this line of a .gitignore matches",
     value: "text",
     repeated: true,
   },
-  { flags: "--filter-from <pattern>", description: "do not write back what this names", value: "text", repeated: true },
-  { flags: "--without-filter-to", description: "no longer: what was kept from coming here comes" },
-  { flags: "--without-filter-from", description: "no longer: what was not written back goes" },
+  {
+    flags: "--filter-from <pattern>",
+    description: "do not write back files that this line matches",
+    value: "text",
+    repeated: true,
+  },
+  { flags: "--without-filter-to", description: "drop these filters: the files that they kept away are brought here" },
+  { flags: "--without-filter-from", description: "drop these filters: the files that they held back are written back" },
   {
     flags: "--policy <name>",
-    description: "a set of patterns with a name: sandbox (no build output, dependencies, large binaries, logs go back)",
+    description:
+      "a named set of filters: sandbox (build output, dependencies, large binaries and logs are not written back)",
     completes: ["sandbox"],
   },
   {
     flags: "--editor-files <what>",
-    description: "leave: editors' backups, swap files and locks stay where they are (default); sync: they go both ways",
+    description: "leave: editors' backups, swap files and locks stay on their side (default); sync: they go both ways",
     completes: ["leave", "sync"],
   },
   {
@@ -37,16 +43,20 @@ const FOLLOWING: readonly OptionSpec[] = [
   },
   {
     flags: "--without-protected",
-    description: "no longer: from now on each side keeps its own secrets to itself; nothing is deleted",
+    description: "end --with-protected: from now on each side keeps its own secrets; nothing is deleted",
   },
-  { flags: "--force", description: "also into a home folder, or one of the system's" },
-  { flags: "--debounce <ms>", description: "a file must have been quiet for so long (default 50)", value: "count" },
+  { flags: "--force", description: "permit a home folder, or one of the system's" },
+  {
+    flags: "--debounce <ms>",
+    description: "how long a file must be unchanged before it is sent (default 50)",
+    value: "count",
+  },
 ];
 
 const DETAILS_OF_MODES =
-  "two-way-safe: both ways, and what was changed differently on both sides is a conflict that you settle; two-way-resolved: " +
-  "the same, but the origin wins; one-way-safe: from the origin to the folder, what was changed there stays; " +
-  "one-way-replica: the folder becomes what the origin is. A conflict loses nothing: both sides are kept.";
+  "two-way-safe: changes go both ways, and a path that was changed differently on both sides is a conflict that you " +
+  "settle; two-way-resolved: the same, but the origin wins; one-way-safe: changes go only to the folder, and its own " +
+  "changes stay; one-way-replica: the folder is made equal to the origin. A conflict loses nothing: both sides are kept.";
 
 export const REPLICATE: CommandSpec = {
   name: "replicate",
@@ -54,11 +64,11 @@ export const REPLICATE: CommandSpec = {
   summary: "have a folder follow a workspace of another store, and write back to it, until Ctrl-C",
   details:
     "For a sandbox: the folder is filled with the files of the origin's workspace, and both follow each other's changes. A " +
-    "history of its own is begun where there is none; a folder that has files already is joined with the origin's. The " +
-    "origin is a server that was started with `chronicle serve --replication`. " +
+    "history of the folder is begun if there is none. Files that the folder has already are reconciled with the origin's. " +
+    "The origin is a server that was started with `chronicle serve --replication`. " +
     DETAILS_OF_MODES +
     " In the background: chronicle sync start. More: docs/replication.md.",
-  args: [{ name: "<folder>", description: "the folder; made where it is not there", completes: "path" }],
+  args: [{ name: "<folder>", description: "the folder; made if it is missing", completes: "path" }],
   options: [
     { flags: "--connect <socket>", description: "the Unix socket of the origin's server", completes: "path" },
     { flags: "--ws-connect <url>", description: "ws://HOST:PORT or wss://…, with the token of --token-file" },
@@ -72,7 +82,7 @@ export const REPLICATE: CommandSpec = {
     { line: "chronicle replicate ./sandbox --connect /run/origin.sock", why: "from a server on this machine" },
     {
       line: "chronicle replicate ./box --ws-connect wss://host:7420 --token-file t --policy sandbox",
-      why: "from another machine, without what builds leave",
+      why: "from another machine, without build output",
     },
   ],
   localOnly: { instead: "run it on the machine where the folder is", ignoresEnvironment: true },
@@ -84,11 +94,16 @@ export const SYNC: CommandSpec = {
   summary: "folders of this machine that follow a workspace of another store, in the background",
   usage: "[options] <what> [arguments...]",
   details:
-    "start URL#WORKSPACE FOLDER begins one: http(s)://HOST:PORT of a server that was started with --replication, or unix:/PATH " +
-    "of its socket. The store's process runs it (started by itself, as for hooks; it stays while there are syncs), or this " +
-    "one with --foreground. status, stop, pause, resume, adopt-as-new (go on as another replica, after this one was put back to an older state or copied), rejoin (go on with an origin that was put back: what it has lost is proposed to it), " +
-    "flush (wait until both sides have everything; exit code 1 where the origin has refused something of this folder, with each path, why, and what to do), monitor and conflicts take a sync by its folder, its id or its beginning; where none is given status and monitor are " +
-    "about all, the others about that of the folder one stands in, else the only one. resolve PATH settles a conflict. " +
+    "start URL#WORKSPACE FOLDER begins a sync: http(s)://HOST:PORT of a server that was started with " +
+    "--replication, or unix:/PATH of its socket. The store's server runs the sync (it is started if necessary, as " +
+    "for hooks, and stays while there are syncs), or with --foreground this process. adopt-as-new continues as " +
+    "another replica, after this one was restored to an older state or copied. rejoin continues with an origin " +
+    "that was restored to an older state: changes that it has lost are proposed to it. flush waits until both " +
+    "sides have everything; its exit code is 1 if the origin has refused something of this folder, and each such " +
+    "path is listed with the reason and what to do. These, and status, stop, pause, resume, monitor and " +
+    "conflicts, take a sync by its folder, its id or the beginning of its id. Without one, status and monitor are " +
+    "about all syncs, the others about that of the current folder, else the only one. resolve PATH settles a " +
+    "conflict. " +
     DETAILS_OF_MODES +
     " More: docs/replication.md.",
   args: [
@@ -116,25 +131,25 @@ export const SYNC: CommandSpec = {
     { flags: "--foreground", description: "with start: stay, and end it with Ctrl-C" },
     {
       flags: "--accept-deletions",
-      description: "with resume: what was deleted is to be deleted on the other side, too",
+      description: "with resume: deleted files are deleted on the other side, too",
     },
-    { flags: "--restore-files", description: "with resume: what was deleted is put back" },
+    { flags: "--restore-files", description: "with resume: deleted files are restored" },
     { flags: "--timeout <seconds>", description: "with flush: how long to wait (default 60)", value: "seconds" },
     { flags: "--patch", description: "with conflicts: the differences as text" },
-    { flags: "--keep-local", description: "with resolve: what is in the folder goes to the origin" },
+    { flags: "--keep-local", description: "with resolve: the folder's side goes to the origin" },
     { flags: "--accept-upstream", description: "with resolve: the origin's side comes into the folder" },
-    { flags: "--merge", description: "with resolve: both, where they merge, or as --tool or --merged has it" },
+    { flags: "--merge", description: "with resolve: both sides, if they merge, or the result of --tool or --merged" },
     {
       flags: "--tool <command>",
       description: "with --merge: a command that writes $MERGED from $LOCAL, $UPSTREAM and $BASE",
     },
-    { flags: "--merged <file>", description: "with --merge: what becomes of the file", completes: "path" },
+    { flags: "--merged <file>", description: "with --merge: a file with the new content", completes: "path" },
   ],
   examples: [
     { line: "chronicle sync start http://127.0.0.1:7420#project ~/desk", why: "with the token of --token-file" },
     { line: "chronicle sync start unix:/run/origin.sock ~/desk --foreground", why: "until Ctrl-C" },
-    { line: "chronicle sync status", why: "how they are doing" },
-    { line: "chronicle sync conflicts", why: "what was changed differently on both sides" },
+    { line: "chronicle sync status", why: "the state of all syncs" },
+    { line: "chronicle sync conflicts", why: "the paths that were changed differently on both sides" },
     { line: "chronicle sync resolve notes.txt --keep-local", why: "settles it" },
   ],
   localOnly: { instead: "run it on the machine where the folder is", ignoresEnvironment: true },

@@ -3,7 +3,7 @@ import { MEMORY_STORE } from "../../api/store-api.ts";
 import type { Input } from "../../process/input.ts";
 import { shownCommand } from "../../process/printable.ts";
 
-/** Rewrites each command in a text of this program as it must be typed here. */
+/** Rewrites each command in a text of this program as a person must type it here. */
 export type WithGlobalOptions = (text: string) => string;
 
 /** Options that choose a history, as commander names them and as people type them. */
@@ -29,7 +29,7 @@ const OF_NO_WORKSPACE = new Set([
   "doctor",
   "replicate",
 ]);
-/** These know of no store. */
+/** Commands that use no store. */
 const OF_NOTHING = new Set(["completion", "help"]);
 /** Commands that are never sent to a server: see `CommandSpec.localOnly`. */
 const HERE_ONLY = new Set(COMMANDS.filter((spec) => spec.localOnly !== undefined).map((spec) => spec.name));
@@ -40,13 +40,13 @@ const COMMAND = new RegExp(
 );
 
 /**
- * Repeats the options that chose the store and workspace in every command that is printed for the user (variables of
- * the environment still hold). A command that names a workspace itself keeps it. In JSON, commands stay as they are.
+ * Returns a function that adds the options that chose the store and workspace to every command in a text (variables of
+ * the environment still hold). A command that names a workspace keeps it. Commands in JSON are not passed through it.
  */
 export function withGlobalOptions(input: Pick<Input, "text">): WithGlobalOptions {
   const given = CHOICE.flatMap(([name, flag]) => {
     const value = input.text(name);
-    // An empty --remote means no server, which is a choice, too. No other command has a store in memory.
+    // An empty --remote means no server, which is a choice, too. A store in memory ends with this command.
     return value === undefined || (name === "store" && value === MEMORY_STORE)
       ? []
       : [{ name, words: `${flag} ${shownCommand([value])} ` }];

@@ -15,8 +15,8 @@ export const CHANGES: CommandSpec = {
   group: "Look",
   summary: "what somebody did; by default: the agent's last turn",
   details:
-    "Each path before the first of their changes and after the last. Where others changed it in between, it is there once " +
-    "for each piece: nothing that others did is shown.",
+    "Shows each path before the first and after the last of their changes. A path that others changed in between " +
+    "is shown in several pieces: no change of others is shown.",
   args: [],
   options: [...SELECTION_OPTIONS, { flags: "-p, --patch", description: "unified text" }],
   examples: [
@@ -32,7 +32,7 @@ export const CONFLICTS: CommandSpec = {
   details: "The file was left as it is; both contents are kept until the conflict is settled with resolve.",
   args: [],
   options: [
-    { flags: "--all", description: "those that are settled too" },
+    { flags: "--all", description: "settled ones, too" },
     { flags: "-p, --patch", description: "unified text: what taking the undo would change" },
   ],
   examples: [
@@ -44,18 +44,19 @@ export const CONFLICTS: CommandSpec = {
 export const VERSIONS: CommandSpec = {
   name: "versions",
   group: "Go back",
-  summary: "what replicas wrote and lost against others' work",
+  summary: "changes of replicas that lost against others' work",
   details:
-    "At an origin: a change of a replica that came when somebody else had changed the file since is not taken, but kept. The " +
-    "replica merges it, or has a conflict; here its content can be looked at, and brought back. Of what was merged, and of what " +
-    "the file is by now, the list says so. What is there now is recorded first.",
-  args: [{ name: "[file]", description: "of this one alone", completes: "path" }],
+    "At an origin: a replica's change of a file that somebody else has changed meanwhile is not applied, but kept " +
+    "as a version. The replica merges it, or has a conflict; here the version can be printed and restored. The " +
+    "list says which versions were merged, and which one the file equals now. A restore records the present state " +
+    "first.",
+  args: [{ name: "[file]", description: "only versions of this file", completes: "path" }],
   options: [
-    { flags: "--show <id>", description: "print the content of one" },
-    { flags: "--restore <id>", description: "make one what the file is" },
+    { flags: "--show <id>", description: "print the content of a version" },
+    { flags: "--restore <id>", description: "make the file equal to one" },
   ],
   examples: [
-    { line: "chronicle versions notes.txt", why: "what was left out of it" },
+    { line: "chronicle versions notes.txt", why: "the versions of this file" },
     { line: "chronicle versions --show 0fd1a2b3:17", why: "its content, byte for byte" },
     { line: "chronicle versions --restore 0fd1a2b3:17", why: "that was the right one" },
   ],
@@ -66,8 +67,8 @@ export const RESOLVE: CommandSpec = {
   group: "Go back",
   summary: "settle a conflict of an undo with later work, or of a folder with what it follows",
   details:
-    "Of a sync, --take-undo takes the origin's side; `chronicle sync resolve` merges, too. " +
-    "What is there now is recorded first; where a file is changed, undo takes that back.",
+    "For a conflict of a sync, --take-undo takes the origin's side; `chronicle sync resolve` can also merge. The " +
+    "present state is recorded first; if the file changes, undo reverts that.",
   args: [{ name: "<conflict>", description: "an id, its beginning, or the path" }],
   options: [
     { flags: "--keep-current", description: "the file stays as it is now" },

@@ -19,11 +19,11 @@ export interface FilterPolicy {
   readonly fromReplica: readonly string[];
   /** Files with more bytes than this are not written back. */
   readonly maxBytesFromReplica?: number;
-  /** True if the replica's captures leave out what `.gitignore` files name. */
+  /** True if the replica's captures leave out the paths that `.gitignore` files exclude. */
   readonly useGitignore: boolean;
 }
 
-/** Most simple patterns that are tested one after the other. Beyond this, looking names up is faster. */
+/** The most simple patterns that are tested one after the other. With more, a lookup of names is faster. */
 const MAX_FAST = 12;
 
 /**
@@ -56,7 +56,7 @@ export class DirectionalFilter {
     return this;
   }
 
-  /** The patterns of a direction, as given. */
+  /** Returns the patterns of a direction, as given. */
   patterns(direction: ReplicaDirection): readonly string[] {
     return this.#patterns[direction].map(({ text }) => text);
   }
@@ -136,9 +136,10 @@ const DIAGNOSTICS = `
   *.pid coverage/ .nyc_output/ htmlcov/ .coverage report.[0-9]*.[0-9]*.json`;
 
 /**
- * The filter between an agent's host and a sandbox (`--policy sandbox`). To the sandbox goes everything that is
- * tracked. From it come sources, configuration, documents and images, whatever their names; not build output,
- * dependency folders, large binaries, temporary files and diagnostics, nor what `.gitignore` files name.
+ * The filter between an agent's host and a sandbox (`--policy sandbox`). Everything that is tracked goes to the
+ * sandbox. Sources, configuration, documents and images come back from it, whatever their names. Build output,
+ * dependency folders, large binaries, temporary files, diagnostics and ignored files do not, nor does a file over 32
+ * MiB.
  */
 export const SANDBOX_POLICY: FilterPolicy = {
   toReplica: [],

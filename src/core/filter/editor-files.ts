@@ -4,8 +4,7 @@ import { parentOf, type WorkspacePath } from "../values/path.ts";
 /** A file that an editor or a desktop makes for its own use. */
 export interface EditorFile {
   /**
-   * The file that it belongs to: it counts as an editor's file only while that one exists. `undefined`: it counts by
-   * itself.
+   * The file that it belongs to: it counts as an editor's file only while that one exists. `undefined`: it always does.
    */
   readonly beside: WorkspacePath | undefined;
 }
@@ -25,7 +24,7 @@ const atMost =
   (bytes: number): boolean =>
     bytes <= most;
 
-/** Most bytes of a lock: it names its holder and contains no work. */
+/** The most bytes of a lock, which names its holder and contains no work. */
 const LOCK_BYTES = 1_024;
 const ATTRIBUTES_BYTES = 1_048_576;
 
@@ -58,15 +57,15 @@ const FORMS: readonly Form[] = [
   { name: /^.+\.crdownload$/s },
 ];
 
-/** True if an editor gives such a name to a file, whatever the contents. */
+/** True if editors give names of this form to files of their own. Ignores kind and size. */
 export function isEditorName(path: WorkspacePath): boolean {
   const name = nameOf(path);
   return FORMS.some((form) => form.name.test(name));
 }
 
 /**
- * Recognises a file that editors and desktops make temporarily or for their own use, by kind, name, size and the file
- * beside it. Folders never count, whatever their names.
+ * Recognises a file that editors and desktops make temporarily or for their own use, by its kind, name and size. The
+ * caller must check that `beside` exists. Folders never count, whatever their names.
  */
 export function editorFile({ path, kind, size }: Pick<Entry, "path" | "kind" | "size">): EditorFile | undefined {
   const name = nameOf(path);

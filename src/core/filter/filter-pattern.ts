@@ -2,7 +2,7 @@ import { ChronicleError } from "../values/errors.ts";
 import { isLiteral } from "./ignore-glob.ts";
 import { RuleSet, byteText, descend } from "./ignore-rules.ts";
 
-/** Longest pattern, in characters. */
+/** The length of the longest pattern, in characters. */
 const MAX_PATTERN_LENGTH = 4096;
 
 /**
@@ -100,10 +100,10 @@ function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; 
   };
 }
 
-/** Most characters, in total, of the names of folders whose verdicts are cached. */
+/** The most characters, in total, of the paths of folders whose verdicts are cached. */
 const MAX_REMEMBERED = 4_000_000;
 
-/** Longest folder name that is cached. No disk has a longer one. */
+/** The length of the longest folder path that is cached. No disk has a longer one. */
 const MAX_REMEMBERED_NAME = 4096;
 
 /** A folder's state for its children. `undefined`: the folder is filtered out, with everything in it. */

@@ -5,7 +5,7 @@ export interface FilterOptions {
    * the user's own.
    */
   readonly useGitignore: boolean;
-  /** Without `/`: equals a path component. With `/`: a substring of the path. */
+  /** A pattern without `/` equals a path component; one with `/` is a substring of the path. */
   readonly excludePatterns: readonly string[];
   /** Globs that match file names. */
   readonly excludeGlobs: readonly string[];

@@ -67,7 +67,7 @@ interface Layout {
 
 class EntryReader {
   at = HEADER_BYTES;
-  /** True if an entry has no name, as one has in a split index that replaces another. */
+  /** True if an entry has no name: in a split index, such an entry replaces one of the shared index. */
   isNameless = false;
   readonly #bytes: Buffer;
   readonly #layout: Layout;
@@ -194,7 +194,7 @@ class EntryReader {
   }
 }
 
-/** Most bytes that the names may have in total. */
+/** The most bytes that the names may have in total. */
 const MOST_NAMES = 512 * 1024 ** 2;
 
 function nameAt(names: Buffer, starts: Uint32Array, i: number, used = starts[i + 1] ?? 0): Buffer {
@@ -220,8 +220,8 @@ export function placeInIndex({ names, starts, size }: GitIndex, name: Buffer): n
 }
 
 /**
- * Throws for unknown extensions that begin with a lower-case letter: by git's rule, a reader that does not know one
- * must not use the index.
+ * Throws for a damaged extension, and for one whose name does not begin with a capital: by git's rule, a reader that
+ * does not know such an extension must not use the index.
  */
 function refuseExtensions(bytes: Buffer, from: number, end: number): void {
   for (let at = from; at < end;) {

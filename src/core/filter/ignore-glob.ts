@@ -6,7 +6,7 @@ import { addAll } from "../../util/long-lists.ts";
  * the lengths of pattern and text, whatever the pattern.
  */
 
-/** Longest pattern that is compiled, in characters; a longer one never matches. */
+/** The length of the longest pattern that is compiled, in characters. A longer one never matches. */
 const MAX_PATTERN_LENGTH = 4096;
 
 /** Ranges of code points (pairs of first and last), or all code points outside of them. */
@@ -19,7 +19,7 @@ interface CharClass {
 export interface Glob {
   readonly steps: readonly number[];
   readonly classes: readonly CharClass[];
-  /** A shorter name, in characters, cannot match. */
+  /** The least length of a name that can match. */
   readonly minLength: number;
   /** Text that every match begins and ends with. */
   readonly prefix: string;
@@ -32,11 +32,11 @@ export const ANY = -1;
 export const STAR = -2;
 /** `**` between slashes: anything, slashes too. */
 export const GLOBSTAR = -3;
-/** Consumes nothing. Stands before a `**` that a plain `/` follows, and can skip both: `a/**` + `/b` matches `a/b`. */
+/** Consumes nothing. It precedes a `**` that a plain `/` follows, and can skip both: `a/**` + `/b` matches `a/b`. */
 export const MAYBE = -4;
 /** The distance from a capital ASCII letter to the small one. */
 const TO_SMALL = 0x20;
-/** Steps from here down are classes. */
+/** Steps of this value and below are classes. */
 export const FIRST_CLASS = -16;
 
 /** True if the text has no character that is special in a glob. */
@@ -70,7 +70,10 @@ class GlobCompiler {
   readonly classes: CharClass[] = [];
   readonly #pattern: string;
   readonly #paths: boolean;
-  /** git strips the plain text at the start before it matches, so a `**` directly after it counts as standing alone. */
+  /**
+   * The end of the plain text at the start. git strips that text before it matches, so a `**` directly after it counts
+   * as if a slash preceded it.
+   */
   readonly #wildFrom: number;
 
   readonly #ignoreCase: boolean;

@@ -51,12 +51,12 @@ export function matchName(glob: Glob, name: string): boolean {
   return step === steps.length;
 }
 
-/** The state before any text. */
+/** Returns the state before any text. */
 export function startState(glob: Glob): GlobState {
   return stateAt(glob, 0);
 }
 
-/** The state at one step. */
+/** Returns the state at one step. */
 function stateAt(glob: Glob, step: number): GlobState {
   const state: number[] = [];
   addStep(glob, step, state);
@@ -77,7 +77,7 @@ function addStep(glob: Glob, step: number, state: number[], seen?: Uint8Array): 
   if (mark === MAYBE) addStep(glob, step + 3, state, seen);
 }
 
-/** The state after more text. */
+/** Returns the state after more text. */
 export function advance(glob: Glob, from: GlobState, text: string): GlobState {
   let state = from;
   for (let at = 0; at < text.length && state.length > 0;) {

@@ -5,12 +5,12 @@ import type { GlobState } from "./ignore-match.ts";
 import { pathToBytes } from "../values/path.ts";
 import { foldCase } from "./tracked-paths.ts";
 
-/** Largest rule file that is applied, in UTF-8 bytes. */
+/** The size of the largest rule file that is applied, in bytes of UTF-8. */
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
 
 /**
- * Most rules with wildcards inside that a file may have to be applied. Each costs time for every path. Plain names and
- * paths, `*tail` and `head*` do not count.
+ * The most rules with wildcards inside that an applied file may have. Each one costs time for every path, which plain
+ * names and paths, `*tail` and `head*` do not.
  */
 export const MAX_WILD_RULES = 2000;
 
@@ -20,7 +20,7 @@ export interface IgnoreRule {
   readonly index: number;
   /** Counted from 1. */
   readonly line: number;
-  /** As written, for people. */
+  /** As written, for messages. */
   readonly pattern: string;
   readonly negated: boolean;
   readonly folderOnly: boolean;
@@ -60,7 +60,7 @@ export function byteText(name: string): string {
 
 /**
  * The compiled rules of one file. Pass names as `byteText`. A file beyond the limits above is ignored as a whole,
- * because half of it could exclude what its other half keeps.
+ * because one part of it could exclude what another part includes again.
  */
 export class RuleSet {
   /** The reason why the file is not applied. */
@@ -95,7 +95,7 @@ export class RuleSet {
     else if (wild > MAX_WILD_RULES) this.problem = `more than ${MAX_WILD_RULES} rules with wildcards inside`;
   }
 
-  /** True if it can decide nothing. */
+  /** True if no rule of the file is applied. */
   get isEmpty(): boolean {
     return this.problem !== undefined || this.#rules.length === 0;
   }
@@ -105,7 +105,7 @@ export class RuleSet {
     return !this.#names.isEmpty;
   }
 
-  /** The rules on paths as seen from the file's own folder. */
+  /** Returns the rules on paths as seen from the file's own folder. */
   get start(): LivePaths {
     return this.#start;
   }
@@ -117,7 +117,7 @@ export class RuleSet {
     return best < 0 ? undefined : this.#rules[best];
   }
 
-  /** The rules on paths as seen from a folder's child folder. */
+  /** Returns the rules on paths as seen from a folder's child folder. */
   below(paths: LivePaths, name: string): LivePaths {
     return descend(paths, this.#folded(name));
   }
@@ -127,7 +127,7 @@ export class RuleSet {
   }
 }
 
-/** The rules on paths as seen from a folder's child folder. */
+/** Returns the rules on paths as seen from a folder's child folder. */
 export function descend(paths: LivePaths, name: string): LivePaths {
   const below: LivePath[] = [];
   for (const { live, after } of paths.named.get(name) ?? []) {
@@ -140,7 +140,7 @@ export function descend(paths: LivePaths, name: string): LivePaths {
   return below.length === 0 ? NO_PATHS : arrange(below);
 }
 
-/** True if nothing below can match any more. */
+/** True if no rule on paths can match anything below. */
 export function isSpent(paths: LivePaths): boolean {
   return paths.wild.length === 0 && paths.named.size === 0;
 }
@@ -183,7 +183,7 @@ function arrange(paths: readonly LivePath[]): LivePaths {
   return { named, wild };
 }
 
-/** Rules on names at any depth. Plain names, `*tail` and `head*` are found by lookup, so their number costs nothing. */
+/** Rules on names at any depth. Plain names, `*tail` and `head*` are found by a lookup for each length of text. */
 class NameRules {
   readonly #exact = new Map<string, Slot>();
   readonly #heads = new Map<number, Map<string, Slot>>();

@@ -46,11 +46,12 @@ export interface CompiledFilter {
  * 1. `forceInclude`. Below a folder that it names, everything is tracked. `.git` and everything below it need a pattern
  *    with a component `.git`.
  * 2. `.git`, file or folder, at any depth.
- * 3. `excludePatterns`. Patterns with a `/` are searched in the path with a `/` before it, and one after it if it is a
- *    folder: `/a` finds names that begin with `a`, `a/` folders whose names end with `a`.
+ * 3. `excludePatterns`. A pattern without a `/` is a whole name. One with a `/` is searched in the path, which gets a
+ *    `/` before it and, for a folder, one after it: `/a` finds names that begin with `a`, `a/` folders whose names end
+ *    with `a`.
  * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a leading `**` folder has no effect.
- * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. They do not
- *    exclude what git tracks.
+ * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. They exclude
+ *    nothing that git tracks.
  *
  * Everything in an excluded folder is excluded. No rule looks at more than name and kind, since a recorded filter judges
  * paths that are gone: what depends on size or content is an omission of the scan.
@@ -110,7 +111,7 @@ class Filter implements CompiledFilter {
     return new FolderScope(this, { path: "", layers, repository });
   }
 
-  /** Returns the scope that contains a folder if no rule file is known above it. */
+  /** Returns the scope of a folder's parent, as if no rule file were above the folder. */
   #outer(folderPath: string): FolderScope {
     let scope = this.#root([]);
     for (let at = folderPath.indexOf("/"); at >= 0; at = folderPath.indexOf("/", at + 1)) {
@@ -175,7 +176,7 @@ export class FolderScope {
     return this.judge(name, isFolder).tracked;
   }
 
-  /** True if the child is a repository's own state, which only `forceInclude` includes. */
+  /** True if the child is `.git`, or beneath one, and not force-included. */
   isGits(name: string): boolean {
     if (this.#forcedBy(name, true) !== undefined) return false;
     return name === GIT || this.#state.excludedBy?.rule === "git";
@@ -226,8 +227,8 @@ export class FolderScope {
     const excludedBy = verdict.tracked ? undefined : verdict;
     const inGit = this.#state.inGit === true || name === GIT;
     const begun = excludedBy === undefined ? opened : undefined;
-    const goesOn = forcedBy === undefined && excludedBy === undefined && begun?.isBoundary !== true;
-    const outer = goesOn ? this.#outerLayers(name) : [];
+    const inheritsRules = forcedBy === undefined && excludedBy === undefined && begun?.isBoundary !== true;
+    const outer = inheritsRules ? this.#outerLayers(name) : [];
     const layers = own.length > 0 && excludedBy === undefined ? [...outer, ...own] : outer;
     const next = { path, layers, repository: begun ?? this.#state.repository, inGit, forcedBy, excludedBy };
     return this.#isSame(next) ? this : new FolderScope(this.#filter, next);

@@ -1,14 +1,14 @@
 import { compileGlob } from "./ignore-glob.ts";
 import { matchName } from "./ignore-match.ts";
 
-/** Most words to which one part is expanded. */
+/** The most words to which a part is expanded. Beyond it, some words are left out. */
 const MOST_ALTERNATIVES = 100;
-/** Longest name. A longer part matches nothing. */
+/** The length of the longest name. A longer part has no test. */
 const MOST_CHARACTERS = 255;
 
 /**
  * Returns the test for names that match one part of a path with `*`, `?`, `[…]` or `{a,b}`; `undefined` if the part has
- * none of these. A pattern that begins with a wildcard does not match a leading dot.
+ * none of these, or is too long. A pattern that begins with a wildcard does not match a leading dot.
  */
 export function globPattern(part: string): ((name: string) => boolean) | undefined {
   if (part.length > MOST_CHARACTERS || !/[*?[{]/.test(part)) return undefined;
@@ -32,7 +32,7 @@ function expanded(part: string): string[] {
   return all;
 }
 
-/** Names in a folder that a command is about to sweep away. */
+/** Names in a folder that a command is about to remove or overwrite. */
 export interface NameSweep {
   /** A shell's pattern; `undefined`: all of them. */
   readonly names?: string;

@@ -4,7 +4,7 @@ import { matchName } from "./ignore-match.ts";
 import { nameOf, type WorkspacePath } from "../values/path.ts";
 
 /**
- * Names of files that hold secrets, as well-known tools call them. `!` takes a name away again; the last match counts.
+ * Names of files that hold secrets, as well-known tools call them. `!` excludes a name again; the last match counts.
  * Only the last component of a path is tested, in lower case, because some disks treat `.ENV` as `.env`. A copy beside
  * the file (`.env~`, `id_rsa.bak`, a conflict copy `id_rsa.conflict-…` of an undo) counts as the file.
  */
@@ -25,8 +25,7 @@ interface NameRule {
 }
 
 /**
- * Decides by its name whether a file is protected: by the table, and by the names that a person has added or taken
- * away.
+ * Decides by its name whether a file is protected: by the table, and by the names that a person has added or excluded.
  */
 export class ProtectedNames {
   /** Equal for two objects that decide alike. */
@@ -36,7 +35,7 @@ export class ProtectedNames {
 
   /**
    * `added`: patterns like those of the table, which take precedence over it. `elsewhere`: patterns that a person has
-   * added where the files come from; they only protect names, and take none away.
+   * added where the files come from; they only protect names, and exclude none.
    */
   constructor(added: readonly string[] = [], elsewhere: readonly string[] = []) {
     this.text = JSON.stringify([added, elsewhere]);
@@ -44,7 +43,7 @@ export class ProtectedNames {
     this.#elsewhere = elsewhere.flatMap(ruleOf);
   }
 
-  /** True if a person has added or taken away names. */
+  /** True if a person has added or excluded names. */
   get hasAdded(): boolean {
     return this.#added.length + this.#elsewhere.length > 0;
   }
@@ -55,8 +54,7 @@ export class ProtectedNames {
   }
 
   /**
-   * Returns a person's rule for the name, or `undefined` if there is none. It applies to all that was ever recorded
-   * there.
+   * Returns a person's rule for the name, or `undefined` if there is none. It applies to all past states of the path.
    */
   added(path: WorkspacePath): boolean | undefined {
     if (this.#elsewhere.length > 0 && lastMatch(this.#elsewhere, path) === true) return true;

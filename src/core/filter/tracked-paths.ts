@@ -5,7 +5,7 @@ import { decodeName, pathToBytes } from "../values/path.ts";
  * The paths that git tracks in a repository, whatever its ignore rules say. Paths are relative to the workspace's root.
  */
 export interface TrackedPaths {
-  /** True if git tracks this very path as what it is: a file or link, or a folder that is a repository of its own. */
+  /** True if git tracks the path itself: a file or link, or, for a folder, a repository of its own. */
   has(path: string, isFolder: boolean): boolean;
   /** True if git tracks something in the folder. */
   hasBeneath(path: string): boolean;

@@ -5,7 +5,7 @@ import type { WorkspacePath } from "../values/path.ts";
 
 /**
  * A base: all entries of a workspace and its other live records as one blob, on which a log starts or continues.
- * This file has the words and the layout that `encodeBase` and `decodeBase` (`base.ts`) share.
+ * This file has the types and the layout that `encodeBase` and `decodeBase` (`base.ts`) share.
  *
  * All numbers are big-endian. u64: 0..2^53−1 in eight bytes; i64: two's complement within ±(2^53−1).
  *

@@ -27,14 +27,14 @@ export interface BaseBatch {
   readonly records?: BaseRecord[];
 }
 
-/** Most rows in one batch. */
+/** The most rows in one batch. */
 const BATCH_ROWS = 4096;
 
 /**
  * Reads a base from its bytes, in batches of at most 4,096 rows. The bytes are not trusted: throws
  * `INTEGRITY_VIOLATION` for a wrong magic, order, duplicates, bad names, rows without their folder, wrong counts,
- * missing or trailing bytes, and `FORMAT_UNSUPPORTED` for an unknown version. Folder hashes are passed on unchecked;
- * only the root is checked against those of the roots. `ManifestHasher` recomputes them.
+ * missing or trailing bytes, and `FORMAT_UNSUPPORTED` for an unknown version. Folder hashes are passed on unchecked,
+ * except that those of the roots must give the workspace's root. `ManifestHasher` recomputes them.
  */
 export async function* decodeBase(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<BaseBatch> {
   const reader = new BaseReader();
@@ -50,7 +50,7 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
   [PROTECTED_TAG, "file"],
 ]);
 
-/** Bytes of an entry row before its name; of the numbers after the name; of the columns of live rows. */
+/** The sizes in bytes of the parts of an entry row: before its name, its numbers, and the columns of a live row. */
 const ROW_START = 5;
 const ROW_NUMBERS = 16;
 const DIR_COLUMNS = 34;
@@ -98,7 +98,7 @@ class BaseReader {
     return this.#batchOfRecords(counts.records);
   }
 
-  /** The sections may have ended with a section without rows. */
+  /** Returns the first records if the last section, which has no rows, was just read. */
   #batchAfterSections({ counts, roots }: BaseHeader): BaseBatch | undefined {
     const ended = this.#section === roots.length - 1 && this.#entryCount === counts.entries;
     return ended ? this.#batchOfRecords(counts.records) : undefined;

@@ -39,7 +39,7 @@ export class BaseRows {
     this.#depth = 0;
   }
 
-  /** Returns the path of the next row. Throws `INTEGRITY_VIOLATION` if the row may not stand here. */
+  /** Returns the path of the next row. Throws `INTEGRITY_VIOLATION` if the row is not allowed at this place. */
   enter({ depth, name, live, liveFolder }: RowPlace): WorkspacePath {
     checkName(name);
     if (depth < 1 || depth > this.#depth + 1) notABase(`${JSON.stringify(name)} comes without its folder`);
@@ -91,10 +91,7 @@ function isCounted(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1;
 }
 
-/**
- * Parses the record in the JSON of a row. Throws `INTEGRITY_VIOLATION` unless the text is the canonical one of its
- * fields.
- */
+/** Parses the JSON of a record row. Throws `INTEGRITY_VIOLATION` unless the text is the canonical one of its fields. */
 export function parseRecord(bytes: Buffer): BaseRecord {
   if (!isUtf8(bytes)) notABase("a record is not UTF-8");
   const value = parseCanonical(bytes.toString("utf8"));

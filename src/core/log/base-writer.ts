@@ -18,10 +18,10 @@ import type { Hash } from "../values/hash.ts";
 import { KIND_BYTES } from "../tree/merkle.ts";
 import { compareNames, nameOf, pathInRoot, pathToBytes, ROOT, splitRoot } from "../values/path.ts";
 
-/** Largest piece that is written, in bytes. */
+/** The size of the largest piece, in bytes. */
 const PIECE_BYTES = 1024 * 1024;
 
-/** Most bytes that an entry row takes beside its name. */
+/** The most bytes of an entry row without its name. */
 const ROW_FIXED = 1 + 2 + 2 + 8 + 8 + 2 + 32 + 8 + 8;
 
 /** The content of a base to be written. */

@@ -15,13 +15,13 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
  * The payload's text is the line's without `hash` and `prev_hash`, so neither writer nor reader serialises twice.
  */
 
-/** Longest line in bytes, without the newline. */
+/** The size of the longest line in bytes, without the newline. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /** The fault of a line. `bad-seq` and `bad-prev`: the line is whole, but does not follow the one before. */
 export interface LineFault {
   readonly kind: "not-json" | "not-canonical" | "bad-field" | "bad-hash" | "bad-seq" | "bad-prev";
-  /** For people: the field, the expected value and the actual one. */
+  /** For messages: the field, the expected value and the actual one. */
   readonly detail: string;
   /** The event, if the line itself is whole (`bad-seq`, `bad-prev`): a verifier continues from it. */
   readonly event?: LogEvent;
@@ -36,15 +36,15 @@ export function isTimestamp(text: string): boolean {
   return TIMESTAMP.test(text);
 }
 
-/** Only records of users may hold numbers other than integers. */
+/** True if the numbers of the record must be integers: only records of users may hold others. */
 function mustHoldIntegers(recordId: string): boolean {
   return !recordId.startsWith("user:");
 }
 
 /**
  * Turns drafts into the events that follow `head`, all with the time `ts` (ISO-8601 UTC, milliseconds).
- * Throws `INTEGRITY_VIOLATION` for a draft that the log cannot hold (a number that is not an integer outside `user:`
- * records, lone surrogates, an empty record id, a delete with a record) and `LIMIT_EXCEEDED` for a line over the cap.
+ * Throws `INTEGRITY_VIOLATION` for a draft that the log cannot hold (a fraction outside of `user:` records, lone
+ * surrogates, an empty record id, a delete with a record), and `LIMIT_EXCEEDED` beyond `MAX_LINE_BYTES`.
  */
 export function sealEvents(head: Head, drafts: readonly EventDraft[], ts: string): SealedEvent[] {
   if (!isTimestamp(ts))
@@ -117,7 +117,7 @@ export function parseLine(bytes: Uint8Array): LogEvent {
   throw new ChronicleError("LOG_DAMAGED", `the line is damaged: ${detail}`, { data: { kind } });
 }
 
-/** Makes the same check without throwing, and checks that the line follows the previous event (`prev`). */
+/** Checks a line as `parseLine` does, without throwing, and that it follows the previous event (`prev`). */
 export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogEvent } | { readonly fault: LineFault } {
   const result = readLine(bytes);
   if ("fault" in result) return result;
@@ -133,7 +133,7 @@ export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogE
 }
 
 /**
- * Parses a line of one's own log without verifying the hash or the canonical form: checks only that it is JSON with the
+ * Parses a line of a trusted log without verifying the hash or the canonical form: checks only that it is JSON with the
  * eight fields. For replay when the chain is checked elsewhere; several times faster than `parseLine`. Throws
  * `LOG_DAMAGED`.
  */

@@ -19,7 +19,7 @@ interface CheckpointRecord {
 }
 
 /** The lines of a log that continues from a checkpoint. */
-interface LogBehind {
+interface ContinuingLog {
   /** Seqs of its first and last line. */
   readonly first: number;
   readonly last: number;
@@ -61,10 +61,10 @@ class Checkpoint {
   }
 
   /**
-   * Throws `REFUSED` if events between the checkpoint and the log are missing, or if the log has another event at the
-   * seq where the checkpoint ends.
+   * Throws `REFUSED` if events between the checkpoint and the log are missing, if the checkpoint ends after the log, or
+   * if the log has another event at the seq where the checkpoint ends.
    */
-  checkAgainst({ first, last, hashOf }: LogBehind): void {
+  checkAgainst({ first, last, hashOf }: ContinuingLog): void {
     if (this.seq < first - 1)
       refuseCheckpoint(`it ends with event ${this.seq}, and the log begins with event ${first}`);
     if (this.seq > last) refuseCheckpoint(`it ends with event ${this.seq}, and the log with event ${last}`);
@@ -74,7 +74,7 @@ class Checkpoint {
       );
   }
 
-  /** Returns the live records except those with these ids, and the number of their numbers that were rounded. */
+  /** Returns the live records except those with these ids. `rounded` counts the numbers in them that were rounded. */
   recordsBut(ids: ReadonlySet<string>): { readonly records: readonly CheckpointRecord[]; readonly rounded: number } {
     let rounded = 0;
     const records: CheckpointRecord[] = [];
@@ -115,8 +115,8 @@ function wholeIn(members: Members, name: string): number | undefined {
 }
 
 function refuseCheckpoint(reason: string): never {
-  throw new ChronicleError("REFUSED", `the checkpoint of this log cannot be taken: ${reason}`, {
-    hint: "nothing was imported; give the snapshot.json that stood beside this log",
+  throw new ChronicleError("REFUSED", `the checkpoint of this log cannot be imported: ${reason}`, {
+    hint: "nothing was imported; give the snapshot.json that was beside this log",
   });
 }
 
@@ -157,7 +157,7 @@ interface OriginalTear {
 /** The records taken from a checkpoint, because the log begins after it. */
 interface TakenCheckpoint {
   readonly records: readonly CheckpointRecord[];
-  /** The last event that the checkpoint covers. */
+  /** The seq of the last event that the checkpoint covers. */
   readonly seq: number;
   /** SHA-256 of its file. */
   readonly file: string;
@@ -166,13 +166,13 @@ interface TakenCheckpoint {
 /** A log of the original whose events are all verified. */
 export interface OriginalLog {
   readonly events: readonly OriginalEvent[];
-  /** Records that no hash covers, if the caller has accepted that. */
+  /** Records that no hash covers. Only if the caller has accepted them. */
   readonly checkpoint?: TakenCheckpoint;
   readonly tear?: OriginalTear;
   readonly head: { readonly seq: number; readonly hash: string };
   /** SHA-256 of the file. */
   readonly file: string;
-  /** The number of rounded numbers. */
+  /** The count of numbers that were rounded. */
   readonly rounded: number;
 }
 
@@ -201,9 +201,9 @@ interface ReadOptions {
 
 /**
  * Reads and verifies a log. Skips blank lines. Throws `INTEGRITY_VIOLATION` with the line's number in the file (also in
- * `data.line`) for the first line that does not match its hash or does not follow the one before. Throws `REFUSED` for
- * a sound log that cannot be imported: a compacted log without its checkpoint, a number that would be rounded, a value
- * that JSON cannot hold.
+ * `data.line`) for the first line that does not match its hash or does not follow the one before. With `upToTear` it
+ * returns the events before that line instead, if there are any. Throws `REFUSED` for a sound log that cannot be
+ * imported: a compacted log without its checkpoint, a number that would be rounded, a value that JSON cannot hold.
  */
 export function readChronomemory(bytes: Uint8Array, options: ReadOptions): OriginalLog {
   const read = readLines(bytes, options);
@@ -226,7 +226,7 @@ interface ReadLines {
   readonly hashes: Map<number, string>;
   head: OriginalLog["head"];
   rounded: number;
-  /** The sentinel of the compaction with which the log begins. */
+  /** The line and seq of the compaction with which the log begins. */
   start?: { readonly at: number; readonly seq: number };
   tear?: OriginalTear;
 }
@@ -262,7 +262,7 @@ function tearAt(left: readonly OriginalLine[], length: number, { message }: Chro
   return { line: at, byte: start, bytes: length - start, lines: left.length, reason: message };
 }
 
-/** Returns the checkpoint's records that no line of the log covers. */
+/** Returns the checkpoint's records, except those that an event up to the checkpoint's seq has changed. */
 function takeCheckpoint(
   start: { readonly at: number; readonly seq: number },
   { events, hashes, head }: ReadLines,
@@ -271,8 +271,8 @@ function takeCheckpoint(
   if (bytes === undefined) throw compacted(start.at);
   const checkpoint = Checkpoint.read(bytes);
   checkpoint.checkAgainst({ first: start.seq, last: head.seq, hashOf: (seq) => hashes.get(seq) });
-  const told = new Set(events.flatMap(({ seq, id }) => (seq <= checkpoint.seq ? [id] : [])));
-  const { records, rounded } = checkpoint.recordsBut(told);
+  const covered = new Set(events.flatMap(({ seq, id }) => (seq <= checkpoint.seq ? [id] : [])));
+  const { records, rounded } = checkpoint.recordsBut(covered);
   if (rounded > 0 && !roundNumbers) throw wouldRound("the checkpoint", rounded);
   return { taken: { records, seq: checkpoint.seq, file: sha256(bytes) }, rounded };
 }
@@ -305,7 +305,7 @@ function atLine<T>(at: number, work: () => T): T {
     if (!(error instanceof ChronicleError) || error.data["line"] !== undefined) throw error;
     if (error.code === "REFUSED") throw unsupported(at, error);
     throw new ChronicleError("INTEGRITY_VIOLATION", `line ${at} does not verify: ${error.message}`, {
-      hint: "nothing was imported; check where that file comes from, or mend it from a copy. With --up-to-tear (`upToTear: true`) what stands in front of that line is imported",
+      hint: "nothing was imported; check where that file comes from, or mend it from a copy. With --up-to-tear (`upToTear: true`) the lines before that one are imported",
       data: { line: at },
       cause: error,
     });
@@ -376,7 +376,7 @@ function refuse(reason: string): never {
 function compacted(at: number): ChronicleError {
   return new ChronicleError(
     "REFUSED",
-    `line ${at}: this log was compacted: its earlier records stand in a snapshot.json that no hash vouches for`,
+    `line ${at}: this log was compacted: its earlier records are in a snapshot.json that no hash covers`,
     {
       hint: "nothing was imported; import a copy of the log from before the compaction, or accept that file as it is: --accept-checkpoint (`checkpoint`, its bytes)",
       data: { line: at },
@@ -394,7 +394,7 @@ function unsupported(at: number, cause: ChronicleError): ChronicleError {
 
 function nothingInFront({ line, reason }: OriginalTear): ChronicleError {
   return new ChronicleError("INTEGRITY_VIOLATION", reason, {
-    hint: "nothing was imported: no event stands in front of that line",
+    hint: "nothing was imported: no event precedes that line",
     data: { line },
   });
 }

@@ -7,8 +7,8 @@ import type { Json } from "../values/canonical-json.ts";
  *
  *     "commit": {"first": <seq of the commit's first event>, "root": <Merkle root of the files after it, if set>}
  *
- * Records of users, and the empty record of a `delete`, cannot hold the mark. A `commit:` event follows them in the same
- * append.
+ * Records of users, and the empty record of a `delete`, cannot hold the mark. If such an event is the last one, a
+ * `commit:` event follows it in the same append.
  */
 export interface CommitMark {
   /** The seq of the commit's first event. */
@@ -37,8 +37,8 @@ export function asCommit(drafts: readonly EventDraft[], historyId: string, mark:
 }
 
 /**
- * Reads the mark of an event that ends a commit. Returns a text for a faulty mark, `undefined` if the event ends no
- * commit.
+ * Reads the mark of an event that ends a commit. Returns a description of the fault in a faulty mark, and `undefined`
+ * if the event ends no commit.
  */
 function readMark({
   op,

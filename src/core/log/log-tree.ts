@@ -9,7 +9,7 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
  *     inner = SHA-256( 0x01 ‖ left ‖ right )
  *
  * Its state is a *frontier* (compact range): the roots of the perfect subtrees that the binary digits of the size name,
- * the largest first. It is all that is needed to continue.
+ * the largest first. The tree can continue from the frontier and the size alone.
  */
 
 // Reused for every leaf: its contents do not outlive one call.

@@ -59,7 +59,7 @@ class Reader {
 
   end(): void {
     this.#skip(SPACES);
-    if (this.#at < this.#text.length) this.#refuse("something behind the value");
+    if (this.#at < this.#text.length) this.#refuse("something after the value");
   }
 
   #object(depth: number): PythonJson {
@@ -70,7 +70,7 @@ class Reader {
       this.#skip(SPACES);
       const key = this.#string();
       if (members.has(key)) this.#refuse(`the key ${JSON.stringify(key)} twice`);
-      if (!this.#takes(":")) this.#refuse("no colon behind a key");
+      if (!this.#takes(":")) this.#refuse("no colon after a key");
       members.set(key, this.value(depth + 1));
     } while (this.#takes(","));
     if (!this.#takes("}")) this.#refuse("an object without an end");
@@ -130,8 +130,8 @@ class Reader {
 }
 
 /**
- * Returns the text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` gives: the separators `", "` and `":
- * "`, keys sorted by code points, only the escapes that JSON demands.
+ * Returns the text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` gives: a blank after each comma and
+ * colon, keys sorted by code points, only the escapes that JSON demands.
  */
 export function pythonText(value: PythonJson): string {
   switch (value.kind) {
@@ -155,7 +155,7 @@ function memberOf(members: ReadonlyMap<string, PythonJson>, key: string): Python
   return members.get(key) ?? { kind: "literal", value: null };
 }
 
-/** Compares by code points, as Python sorts: unlike UTF-16 code units, characters beyond U+FFFF come last. */
+/** Compares by code points, as Python sorts. In UTF-16 units, characters beyond U+FFFF would not come last. */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -181,8 +181,8 @@ export function plainValue(node: PythonJson): PlainValue {
   const plain = (one: PythonJson): Json => {
     switch (one.kind) {
       case "object": {
-        // Defined, not assigned: `__proto__` is a key like any other here. The code that stores the value may refuse
-        // it.
+        // `Object.fromEntries` defines its keys, so that `__proto__` is a key like any other. The code that stores the
+        // value may refuse it.
         const members = [...one.members].map(([key, member]) => [key, plain(member)] as const);
         return Object.fromEntries(members);
       }

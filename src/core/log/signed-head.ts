@@ -74,7 +74,7 @@ export function generateKey(): SigningKey {
   };
 }
 
-/** Returns the text to sign. Throws `INTEGRITY_VIOLATION` for content that no note can hold (seq 0, an odd id). */
+/** Returns the text to sign. Throws `INTEGRITY_VIOLATION` for content that no note can hold (seq 0, an invalid id). */
 export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadContent): string {
   if (!WORKSPACE_ID.test(workspace)) malformed(`${JSON.stringify(workspace)} is not a workspace id`);
   if (!Number.isSafeInteger(seq) || seq < 1) malformed(`its size is ${seq}`);
@@ -94,7 +94,8 @@ export function signHead(text: string, privateKeyPem: string, keyName: string): 
 }
 
 /**
- * Returns the verifier key of a public key (PEM, or the private key's PEM): `<name>+<key id>+<base64>`. Throws `USAGE`.
+ * Returns the verifier key of a public key (PEM, or the private key's PEM): `<name>+<key id>+<base64>`. Throws `USAGE`
+ * for a bad key or name.
  */
 export function vkeyOf(publicKey: string | KeyObject, name: string): string {
   const raw = rawKey(typeof publicKey === "string" ? readKey(() => createPublicKey(publicKey)) : publicKey);
@@ -255,7 +256,7 @@ function notAHead(reason: string, cause?: unknown): never {
 
 /**
  * Parses a kept head: a signed note, or the JSON object `{workspace, seq, hash, log_root, root, note?, key?}`. Throws
- * `USAGE` for anything else, and `INTEGRITY_VIOLATION` if the note in the JSON contradicts the JSON around it.
+ * `USAGE` for anything else, and `INTEGRITY_VIOLATION` if the note in the JSON is malformed or contradicts the JSON.
  */
 export function parseExpected(text: string): ExpectedHead {
   if (text.trimStart().startsWith("{")) return parseJsonHead(text);
@@ -282,7 +283,7 @@ function parseJsonHead(text: string): ExpectedHead {
   }
   const content = { workspace, seq, hash: hashText, logRoot: logRootText, root: rootText } as SignedHeadContent;
   if (typeof note === "string" && !parseSignedHead(note).text.startsWith(encodeHead(content))) {
-    throw new ChronicleError("INTEGRITY_VIOLATION", "the signed note says something else than the JSON around it");
+    throw new ChronicleError("INTEGRITY_VIOLATION", "the signed note contradicts the JSON around it");
   }
   return { ...content, ...(typeof note === "string" ? { note } : {}), ...(typeof key === "string" ? { key } : {}) };
 }

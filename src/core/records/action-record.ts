@@ -23,7 +23,7 @@ export interface ActionRecord {
   readonly state: ActionState;
   /** `write_file`, `run_command`, or any other word. */
   readonly type: string;
-  /** For people: `write_file: main.go`. Secrets are masked. */
+  /** For messages: `write_file: main.go`. Secrets are masked. */
   readonly summary: string;
   /**
    * `paths`: changes at `paths` and beneath them belong to it. `workspace`: changes anywhere belong to it, except at
@@ -43,7 +43,7 @@ export interface ActionRecord {
   readonly turn?: string;
   readonly toolCall?: string;
   readonly transaction?: string;
-  /** The run within which it began. An undo of that run takes this action back too. */
+  /** The run within which it began. An undo of that run also undoes this action. */
   readonly run?: string;
   /** The action within which it began, such as a tool call that started another agent. */
   readonly action?: string;
@@ -51,11 +51,11 @@ export interface ActionRecord {
   readonly previous: Hash | "";
   /** The place of its first event. Every later event of the action has this field. */
   readonly begun?: BegunAt;
-  /** The process that will finish it. `null`: no process's end closes it. */
+  /** The process that will finish it. `null`: the end of no process closes it. */
   readonly pid: number | null;
-  /** Tells that process from others that had the same pid. */
+  /** Distinguishes the process from others that had the same pid. */
   readonly pidMark?: string;
-  /** The PID namespace in which that process has its number. */
+  /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
   /** The state before the action is the state after this event. */
   readonly fromSeq: number;
@@ -63,7 +63,7 @@ export interface ActionRecord {
   readonly coverage: Coverage;
   readonly started: string;
   readonly ended: string | null;
-  /** Set once it is closed: its changes are events up to this one. */
+  /** Set once it is closed: the last event that can be one of its changes. */
   readonly toSeq?: number;
   /** The number of paths that it changed; `null` while it is open. */
   readonly changed: number | null;
@@ -76,11 +76,11 @@ export interface ActionRecord {
   readonly omittedBefore?: Hash;
   /** The contents kept aside for it. */
   readonly aside?: Aside;
-  /** Set once it is closed: its changes to paths that no capture takes. */
+  /** Its changes to omitted paths. Empty until it is closed. */
   readonly omittedChanges: readonly OmittedChange[];
 }
 
-/** An action begins `open`. `failed` and `denied` keep its snapshot; `abandoned`: never finished. */
+/** An action begins `open`. A `failed` or `denied` one keeps its snapshot. An `abandoned` one was never finished. */
 export type ActionState = "open" | "done" | "failed" | "denied" | "abandoned";
 
 /** The first event of an action. */
@@ -101,12 +101,12 @@ export interface BackedUpFile {
   readonly absent: boolean;
 }
 
-/** The record id of an action. */
+/** Returns the record id of an action. */
 export function actionRecordId(id: string): string {
   return `action:${id}`;
 }
 
-/** An action record as JSON. */
+/** Returns an action record as JSON. */
 export function encodeAction(record: ActionRecord): RecordBody {
   const { session, turn, toolCall, transaction, run, action, reason } = record;
   const optional: Record<string, Json> = {};
@@ -149,7 +149,7 @@ export function encodeAction(record: ActionRecord): RecordBody {
 const STATES: ReadonlySet<ActionState> = new Set(["open", "done", "failed", "denied", "abandoned"]);
 const SCOPES: ReadonlySet<ActionRecord["scope"]> = new Set(["paths", "workspace"]);
 
-/** The action record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes an action record. Throws `LOG_DAMAGED`. */
 export function decodeAction(body: RecordBody): ActionRecord {
   const optional: Record<string, string> = {};
   const names = {

@@ -65,7 +65,7 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
   ["move_file", { fields: ["source", "destination"] as const, deep: false }],
   ["copy_file", { fields: ["destination"] as const, deep: false }],
   ["move_directory", { fields: ["source", "destination"] as const, deep: true }],
-  // Used by Chronicle itself: brings paths outside of the workspace back.
+  // A type of Chronicle's own: it restores paths outside of the workspace.
   ["restore_outside", { fields: [] as const, deep: true }],
 ]);
 
@@ -135,7 +135,8 @@ export interface Target {
 }
 
 /**
- * Sorts absolute, normalised paths by the roots that hold them. `wholeWorkspace`: true if one of them is a root itself.
+ * Sorts absolute, normalised paths by the roots that hold them. `wholeWorkspace`: true if one of them is a root, or a
+ * deep one holds a root.
  */
 export function sortTargets(
   targets: readonly Target[],

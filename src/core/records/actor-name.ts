@@ -6,15 +6,15 @@ const RESERVED = [
   ...["human", "person", "people", "operator", "owner", "user", "admin", "administrator", "root", "superuser"],
   ...["system", "chronicle", "ambiguous"],
 ];
-/** Stands in records of changes whose owner is not known. */
+/** The actor in records of changes whose owner is not known. */
 export const NOBODYS = "ambiguous";
 /** Stands for a letter of another script. */
 const ANY = "*";
 
 /**
- * Letters of other scripts that look like Latin ones, each row with its look-alikes. From UTS #39 (confusables.txt):
- * the part that names are made of. NFKD handles full-width and mathematical letters and those with marks. Among Latin
- * letters, a letter of another script matches any letter.
+ * Letters of other scripts that look like Latin ones, each row with its look-alikes: the letters of UTS #39
+ * (confusables.txt) that occur in names. NFKD handles full-width and mathematical letters and those with marks. Among
+ * Latin letters, a letter of another script matches any letter.
  */
 const LOOKS: readonly (readonly [string, string])[] = [
   ["АВЕКМНОРСТУХЅІЈԌԚԜՏ", "abekmhopctyxsijgqws"],
@@ -61,7 +61,7 @@ export function nameOfRole(role: "person" | "agent" | undefined): string {
 }
 
 /**
- * Returns the name under which an agent acts: the given one, else the one that applies anyway, unless that is a
+ * Returns the name under which an agent acts: the given one, else `otherwise`, or `agent` if `otherwise` looks like a
  * person's.
  */
 export function agentsName(given: string | undefined, otherwise: string): string {
@@ -78,7 +78,7 @@ export function refuseClaimedName(name: string | undefined): void {
   });
 }
 
-/** Throws `USAGE` for a name that cannot be told from another one by eye, and for the name of unknown owners. */
+/** Throws `USAGE` for an empty name, for one with invisible characters, and for the name of unknown owners. */
 export function checkActorName(name: string | undefined): void {
   if (name === undefined) return;
   if (typeof name !== "string" || name.trim() === "") refuse("is empty", "give a name, or leave the actor out");
@@ -86,7 +86,7 @@ export function checkActorName(name: string | undefined): void {
   if (name === NOBODYS) refuse("is that of changes whose owner is not known", "give another name");
 }
 
-/** Throws `USAGE` for a name or an id that holds what nobody sees. */
+/** Throws `USAGE` for a name or an id with invisible or control characters. */
 export function checkVisible(what: string, text: string | undefined): void {
   INVISIBLE.lastIndex = 0;
   if (text === undefined || !INVISIBLE.test(text)) return;
@@ -112,7 +112,7 @@ function isForeign(letter: string): boolean {
   return /\p{L}/u.test(letter) && !/[a-z]/i.test(letter);
 }
 
-/** The Latin letter of a sign. */
+/** Returns the Latin letter of a boxed, circled or flag letter. */
 function signed(letter: string): string | undefined {
   const code = letter.codePointAt(0) ?? 0;
   const first = SIGNS.find((sign) => code >= sign && code < sign + 26);
@@ -120,8 +120,8 @@ function signed(letter: string): string | undefined {
 }
 
 /**
- * True if the name could be this word, with any letter in place of those of other scripts. At least half of the word
- * must be there in Latin letters.
+ * True if the name could be this word, with any letter in place of those of other scripts. At least half of the word's
+ * letters must be Latin ones in the name.
  */
 function mayBe(open: string, word: string): boolean {
   if (!open.includes(ANY) || open.length !== word.length) return false;

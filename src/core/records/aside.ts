@@ -8,10 +8,7 @@ import { damaged, hashOf, object, text } from "../values/record-fields.ts";
  * secret, no replica gets any of it, and no reader sees it.
  */
 export interface Aside {
-  /**
-   * Blob: the changes that the session or action made to the paths. While it is running, the plan says that all were
-   * removed.
-   */
+  /** Blob: the changes that the session or action made to the paths. While that runs, each path counts as removed. */
   readonly plan: Hash;
   /** The time until which the plan and its contents are kept. */
   readonly until: string;
@@ -20,7 +17,7 @@ export interface Aside {
 /** The time for which contents are kept aside. */
 export const ASIDE_MS = 7 * 24 * 3_600_000;
 
-/** Encodes it as a record's field. */
+/** Encodes the field `aside` of a record. */
 export function encodeAside({ plan, until }: Aside): Json {
   return { class: "private", plan, until };
 }
@@ -33,7 +30,7 @@ export function decodeAside(body: RecordBody): Aside | undefined {
   return { plan: hashOf(aside, "plan"), until: text(aside, "until") };
 }
 
-/** True if it must still be kept at this time (ms since the epoch). */
+/** True if the contents must still be kept at this time (ms since the epoch). */
 export function isKeptAt({ until }: Aside, now: number): boolean {
   return Date.parse(until) > now;
 }

@@ -8,8 +8,8 @@ import { oneOf, optionalText, text, whole } from "../values/record-fields.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The way a conflict was settled. `withdrawn`: the undo that met it was itself taken back, or a folder and its origin
- * agree again without anybody's decision. In a sync, `undo` is the origin's side.
+ * The way a conflict was settled. `withdrawn`: the undo that caused it was itself undone, or a folder and its origin
+ * agree again without a person's decision. In a sync, `undo` is the origin's side.
  */
 export type ConflictEnd = "current" | "undo" | "merged" | "withdrawn";
 
@@ -17,11 +17,11 @@ export type ConflictEnd = "current" | "undo" | "merged" | "withdrawn";
 export interface SyncConflict {
   /** The origin's workspace. */
   readonly origin: string;
-  /** The origin's event that brought `base`, on which the folder's side is based; 0: it never existed. */
+  /** The origin's event that recorded `base`, on which the folder's side is based; 0: it never existed. */
   readonly baseSeq: number;
-  /** The origin's event that brought `wanted`; 0: it never existed. */
+  /** The origin's event that recorded `wanted`; 0: it never existed. */
   readonly upstreamSeq: number;
-  /** The origin's event up to which the folder had been reconciled before: the base of everything beneath the path. */
+  /** The origin's event up to which the folder had been reconciled before: the base of all paths beneath this one. */
   readonly since?: number;
   /** The reason, for a `blocked` conflict. */
   readonly detail?: string;
@@ -35,9 +35,9 @@ export interface ConflictRecord {
   readonly path: WorkspacePath;
   readonly state: "open" | "settled";
   readonly settled?: ConflictEnd;
-  /** Only in a sync: `blocked` if it cannot be written, `collision` if the folder holds another name for it. */
+  /** `blocked` (only in a sync): the state cannot be written. `collision`: the folder holds another name for it. */
   readonly reason: ConflictReason | "blocked" | "collision";
-  /** The intent that met the conflict; `""` for a sync. */
+  /** The id of the intent that met the conflict; `""` for a sync. */
   readonly undo: string;
   readonly sync?: SyncConflict;
   readonly met: string;
@@ -101,7 +101,7 @@ const REASONS: ReadonlySet<ConflictReason> = new Set([
 ]);
 const SYNC_REASONS: ReadonlySet<ConflictRecord["reason"]> = new Set([...REASONS, "blocked", "collision"] as const);
 
-/** The conflict record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes a conflict record. Throws `LOG_DAMAGED`. */
 export function decodeConflict(body: RecordBody): ConflictRecord {
   const path = decodePath(body);
   const state = oneOf(body, "state", STATES);
@@ -121,7 +121,7 @@ export function decodeConflict(body: RecordBody): ConflictRecord {
   };
 }
 
-/** The event that writes a conflict record. */
+/** Returns the event that writes a conflict record. */
 export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
   return { op: "upsert", recordId: `conflict:${id}`, record: encodeConflict(record) };
 }

@@ -22,13 +22,13 @@ export type OmissionReason =
 export interface Omission {
   readonly path: WorkspacePath;
   readonly reason: OmissionReason;
-  /** For people: the rule, the errno, the kind of special file, the size. */
+  /** For messages: the rule, the errno, the kind of special file, the size. */
   readonly detail?: string;
 }
 
-/** Rules that exist but exclude nothing, and why they are not applied: a capture takes what they name. */
+/** Rules that are not applied, and why. A capture takes the paths that they would exclude. */
 export interface UnappliedRules {
-  /** For people: the file, beneath the root or absolute, or the setting. */
+  /** For messages: the file, beneath the root or absolute, or the setting. */
   readonly source: string;
   readonly detail: string;
 }
@@ -181,9 +181,9 @@ export function coverageOf(omitted: readonly Omission[], unapplied: readonly Una
 }
 
 /**
- * `coverage:<workspace id>`: what full captures take from this event on, and what they do not. Each event directly
- * follows the changes of the capture that first differed from the one before. The last such event at or before a moment
- * says which paths that moment shows to be absent: those that it neither excludes nor omits.
+ * `coverage:<workspace id>`: the coverage of full captures from this event on. The event directly follows the changes
+ * of the first capture with this coverage. The last such event at or before a moment decides which paths without an
+ * entry were absent at that moment: those that it neither excludes nor omits.
  */
 export interface CoverageRecord {
   /** Blob: canonical JSON of the filters in force, one per root. */
@@ -205,10 +205,10 @@ export interface OmittedPath {
   readonly reason: OmissionReason;
 }
 
-/** Most omitted paths that a record lists. Beyond that it holds only their number. */
+/** The most omitted paths that a record lists. Of the others it holds only the number. */
 const MAX_OMITTED = 2_000;
 
-/** The record id of a workspace's coverage. */
+/** Returns the record id of a workspace's coverage. */
 export function coverageRecordId(workspaceId: string): string {
   return `coverage:${workspaceId}`;
 }
@@ -225,13 +225,13 @@ export function listedOmissions(omitted: readonly OmittedPath[]): Pick<CoverageR
   return { omitted: all.slice(0, MAX_OMITTED), count: all.length };
 }
 
-/** A coverage record as JSON. */
+/** Returns a coverage record as JSON. */
 export function encodeCoverageRecord({ filter, fromSeq, omitted, count }: CoverageRecord): RecordBody {
   const listed = omitted.map(({ path, reason }) => ({ ...encodePath(path), reason }));
   return { filter, from_seq: fromSeq, count, omitted: listed };
 }
 
-/** The coverage record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes a coverage record. Throws `LOG_DAMAGED`. */
 export function decodeCoverageRecord(body: RecordBody): CoverageRecord {
   const omitted = list(body, "omitted").map((item) => {
     const one = object(item, "an omission");

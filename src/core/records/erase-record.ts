@@ -18,15 +18,15 @@ export interface EraseAsked {
 }
 
 /**
- * `erase:<id>`: contents that may be missing from the store, and who said so. No line is removed: the lines that name
- * these contents keep their hashes, and prove the history as before.
+ * `erase:<id>`: contents that may be missing from the store, and the actor who erased them. No line is removed: the
+ * lines that name these contents keep their hashes, and prove the history as before.
  */
 export interface EraseRecord {
-  /** `withdrawn`: it was taken back in time, and permits nothing. */
+  /** `withdrawn`: it was withdrawn within the grace period, and permits nothing. */
   readonly state: "erased" | "withdrawn";
   /** Ascending. */
   readonly contents: readonly Hash[];
-  /** Contents kept aside of some paths that may be missing too; only plans hold their hashes. Default: none. */
+  /** Contents kept aside that may be missing too, by path, as only plans hold their hashes. Default: none. */
   readonly aside?: readonly ErasedAside[];
   readonly asked: EraseAsked;
   readonly reason: string | undefined;
@@ -39,7 +39,7 @@ export interface EraseRecord {
    * their contents. Those of the event's own commit are not repeated here. Default: none.
    */
   readonly untracked?: SeqRanges;
-  /** In a folder that follows an origin: the origin's workspace and the event that this one follows. */
+  /** In a folder that follows an origin: the origin's workspace and the event that this erasure follows. */
   readonly upstream?: UpstreamErasure;
 }
 
@@ -55,7 +55,7 @@ export interface UpstreamErasure {
   readonly seq: number;
 }
 
-/** An erase record as JSON. */
+/** Returns an erase record as JSON. */
 export function encodeErase(record: EraseRecord): RecordBody {
   const { state, contents, aside = [], asked, reason, actor, at, until, untracked = [], upstream } = record;
   return {
@@ -76,7 +76,7 @@ function encodeErasedAside({ plan, paths }: ErasedAside): Json {
   return { paths: paths.map(encodePath), plan };
 }
 
-/** The erase record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes an erase record. Throws `LOG_DAMAGED`. */
 export function decodeErase(body: RecordBody): EraseRecord {
   const contents = texts(body, "contents").map((one) => (isHash(one) ? one : damaged("contents holds no hash")));
   if (contents.some((hash, i) => hash <= (contents[i - 1] ?? ""))) damaged("contents is not in order");

@@ -5,17 +5,15 @@ import type { Hash } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import type { SeqRanges } from "../values/seq-ranges.ts";
 
-/** An erasure, and its record's last event. */
+/** An erasure, with the last event of its record. */
 export interface LoggedErasure extends EraseRecord {
   readonly recordId: string;
   readonly seq: number;
-  /**
-   * The events that ended the recording of paths because this erased their contents, including those of its own commit.
-   */
+  /** The events that ended the recording of paths whose contents it erased, including those of its own commit. */
   readonly untracked: SeqRanges;
 }
 
-/** The erasure that an event records. Throws `LOG_DAMAGED`. */
+/** Returns the erasure that an event records. Throws `LOG_DAMAGED`. */
 export function erasureIn({ recordId, seq, record }: Pick<LogEvent, "recordId" | "seq" | "record">): LoggedErasure {
   const said = decodeErase(record);
   // An erasure's commit holds, before the erasure itself, only the events that end the recording of paths.
@@ -55,13 +53,13 @@ export class Erasures {
     return this.#last.get(recordId);
   }
 
-  /** The erasures in force, sorted by seq. */
+  /** Returns the erasures in force, sorted by seq. */
   get all(): readonly LoggedErasure[] {
     const inForce = [...this.#last.values()].filter(({ state, until }) => state === "erased" && this.#isDue(until));
     return inForce.sort((a, b) => a.seq - b.seq);
   }
 
-  /** True if one of them was taken back. */
+  /** True if one of the erasures was withdrawn. */
   get isSomeWithdrawn(): boolean {
     return [...this.#last.values()].some(({ state }) => state === "withdrawn");
   }

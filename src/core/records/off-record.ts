@@ -24,9 +24,9 @@ export interface OffRecordCommand {
   readonly id: string;
   /** The process that writes the notes when it ends. */
   readonly pid: number;
-  /** Tells that process from others that had the same pid. */
+  /** Distinguishes the process from others that had the same pid. */
   readonly pidMark?: string;
-  /** The PID namespace in which that process has its number. */
+  /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
   readonly started: string;
 }

@@ -75,22 +75,22 @@ function number(digits: string): bigint {
 }
 
 /**
- * A change of a session or action to a path that no capture takes because a rule or a limit leaves it out. No iteration
- * of the path is recorded: only this line in the record of the session or action mentions it.
+ * A change of a session or action to an omitted path. No iteration of the path is recorded: only the record of the
+ * session or action mentions the change.
  */
 export interface OmittedChange {
   readonly path: WorkspacePath;
   readonly type: OmittedChangeType;
   readonly reason: OmissionReason;
-  /** For people: the rule that leaves the path out. */
+  /** For messages: the rule that leaves the path out. */
   readonly detail?: string;
-  /** True if its earlier content was kept aside: undo brings it back. */
+  /** True if its earlier content was kept aside: undo restores it. */
   readonly kept: boolean;
   /** True if its earlier content is gone for good. */
   readonly lost: boolean;
   /**
-   * Set if the history has an earlier state of it, and what became of it could not be recorded (too large, unreadable): undo leaves
-   * it.
+   * Set if the history has an earlier state of the path, and its new one could not be recorded (too large, unreadable).
+   * Undo leaves the path as it is.
    */
   readonly recorded?: true;
 }
@@ -99,7 +99,7 @@ type OmittedChangeType = "created" | "modified" | "deleted";
 
 const TYPES: ReadonlySet<OmittedChangeType> = new Set(["created", "modified", "deleted"]);
 
-/** Most changes of omitted paths that a record lists. Losses come first. */
+/** The most changes of omitted paths that a record lists. Losses come first. */
 const MOST_LISTED = 2_000;
 
 /** Encodes the list as a record holds it. */

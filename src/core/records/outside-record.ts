@@ -49,7 +49,7 @@ export function markedOutside(path: WorkspacePath): WorkspacePath {
   return pathInRoot(OUTSIDE_ROOT, path);
 }
 
-/** Returns the absolute path, for people, of a path from a receipt. */
+/** Returns the absolute path, for messages, of a path from a receipt. */
 export function shownOutside(path: WorkspacePath): string {
   return `/${splitRoot(path).path}`;
 }
@@ -112,7 +112,7 @@ function iterationIn(body: RecordBody): number {
   return iteration >= 1 ? iteration : damaged(`iteration is ${iteration}`);
 }
 
-/** Decodes such a record and the path that its id names. Throws `LOG_DAMAGED`. */
+/** Decodes an outside record and the path that its id names. Throws `LOG_DAMAGED`. */
 export function readOutside(
   recordId: string,
   body: RecordBody,

@@ -2,25 +2,25 @@ import type { RecordBody } from "../values/event.ts";
 import { flag, text } from "../values/record-fields.ts";
 
 /**
- * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. This is a record of its own because a
- * snapshot's own event stands for a state, and is never written again.
+ * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. The pin is a record of its own, as the
+ * event of a snapshot stands for a state and is never written again.
  */
 export interface PinRecord {
   readonly pinned: boolean;
   readonly actor: string;
 }
 
-/** The record id of the pin of a snapshot. */
+/** Returns the record id of the pin of a snapshot. */
 export function pinRecordId(snapshotId: string): string {
   return `pin:${snapshotId}`;
 }
 
-/** A pin record as JSON. */
+/** Returns a pin record as JSON. */
 export function encodePin({ pinned, actor }: PinRecord): RecordBody {
   return { pinned, actor: actor.toWellFormed() };
 }
 
-/** The pin record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes a pin record. Throws `LOG_DAMAGED`. */
 export function decodePin(body: RecordBody): PinRecord {
   return { pinned: flag(body, "pinned"), actor: text(body, "actor") };
 }

@@ -6,8 +6,8 @@ import { whole } from "../values/record-fields.ts";
 const PREFIX = "proposal:";
 
 /**
- * `proposal:<id of the path's file record>`: proposes the present state of a path to the origin once more, based on
- * what the replica has applied by now. Its event is an entry of the journal, like a file's.
+ * `proposal:<id of the path's file record>`: proposes the present state of a path to the origin once more, based on the
+ * events that the replica has applied by then. Its event is an entry of the journal, like a file's.
  */
 export interface ProposalRecord {
   readonly path: WorkspacePath;
@@ -15,22 +15,22 @@ export interface ProposalRecord {
   readonly iteration: number;
 }
 
-/** The record id of a path's proposals. */
+/** Returns the record id of a path's proposals. */
 export function proposalRecordId(path: WorkspacePath): string {
   return PREFIX + fileRecordId(path);
 }
 
-/** The path of a proposal's record id, or `undefined` for other records. Throws `LOG_DAMAGED`. */
+/** Returns the path of a proposal's record id, or `undefined` for other records. Throws `LOG_DAMAGED`. */
 export function proposedPath(recordId: string): WorkspacePath | undefined {
   return recordId.startsWith(PREFIX) ? pathOfRecordId(recordId.slice(PREFIX.length)) : undefined;
 }
 
-/** The event that writes a proposal. */
+/** Returns the event that writes a proposal. */
 export function proposalDraft({ path, iteration }: ProposalRecord): EventDraft {
   return { op: "upsert", recordId: proposalRecordId(path), record: { iteration } };
 }
 
-/** The proposal in a body, for the path that its id names. Throws `LOG_DAMAGED`. */
+/** Decodes a proposal for the path that its id names. Throws `LOG_DAMAGED`. */
 export function decodeProposal(path: WorkspacePath, body: RecordBody): ProposalRecord {
   return { path, iteration: whole(body, "iteration") };
 }

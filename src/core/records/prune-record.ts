@@ -1,29 +1,28 @@
 import type { RecordBody } from "../values/event.ts";
 import { damaged, flag, list, oneOf, orNull, text, whole } from "../values/record-fields.ts";
 
-/** Why a pruning was done. */
+/** The reason for a pruning. */
 export type PruneCause = "limits" | "asked" | "brought-back";
 
 /**
- * `prune:<workspace id>`: what was given up. Each pruning is a new event of the one record; the last one is in force.
+ * `prune:<workspace id>`: a pruning, or its withdrawal. Each is a new event of the one record; the last is in force.
  *
  * A pruning removes no lines. `floorSeq` and `kept` alone say which contents may then be missing from the store: the
  * states that can still be restored are those after each event from the floor on, and those that `kept` names.
  */
 export interface PruneRecord {
-  /** Everything from the state after this event on is kept. The floor only grows, unless a pruning is taken back. */
+  /** Everything from the state after this event on is kept. The floor only grows, unless a pruning is withdrawn. */
   readonly floorSeq: number;
   /** States below the floor that are kept as well: seqs, ascending. */
   readonly kept: readonly number[];
   /**
-   * The kept states below the floor to which a kept action goes back. Another action that begins at the same state may
-   * be given up.
+   * The kept states below the floor that kept actions need. Another action that begins at such a state may be pruned.
    */
   readonly keptActions: readonly number[];
   /** The number of actions and of snapshots that this event gave up. */
   readonly actions: number;
   readonly snapshots: number;
-  /** `limits`: by the configured limits; `asked`: by a person; `brought-back`: a person has taken prunings back. */
+  /** `limits`: by the configured limits; `asked`: by a person; `brought-back`: a person has withdrawn prunings. */
   readonly cause: PruneCause;
   /** True if a person has said that its contents may be freed at once. */
   readonly now?: boolean;
@@ -32,12 +31,12 @@ export interface PruneRecord {
   readonly actor: string;
 }
 
-/** The record id of a workspace's prunings. */
+/** Returns the record id of a workspace's prunings. */
 export function pruneRecordId(workspaceId: string): string {
   return `prune:${workspaceId}`;
 }
 
-/** A prune record as JSON. */
+/** Returns a prune record as JSON. */
 export function encodePrune(record: PruneRecord): RecordBody {
   const ofActions = new Set(record.keptActions);
   return {
@@ -53,7 +52,7 @@ export function encodePrune(record: PruneRecord): RecordBody {
   };
 }
 
-/** The prune record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes a prune record. Throws `LOG_DAMAGED`. */
 export function decodePrune(body: RecordBody): PruneRecord {
   const floorSeq = whole(body, "floor_seq");
   const others = statesIn(body, "kept", floorSeq);
@@ -82,7 +81,7 @@ function statesIn(body: RecordBody, key: string, floorSeq: number): number[] {
   return states.some(isWrong) ? damaged(`${key} is not in order below floor_seq`) : states;
 }
 
-/** True if an action that goes back to the state after this event can still be rolled back. */
+/** True if an action that began at the state after this event can still be rolled back. */
 export function keepsAction(pruning: PruneRecord | undefined, state: number): boolean {
   return pruning === undefined || state >= pruning.floorSeq || pruning.keptActions.includes(state);
 }

@@ -39,7 +39,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["version", version],
 ]);
 
-/** Most bytes of a user's own id, after `user:`. */
+/** The most bytes of a user's own id, after `user:`. */
 const MAX_USER_ID_BYTES = 1024;
 
 /**
@@ -66,7 +66,7 @@ function commitOnly(body: RecordBody): void {
   if (Object.keys(body).join() !== "commit") damaged("it does not hold commit and nothing else");
 }
 
-/** Checks the record of a part that was cut off a log. */
+/** Checks the record of a part that was cut off the log. */
 function recovery(body: RecordBody): void {
   for (const key of ["cut_from_seq", "cut_from_byte"]) whole(body, key);
   for (const key of ["reason", "kept_as"]) text(body, key);
@@ -75,7 +75,7 @@ function recovery(body: RecordBody): void {
   hashOf(body, "sha256");
 }
 
-/** Checks the record of an import: the facts of another program's log that our own events have no place for. */
+/** Checks the record of an import, which holds the facts of another program's log that events have no fields for. */
 function imported(body: RecordBody): void {
   for (const key of ["source", "head_hash"]) text(body, key);
   for (const key of ["events", "head_seq", "rounded"]) whole(body, key);

@@ -13,12 +13,12 @@ import {
 
 /**
  * The state of a record store as a file (`docs/format.md`). A *base* is the bare state, named by the SHA-256 of its
- * bytes; a *checkpoint* (`snapshot.json`) wraps the same in its checksum:
+ * bytes; a *checkpoint* (`snapshot.json`) wraps a state with its checksum:
  *
  *     state       {"format":2,…,"records":[ NEWLINE row , NEWLINE row … NEWLINE ]}
  *     checkpoint  {"checksum":"<SHA-256 of the state's bytes>","state": state } NEWLINE
  *
- * Rows stand on lines of their own, so that a large state is never one text in memory. The rows of a base are sorted by
+ * Each row is on a line of its own, so that a large state is never one text in memory. The rows of a base are sorted by
  * id, so that one state has one base.
  */
 

@@ -20,7 +20,7 @@ export interface RecordSentinel {
   readonly store: string;
 }
 
-/** A sentinel as JSON. */
+/** Returns a sentinel as JSON. */
 export function encodeRecordSentinel(sentinel: RecordSentinel): RecordBody {
   return { ...sentinel };
 }

@@ -159,7 +159,7 @@ export function encodeStateHeader(header: StateHeader): string {
   return `${text.slice(0, -1)},"records":[`;
 }
 
-/** Decodes the header in such a text. Throws `INTEGRITY_VIOLATION`. */
+/** Decodes the header in the text that precedes the rows. Throws `INTEGRITY_VIOLATION`. */
 export function decodeStateHeader(text: string): StateHeader {
   const { format, frontier, hash, offset, seq, store, ts } = parseObject(`${text}]}`);
   const isHeader =

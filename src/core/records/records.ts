@@ -35,7 +35,7 @@ export interface Within {
 
 const KINDS = ["run", "action", "transaction"] as const;
 
-/** Encodes the fields of a record that say what it was begun within. */
+/** Encodes the brackets within which a record was begun as fields of the record. */
 function encodeWithin(within: Within): Readonly<Record<string, string>> {
   return Object.fromEntries(KINDS.flatMap((kind) => (within[kind] === undefined ? [] : [[kind, within[kind]]])));
 }
@@ -65,8 +65,8 @@ export function leavesOpen(recordId: string, record: RecordBody): boolean {
 }
 
 /**
- * Returns the intent's id for a request that its caller has named. The same name always gives the same id, so that a
- * repeated request is found again.
+ * Returns the id of the intent for a request id that a caller has chosen. The same request id always gives the same
+ * intent, so that a repeated request is recognised.
  */
 export function intentOfRequest(request: string): string {
   return idOfText(`chronicle request\0${request}`);
@@ -88,7 +88,7 @@ export function idOfText(text: string): string {
 /**
  * Chronicle's own records other than files: their types in the log, and their encoding and decoding.
  *
- * Reading is strict: a record that lacks a field or has one of another type is damage (`LOG_DAMAGED`), never a default.
+ * Reading is strict: a record that lacks a field, or has a field of another type, is damage (`LOG_DAMAGED`).
  */
 
 /** `snapshot:<id>`: a kept name for the state right after its event. */
@@ -129,13 +129,13 @@ export interface SessionRecord {
   readonly networkEvents: readonly Json[];
   readonly notes: readonly string[];
   readonly actor: string;
-  /** 0: no known process ends the session when it ends. */
+  /** 0 if the session is not bound to a process. */
   readonly pid: number;
-  /** Tells that process from others that had the same pid. */
+  /** Distinguishes the process from others that had the same pid. */
   readonly pidMark?: string;
-  /** The PID namespace in which that process has its number. */
+  /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
-  /** Set once it has ended: its changes to paths that no capture takes. */
+  /** Its changes to omitted paths. Empty until it has ended. */
   readonly omittedChanges: readonly OmittedChange[];
   /** The brackets within which the run was begun. */
   readonly within: Within;
@@ -153,18 +153,16 @@ export interface IntentRecord {
   readonly state: "open" | "done" | "abandoned";
   readonly summary: string;
   readonly actor: string;
-  /** The agent's program that asked for it, by the name that it gives itself. */
+  /** The client that asked for it, by its own name. */
   readonly client?: string;
-  /**
-   * The mark of the process that did it (see `pid_mark`), if the system has one: several processes may run one program.
-   */
+  /** The mark of the process that did it (see `pidMark`), if the system has one: processes may share a client. */
   readonly process?: string;
   readonly started: string;
-  /** Blob: canonical JSON of the changes (see `plan.ts`). A write without a folder is done at once and has no plan. */
+  /** Blob: canonical JSON of the changes (see `plan.ts`). A write in a hosted workspace has no plan. */
   readonly plan?: Hash;
   readonly paths: number;
   readonly fromSeq: number;
-  /** For undo and redo: the operation that is taken back or done again. */
+  /** For undo and redo: the operation that is undone or redone. */
   readonly target?: string;
   /** When done: the number of paths that were left alone. */
   readonly skipped?: number;
@@ -173,43 +171,43 @@ export interface IntentRecord {
    * <path>`, `since <event>`, `transaction <id>`, `operation <id>`.
    */
   readonly selection?: string;
-  /** … the ids of the operations, and of the redone undos of this kind, that it takes back wholly. */
+  /** For such an undo: the ids of the operations, and of the redone undos of this kind, that it undoes wholly. */
   readonly takes?: readonly string[];
   /**
-   * … the operations of which only the unmerged part is left: the next undo passes them. It also passes the operations
-   * in `takes` that made the changes in `left`.
+   * For such an undo: the operations of which only the unmerged changes are left. The next undo skips them, and the
+   * operations in `takes` that made the changes in `left`.
    */
   readonly passes?: readonly string[];
-  /** … the events that it takes back. */
+  /** For such an undo: the events that it undoes. */
   readonly took?: SeqRanges;
-  /** … the events of paths that did not merge with later work. They are not taken back. */
+  /** For such an undo: the events of paths that did not merge with later work. They are not undone. */
   readonly met?: SeqRanges;
-  /** … the paths that were left alone, complete once the undo is done. Their events are not taken back. */
+  /** For such an undo: the paths that were left alone, complete once it is done. Their events are not undone. */
   readonly left?: readonly WorkspacePath[];
   /** For a write: its session, action and transaction, if each owns all of it (see `FileRecord`). */
   readonly session?: string;
   readonly action?: string;
   readonly transaction?: string;
-  /** … the id that the caller gave the request, and the SHA-256 of the request. */
+  /** For a write: `request` is the id that the caller gave the request, `asked` the SHA-256 of the request. */
   readonly request?: string;
   readonly asked?: Hash;
   /** The plan for paths that were kept aside. */
   readonly aside?: Aside;
-  /** … for a rollback: the action for which they were kept aside. */
+  /** For a rollback: the action for which these paths were kept aside. */
   readonly brings?: string;
   /** While open: contents of the plan that no other record names. */
   readonly contents?: readonly Hash[];
-  /** While open: the conflicts as they will be when it is closed. They are then written as records of their own. */
+  /** While open: the conflicts that become records of their own when it is closed. */
   readonly conflicts?: readonly IdentifiedConflict[];
-  /** … the changes themselves if they are few; there is then no plan. */
+  /** While open: the changes, if they are few. There is then no plan. */
   readonly changes?: readonly UpstreamChange[];
-  /** … the replica's progress when it is closed. */
+  /** While open: the replica's progress when it is closed. */
   readonly replica?: ReplicaRecord;
-  /** … the paths whose states are then proposed to the origin. */
+  /** While open: the paths whose states are proposed to the origin when it is closed. */
   readonly proposals?: readonly WorkspacePath[];
 }
 
-/** Most omissions that a snapshot record lists. Beyond that only their number is kept. */
+/** The most omissions that a snapshot record lists. Of the others only the count is kept. */
 const MAX_OMITTED = 2_000;
 
 function encodeCoverage(coverage: Coverage): Json {
@@ -252,13 +250,13 @@ function decodeCoverage(value: Json | undefined): Coverage {
   return { complete: flag(body, "complete"), omitted, ...rules, ...(isKnown ? {} : { unlisted }) };
 }
 
-/** A snapshot record as JSON. */
+/** Returns a snapshot record as JSON. */
 export function encodeSnapshot(record: SnapshotRecord): RecordBody {
   const { coverage, ...rest } = record;
   return { ...rest, coverage: encodeCoverage(coverage) } as RecordBody;
 }
 
-/** The snapshot record in a body. */
+/** Decodes a snapshot record. Throws `LOG_DAMAGED`. */
 export function decodeSnapshot(body: RecordBody): SnapshotRecord {
   const optional: { name?: string; message?: string; session?: string; base?: Hash } = {};
   for (const key of ["name", "message", "session"] as const) {
@@ -282,7 +280,7 @@ export function decodeSnapshot(body: RecordBody): SnapshotRecord {
   };
 }
 
-/** A session record as JSON. */
+/** Returns a session record as JSON. */
 export function encodeSession(record: SessionRecord): RecordBody {
   return {
     kind: record.kind,
@@ -312,7 +310,7 @@ export function encodeSession(record: SessionRecord): RecordBody {
 const SESSION_KINDS: ReadonlySet<SessionRecord["kind"]> = new Set(["run", "watch", "agent"]);
 const SESSION_STATES: ReadonlySet<SessionRecord["state"]> = new Set(["running", "ended", "abandoned"]);
 
-/** The session record in a body. */
+/** Decodes a session record. Throws `LOG_DAMAGED`. */
 export function decodeSession(body: RecordBody): SessionRecord {
   const aside = decodeAside(body);
   const pidMark = optionalText(body, "pid_mark");
@@ -341,7 +339,7 @@ export function decodeSession(body: RecordBody): SessionRecord {
   };
 }
 
-/** An intent record as JSON. */
+/** Returns an intent record as JSON. */
 export function encodeIntent(record: IntentRecord): RecordBody {
   const { fromSeq, left, conflicts, changes, replica, proposals, aside, ...rest } = record;
   return {
@@ -368,7 +366,7 @@ const INTENT_KINDS: ReadonlySet<IntentRecord["kind"]> = new Set([
 ]);
 const INTENT_STATES: ReadonlySet<IntentRecord["state"]> = new Set(["open", "done", "abandoned"]);
 
-/** The intent record in a body. */
+/** Decodes an intent record. Throws `LOG_DAMAGED`. */
 export function decodeIntent(body: RecordBody): IntentRecord {
   const target = optionalText(body, "target");
   const client = optionalText(body, "client");

@@ -12,12 +12,12 @@ export interface RefusedRecord {
   readonly detail: string;
 }
 
-/** A refused record as JSON. */
+/** Returns a refused record as JSON. */
 export function encodeRefused({ what, actor, at, detail }: RefusedRecord): RecordBody {
   return { what: what.toWellFormed(), actor: actor.toWellFormed(), at, detail: detail.toWellFormed() };
 }
 
-/** The refused record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes a refused record. Throws `LOG_DAMAGED`. */
 export function decodeRefused(body: RecordBody): RefusedRecord {
   return { what: text(body, "what"), actor: text(body, "actor"), at: text(body, "at"), detail: text(body, "detail") };
 }

@@ -2,11 +2,11 @@ import type { LogEvent } from "../values/event.ts";
 import { changesOf } from "../values/file-record.ts";
 
 /**
- * Work that was done at another copy of the workspace and came here by a sync. Its session, turn and action have no
+ * Work that was done in another copy of the workspace and arrived by a sync. Its session, turn and action have no
  * records here: only its file events name them.
  */
 export interface RemoteWorkRow {
-  /** The replica that wrote it here; `""`: it came from the origin. */
+  /** The replica that wrote it back; `""` if it came from the origin. */
   readonly replica: string;
   /** `""` if none is named. At least one of the three is not empty. */
   readonly session: string;

@@ -9,7 +9,7 @@ const PREFIX = "replica:";
 export interface ReplicaHalt {
   /** A word for programs: `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion`, `diverged` … */
   readonly reason: string;
-  /** For people. */
+  /** For messages. */
   readonly detail?: string;
 }
 
@@ -18,13 +18,13 @@ export interface FolderIdentity {
   /** Device and inode, as decimal numbers. */
   readonly dev: string;
   readonly ino: string;
-  /** Its birth time (`Disk.birthOf`): another folder may have got the same inode since. Not known everywhere. */
+  /** Its birth time (`Disk.birthOf`): another folder may get the same inode later. Not known everywhere. */
   readonly birth?: string;
 }
 
 /**
- * `here`: paths that are missing in the folder are brought back. `both`: paths that are missing at the origin are also
- * proposed to it.
+ * The treatment of paths that are missing in the folder. `here`: they are written to it again. `both`: paths that are
+ * missing at the origin are also proposed to it.
  */
 export type Kept = "here" | "both";
 
@@ -32,8 +32,8 @@ export type Kept = "here" | "both";
 export type EditorFilesRule = "leave" | "sync";
 
 /**
- * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. Written in the same commit as
- * the changes that it describes; its last state is the state of the sync.
+ * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. The record is written in the
+ * same commit as the changes that it covers; its last state is the state of the sync.
  */
 export interface ReplicaRecord {
   /** The origin's workspace. */
@@ -48,25 +48,22 @@ export interface ReplicaRecord {
   /** Patterns of paths that are not taken from the origin, and of paths that are not written back. */
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
-  /**
-   * The patterns of `filterTo` under which the folder was reconciled, if they differ from `filterTo`: until the next
-   * step.
-   */
+  /** The value of `filterTo` when the folder was last reconciled, if it differs. Absent after the next step. */
   readonly filteredTo?: readonly string[];
   /** The name of a named filter. */
   readonly policy?: string;
   /** The rule for editors' own files (core/filter/editor-files.ts). Default: `leave`. */
   readonly editorFiles?: EditorFilesRule;
   readonly debounceMs?: number;
-  /** Files that are secrets by their names are synced both ways, too. Default: each stays on its side. */
+  /** True if protected files are synced both ways, too. Default: each side keeps its own. */
   readonly withProtected?: true;
-  /** Names of secrets that a person has added at the origin; they apply here, too. `undefined`: none. */
+  /** The names of secrets that a person has added at the origin. They also apply here. Default: none. */
   readonly originNames?: readonly string[];
-  /** Names of secrets that a person has added here, under which the folder was reconciled last. Not there: none. */
+  /** The names of secrets that a person had added here when the folder was last reconciled. Default: none. */
   readonly ownNames?: readonly string[];
   /** The origin's event up to which the folder has been reconciled; 0: none. */
   readonly applied: number;
-  /** The local event up to which the origin is known to have answered. Pruning spares later events. */
+  /** The local event up to which the origin has answered, as far as known. Pruning spares later events. */
   readonly settled: number;
   /** Paths that the next step does not count as deleted (see `Kept`). */
   readonly keeps?: Kept;
@@ -86,12 +83,12 @@ export function originOfRecordId(recordId: string): string | undefined {
   return recordId.startsWith(PREFIX) ? recordId.slice(PREFIX.length) : undefined;
 }
 
-/** The event that writes a replica record. */
+/** Returns the event that writes a replica record. */
 export function replicaDraft(record: ReplicaRecord): EventDraft {
   return { op: "upsert", recordId: replicaRecordId(record.origin), record: encodeReplica(record) };
 }
 
-/** A replica record as JSON. */
+/** Returns a replica record as JSON. */
 export function encodeReplica(record: ReplicaRecord): RecordBody {
   const { sandboxId, filterTo, filterFrom, filteredTo, editorFiles, debounceMs, withProtected, ...others } = record;
   const { originNames, ownNames, keeps, folder, halted, paused, stopped, ...rest } = others;
@@ -117,7 +114,7 @@ const MODES: ReadonlySet<string> = new Set<ReconcileMode>([
   "one-way-replica",
 ]);
 
-/** The replica record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes a replica record. Throws `LOG_DAMAGED`. */
 export function decodeReplica(body: RecordBody): ReplicaRecord {
   const mode = text(body, "mode");
   if (!MODES.has(mode)) damaged(`mode is ${JSON.stringify(mode)}`);
@@ -131,7 +128,7 @@ export function decodeReplica(body: RecordBody): ReplicaRecord {
     applied: whole(body, "applied"),
     settled: whole(body, "settled"),
     ...settings(body),
-    ...standing(body),
+    ...stateFields(body),
   };
 }
 
@@ -170,7 +167,7 @@ function editorFilesRule(text: string): EditorFilesRule {
   return text;
 }
 
-function standing(body: RecordBody): Partial<ReplicaRecord> {
+function stateFields(body: RecordBody): Partial<ReplicaRecord> {
   const found: Mutable<Partial<ReplicaRecord>> = {};
   for (const key of ["paused", "stopped"] as const) if (body[key] !== undefined) found[key] = flag(body, key);
   if (body["halted"] !== undefined) {

@@ -11,10 +11,10 @@ export interface RetentionConfig {
 
 const KEYS = ["max_snapshots", "max_age_days", "min_age_hours", "max_store_bytes"] as const;
 
-/** One of its keys. */
+/** A key of the section. */
 type RetentionKey = (typeof KEYS)[number];
 
-/** All of its keys, in the order in which they are shown. */
+/** All keys of the section, in the order in which they are shown. */
 export const RETENTION_KEYS: readonly RetentionKey[] = KEYS;
 
 /** The defaults. A maximum of 0 means no limit. */
@@ -48,7 +48,7 @@ function isKey(key: unknown): key is RetentionKey {
 }
 
 /**
- * Reads the section. Throws `USAGE`, naming file and line, if the text is not YAML, or for an unknown key or a bad
+ * Reads the section. Throws `USAGE`, naming file and line, if the text is not YAML, or has an unknown key or a bad
  * value.
  */
 export function parseRetentionConfig(text: string, file: string): RetentionConfig {
@@ -93,25 +93,25 @@ function offsetOf(node: unknown): number {
 /**
  * Decides which moments of a history are kept when it is pruned. Pure: all input comes from the log.
  *
- * Moments are ordered by seq, never by time. Ages are computed from the times of later events in the log, never from
- * the wall clock. A step between two neighbours of more than a quarter of a year (or of three times the age limit, if
- * that is more) is taken for a clock jump and counts as nothing, so that a jump deletes nothing. A moment that is later
- * than the end of the log counts as recorded with the next one, and one that is earlier than its predecessors with
- * them.
+ * Moments are ordered by seq, never by time. Ages are computed from the times of later moments and of the log's end,
+ * never from the wall clock. A step of more than 90 days between two neighbours (or of three times the age limit, if
+ * that is longer) is taken for a clock jump and adds nothing to ages, so that a jump deletes nothing. A moment with a
+ * time after the end of the log counts as recorded with the next one. A moment with a time before its predecessors'
+ * counts as recorded with them.
  */
 
 /** A moment that names a restorable state. */
 export interface KeptMoment {
   readonly kind: "action" | "snapshot";
-  /** For people: an action's id, a snapshot's number. */
+  /** For messages: an action's id, a snapshot's number. */
   readonly name: string;
   /** The state after this event. */
   readonly state: number;
   /** Time in the log: milliseconds since 1970. */
   readonly ts: number;
   /**
-   * Why it stays whatever the limits say. `first`: the first of its session. `open` and `first` ones still count
-   * against the limit.
+   * The reason why no limit removes it. `first`: it is the first of its session. Actions with `open` or `first` still
+   * count against the limit.
    */
   readonly shield?: "baseline" | "named" | "pinned" | "open" | "first";
 }
@@ -123,8 +123,8 @@ export interface RetentionLimits {
 }
 
 /**
- * A person's rules for what to keep; each rule keeps more. Each is a number of moments, or of hours, days … that have a
- * moment.
+ * A person's rules for the moments to keep: one that any rule keeps is kept. Each is a number of moments, or of hours,
+ * days … that have a moment, or an age.
  */
 export interface KeepRules {
   readonly last?: number;
@@ -149,7 +149,7 @@ export interface PruneQuestion {
   readonly floorSeq: number;
   /** Other states that unfinished work needs. */
   readonly states?: readonly number[];
-  /** Unfinished work needs everything from this state on. */
+  /** The state from which on unfinished work needs everything. */
   readonly hold?: number;
 }
 
@@ -158,7 +158,7 @@ export interface PruneAnswer {
   readonly floorSeq: number;
   /** States below the floor that are kept. */
   readonly states: readonly number[];
-  /** The subset of `states` to which kept actions go back. */
+  /** The subset of `states` that kept actions need. */
   readonly actionStates: readonly number[];
   readonly kept: readonly KeptMoment[];
   readonly pruned: readonly KeptMoment[];
@@ -217,7 +217,7 @@ function timesOf({ moments, head }: PruneQuestion): number[] {
   return times as number[];
 }
 
-/** Returns the age of each moment by the log, in ms. */
+/** Returns the age of each moment in ms, computed from the log. */
 function agesOf({ rules, head }: PruneQuestion, times: readonly number[]): number[] {
   const maxAge = "maxSnapshots" in rules ? rules.maxAgeMs : 0;
   const longest = Math.max(LONGEST_STEP, 3 * maxAge);
@@ -241,9 +241,9 @@ interface Judged {
 }
 
 /**
- * Returns the moments beyond the limits, which count action snapshots that are not pinned. If there are too many, a
- * tenth more than necessary goes, so that not every action prunes. Half of the limit is reserved for unshielded
- * moments, however many are shielded.
+ * Returns the moments beyond the limits. `maxSnapshots` counts actions that are neither pinned nor named; `maxAgeMs`
+ * applies to every moment. If there are too many actions, a tenth more than necessary is given up, so that not every
+ * action prunes. Half of the limit is reserved for unshielded actions, however many are shielded.
  */
 function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {
   const { maxSnapshots, maxAgeMs } = limits;

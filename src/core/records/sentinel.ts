@@ -28,12 +28,12 @@ export interface Sentinel {
   readonly dropsArchive: boolean;
 }
 
-/** The record id of a workspace's compactions. It names the workspace, so that one log cannot pass for another's. */
+/** Returns the record id of a workspace's compactions. It names the workspace, so no log can pass for another one's. */
 export function sentinelId(workspaceId: string): string {
   return `compact:${workspaceId}`;
 }
 
-/** A sentinel as JSON. */
+/** Returns a sentinel as JSON. */
 export function encodeSentinel(sentinel: Sentinel): RecordBody {
   const { dropsArchive, workspace, ...rest } = sentinel;
   return { ...rest, drops_archive: dropsArchive, workspace: encodeWorkspace(workspace) } as RecordBody;

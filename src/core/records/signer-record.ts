@@ -3,15 +3,15 @@ import { damaged, hashOf, object, orNull, text, whole } from "../values/record-f
 
 /**
  * `signer:<workspace id>`: the key that signs the heads of this history from this event on. The last such event is in
- * force. The first one is in the first commit, so a history without one was not begun in this way.
+ * force. The first one is in the first commit of a history.
  */
 export interface SignerRecord {
   /** The verifier key: `<name>+<key id>+<Base64>`. */
   readonly key: string;
-  /** The first event that it signs: this one's own seq. */
+  /** The first event that the key signs: this event's own seq. */
   readonly since: number;
   /**
-   * `begun`: the history begins with it. `changed`: the previous key has signed a head that covers this event.
+   * `begun`: the history begins with this key. `changed`: the previous key has signed a head that covers this event.
    * `accepted`: a person continued from the history as found.
    */
   readonly why: "begun" | "changed" | "accepted";
@@ -28,16 +28,16 @@ export interface Acceptance {
   readonly head: Head | null;
   /** The name of the kept head's note beside the heads, or `null` if there was none. */
   readonly keptAs: string | null;
-  /** Why the history could not continue by itself, for people. */
+  /** For messages: the reason why the history could not continue by itself. */
   readonly reason: string;
 }
 
-/** The record id of a history's signers. */
+/** Returns the record id of a history's signers. */
 export function signerRecordId(workspaceId: string): string {
   return `signer:${workspaceId}`;
 }
 
-/** A signer record as JSON. */
+/** Returns a signer record as JSON. */
 export function encodeSigner({ key, since, why, actor, accepted }: SignerRecord): RecordBody {
   const base = { key, since, why, actor: actor.toWellFormed() };
   if (accepted === undefined) return base;
@@ -53,7 +53,7 @@ export function encodeSigner({ key, since, why, actor, accepted }: SignerRecord)
   };
 }
 
-/** The signer record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes a signer record. Throws `LOG_DAMAGED`. */
 export function decodeSigner(body: RecordBody): SignerRecord {
   const why = text(body, "why");
   const base = { key: text(body, "key"), since: whole(body, "since"), actor: text(body, "actor") };

@@ -30,7 +30,7 @@ export interface Tombstone {
   readonly forgotten: string;
   /** The time from which it may be freed. */
   readonly until: string;
-  /** When it was freed; `undefined` if it was not. */
+  /** The time at which it was freed; `undefined` if it was not. */
   readonly freed?: string;
   /** Its last signed head; `null` if none was kept. */
   readonly head: { readonly seq: number; readonly hash: Hash } | null;
@@ -38,12 +38,12 @@ export interface Tombstone {
   readonly by: { readonly pid: number; readonly ancestors: readonly number[]; readonly actor: string };
 }
 
-/** The id of the tombstone of a part. */
+/** Returns the id of the tombstone of a part. */
 export function partId(workspace: string, part: GivenUpPart): string {
   return `${workspace}.${part.kind}-${part.kind === "pruning" ? part.event : part.last}`;
 }
 
-/** A tombstone as the text of its file. */
+/** Returns a tombstone as the text of its file. */
 export function encodeTombstone(stone: Tombstone): string {
   return `${JSON.stringify(stone, null, 2)}\n`;
 }

@@ -12,33 +12,28 @@ export interface TransactionRecord {
   readonly parent?: string;
   readonly name?: string;
   readonly actor: string;
-  /** The agent's session that it belongs to: actions of others are not part of it. `undefined`: everybody's are. */
+  /** The agent's session that it belongs to: only actions of this session are part of it. Default: everybody's are. */
   readonly session?: string;
   /**
    * `actions`: only the changes of actions and writes belong to it, and the operations of the client that began it.
-   * `undefined`: so do changes to the folder that no action made while this was the innermost bracket.
+   * `undefined`: changes to the folder that no action made also belong to it while it is the innermost bracket.
    */
   readonly scope?: "actions";
-  /** The program that began it, by the name that it gives itself. */
+  /** The client that began it, by its own name. */
   readonly client?: string;
-  /**
-   * For a transaction of actions that its owner began itself: the mark of that process. Only its operations are steps.
-   */
+  /** For a transaction of actions: the mark of the process that began it. Only that process's operations are steps. */
   readonly process?: string;
-  /**
-   * The process whose death ends it. `null`: it stays until it is ended explicitly, as the command line's transactions
-   * do.
-   */
+  /** The process whose death ends it. `null`: only a command ends it, as for transactions of the command line. */
   readonly pid: number | null;
-  /** Tells that process from others that had the same pid. */
+  /** Distinguishes the process from others that had the same pid. */
   readonly pidMark?: string;
-  /** The PID namespace in which that process has its number. */
+  /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
   /** The action taken when its owner dies. */
   readonly onOwnerDeath: "rollback" | "keep";
   /** The operation that rolled it back. */
   readonly undo?: string;
-  /** The run and the action within which it was begun: `undo` takes those back instead. */
+  /** The run and the action within which it was begun: an undo applies to them, not to it. */
   readonly run?: string;
   readonly action?: string;
   /** The run that it wraps (`run --rollback-on-failure`). Changes of others meanwhile are not part of it. */
@@ -60,12 +55,12 @@ export function holdsSteps({ scope, session }: Pick<TransactionRecord, "scope" |
   return scope === "actions" || session === undefined;
 }
 
-/** The record id of a transaction. */
+/** Returns the record id of a transaction. */
 export function transactionRecordId(id: string): string {
   return `transaction:${id}`;
 }
 
-/** A transaction record as JSON. */
+/** Returns a transaction record as JSON. */
 export function encodeTransaction(record: TransactionRecord): RecordBody {
   const { parent, name, session, scope, client, process, undo, run, action, holds, changed, pidMark, pidSpace } =
     record;
@@ -103,7 +98,7 @@ const STATUSES: ReadonlySet<TransactionStatus> = new Set(["active", "committed",
 const ENDINGS: ReadonlySet<TransactionRecord["onOwnerDeath"]> = new Set(["rollback", "keep"]);
 const SCOPES: ReadonlySet<string> = new Set(["actions"]);
 
-/** The transaction record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes a transaction record. Throws `LOG_DAMAGED`. */
 export function decodeTransaction(body: RecordBody): TransactionRecord {
   const optional: Record<string, string> = {};
   for (const key of ["parent", "name", "session", "scope", "client", "process", "undo", "run", "action", "holds"]) {

@@ -5,15 +5,17 @@ export interface OperationStep {
   readonly kind: "operation" | "undo" | "redo";
   /** The operation that an undo or redo targets; for a redo, this may also be an undo with `takes`. */
   readonly target?: string;
-  /** For an undo of selected work: the operations (and redone undos of this kind) that it takes back wholly. */
+  /** For an undo of selected work: the operations (and redone undos of this kind) that it undoes wholly. */
   readonly takes?: readonly string[];
-  /** … the operations of which only the unmerged part is left: they are not undone, and are no longer next. */
+  /**
+   * For such an undo: the operations of which only the unmerged part is left. They are not undone, but no longer next.
+   */
   readonly passes?: readonly string[];
-  /** True for an operation that is part of a larger one: it is undone with that one or by its id, and is never next. */
+  /** True for an operation within a larger one: it is undone with that one or by its own id, and is never next. */
   readonly isPart?: true;
 }
 
-/** The operations that `undo` and `redo` can take, the next one last. */
+/** The ids of the operations that `undo` and `redo` can use, the next one last. */
 export interface UndoStack {
   readonly undoable: readonly string[];
   readonly redoable: readonly string[];
@@ -22,14 +24,14 @@ export interface UndoStack {
 }
 
 /**
- * Returns the two stacks after the steps, which are in log order. Consecutive undos go further back, redos forward
- * again; a new operation clears the redo stack. An undo of an operation in the middle removes it from its place. Its
- * redo puts it on top, even if a new operation has cleared the redo stack and the redo names it.
+ * Returns the two stacks after the steps, which are in log order. Consecutive undos go back, redos forward; a new
+ * operation clears the redo stack. An undo of an operation in the middle removes it from its place. Its redo puts it on
+ * top, even if a new operation has cleared the redo stack and the redo names it.
  *
- * An undo of selected work is a step of its own. Operations that it takes back wholly are no longer undoable, and it
- * becomes redoable as one step under its own id; once redone, it is undoable as one step under that id. (Its undo is
- * then a new undo, which takes it.) Steps about missing (pruned) operations, and redos of operations that are not
- * undone, change nothing.
+ * An undo of selected work is a step of its own. The operations that it undoes wholly are no longer undoable, and it
+ * becomes redoable as one step under its own id. Once redone, it is undoable as one step under that id: its undo is
+ * then a new undo, whose `takes` names it. Steps about missing (pruned) operations, and redos of operations that are
+ * not undone, change nothing.
  */
 export function undoStack(steps: Iterable<OperationStep>): UndoStack {
   const stacks = new Stacks();

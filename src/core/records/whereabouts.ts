@@ -11,7 +11,7 @@ export interface RootPlace {
   readonly device: string;
   /** The mount point that leads to the folder, and the mounted folder of that file system. Not known everywhere. */
   readonly mount?: string;
-  /** Identifies this mounting of the file system: each mounting has another text. Not known everywhere. */
+  /** Identifies the mounting of the file system: each mounting has another text. Not known everywhere. */
   readonly mounting?: string;
 }
 
@@ -19,17 +19,17 @@ export interface RootPlace {
 export interface Whereabouts {
   /** Identifies the boot of the machine; not known everywhere. */
   readonly boot?: string;
-  /** Set if a process followed an origin with the folder and has not ended its work. */
+  /** Set if a process followed an origin with the folder and has not ended cleanly. */
   readonly followed?: true;
   readonly roots: readonly RootPlace[];
 }
 
-/** True if the machine has booted since then. */
+/** True if the machine has booted since `last`. */
 export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
   return isOther(last.boot, now.boot);
 }
 
-/** True if the machine has booted or a file system was mounted since then: unsynced data may be lost. */
+/** True if the machine has booted, or a file system was mounted, since `last`: data that was not synced may be lost. */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
   if (hasRestarted(last, now)) return true;
   return now.roots.some((root) => isOther(placeOf(last, root.id)?.mounting, root.mounting));
@@ -47,7 +47,7 @@ export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet
   return new Set(elsewhere.map(({ id }) => id ?? undefined));
 }
 
-/** Returns `now`, with the fields that are unknown now filled in from `last`. */
+/** Returns `now`, with an unknown boot filled in from `last`. */
 export function mergeWhereabouts(last: Whereabouts | undefined, now: Whereabouts): Whereabouts {
   if (last === undefined) return now;
   const boot = now.boot ?? last.boot;
@@ -58,14 +58,14 @@ function placeOf({ roots }: Whereabouts, id: string | null): RootPlace | undefin
   return roots.find((one) => one.id === id);
 }
 
-/** A value that is unknown on one side is not a difference. */
+/** True if two values differ. An unknown value differs from none. */
 function isOther(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a !== b;
 }
 
 /** The facts known about an unclean end. */
 export interface UncleanEnd {
-  /** A process followed an origin with the folder when the machine went down. */
+  /** True if a process followed an origin with the folder when the machine went down. */
   readonly wasFollowed: boolean;
   /** Paths that were recorded shortly before the end: the system may not have written them yet. */
   readonly recent: ReadonlySet<WorkspacePath>;
@@ -81,10 +81,10 @@ export interface UncleanEnd {
 /**
  * True if the present state of a path was left by an unclean end and is not an edit. An edit has a new modification
  * time. A file whose bytes were not written has the recorded time, and is empty, shorter or filled with other bytes. A
- * file system that as a whole went back to an earlier state (Btrfs) has an earlier file, or none. A person may also
- * have deleted the file, so this is assumed only of paths recorded shortly before, and only if a process was at work to
- * the end. The same holds for a file that was rewritten right before: XFS leaves it empty, with its new time, which is
- * before the machine booted again.
+ * file system that as a whole returned to an earlier state (Btrfs) has an earlier file, or none. A person may also have
+ * deleted the file, so this is assumed only of paths that were recorded shortly before, and only if a process was at
+ * work to the end. XFS leaves a file empty that was rewritten right before the end: its new time is before the machine
+ * booted again. This, too, is assumed only if a process was at work.
  */
 export function isLostInCrash({ path, before, after }: Change, unclean: UncleanEnd): boolean {
   const { wasFollowed, recent, seen } = unclean;
@@ -98,7 +98,7 @@ export function isLostInCrash({ path, before, after }: Change, unclean: UncleanE
   return isCutShort || isEmptied || (isEarlierState && after.mtimeMs <= before.mtimeMs);
 }
 
-/** Encodes whereabouts as JSON, for the file that keeps them. */
+/** Returns whereabouts as the JSON text of their file. */
 export function encodeWhereabouts({ boot, followed, roots }: Whereabouts): string {
   const body: Record<string, Json> = {
     ...optional({ boot, followed }),
@@ -107,7 +107,7 @@ export function encodeWhereabouts({ boot, followed, roots }: Whereabouts): strin
   return `${JSON.stringify(body)}\n`;
 }
 
-/** Decodes whereabouts. Throws if the text is not one. */
+/** Decodes whereabouts. Throws for any other text. */
 export function decodeWhereabouts(json: string): Whereabouts {
   const body = object(JSON.parse(json) as Json, "whereabouts");
   const boot = optionalText(body, "boot");

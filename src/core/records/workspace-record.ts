@@ -17,7 +17,7 @@ import {
 import { isRootId } from "../values/path.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Letters, digits and `. _ : @ -`; the first is a letter, a digit, `_` or `@`. */
+/** Matches letters, digits and `. _ : @ -`; the first is a letter, a digit, `_` or `@`. */
 const SHAPE = /^[A-Za-z0-9_@][A-Za-z0-9._:@-]{0,127}$/;
 
 /**
@@ -31,7 +31,7 @@ export function isWorkspaceName(text: string): boolean {
 /** The format version that this code reads and writes. */
 export const FORMAT_VERSION = 2;
 
-/** Throws `FORMAT_UNSUPPORTED` if `format`, that of `what`, is older or newer than ours. */
+/** Throws `FORMAT_UNSUPPORTED` if `format` is not ours. `what` has that format. */
 export function refuseOtherFormat(format: number, what: string): void {
   if (format === FORMAT_VERSION) return;
   const isNewer = format > FORMAT_VERSION;
@@ -70,15 +70,15 @@ export interface WorkspaceRecord {
    * The folder's birth time, in nanoseconds since 1970: another folder may get its inode later. Not known everywhere.
    */
   readonly born?: string;
-  /** False: no small ignored file is kept aside before a run, and those that were are freed. Default: true. */
+  /** False if no small ignored file is kept aside before a run, and those kept so far are freed. Default: true. */
   readonly keepsAside?: false;
-  /** Names of secrets that a person has added to the table, or (`!`) taken away; see `ProtectedNames`. Default: none. */
+  /** Names of secrets that a person has added to the table, or (`!`) excluded; see `ProtectedNames`. Default: none. */
   readonly protectedNames?: readonly string[];
   /** Unique in its store. */
   readonly name?: string;
-  /** The time since when it is read-only. */
+  /** The time from which on it is read-only. */
   readonly archived?: string;
-  /** For a fork: the state on which it begins. */
+  /** For a fork: the state with which it begins. */
   readonly from?: ForkOrigin;
 }
 
@@ -111,7 +111,7 @@ export function decodeFilter(value: Json | undefined): FilterOptions {
   };
 }
 
-/** A workspace record as JSON. */
+/** Returns a workspace record as JSON. */
 export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
   const roots = record.roots.map((root) => ({
     id: root.id,
@@ -136,7 +136,7 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
   };
 }
 
-/** The workspace record in a body. Throws `FORMAT_UNSUPPORTED` for another format. */
+/** Decodes a workspace record. Throws `FORMAT_UNSUPPORTED` for another format, and `LOG_DAMAGED`. */
 export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   const format = whole(body, "format");
   refuseOtherFormat(format, "this workspace");
@@ -158,7 +158,7 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   });
   checkRootIds(roots);
   const [device, inode] = [text(body, "device"), text(body, "inode")];
-  return { format, created: text(body, "created"), roots, device, inode, ...decodeStanding(body) };
+  return { format, created: text(body, "created"), roots, device, inode, ...decodeOptional(body) };
 }
 
 /** Throws unless the first root has no id and each other root has a unique one. */
@@ -169,9 +169,9 @@ function checkRootIds(roots: readonly RootRecord[]): void {
   if (new Set(further).size < further.length) damaged("two of its roots have the same id");
 }
 
-type Standing = Pick<WorkspaceRecord, "born" | "name" | "archived" | "from" | "keepsAside" | "protectedNames">;
+type OptionalFields = Pick<WorkspaceRecord, "born" | "name" | "archived" | "from" | "keepsAside" | "protectedNames">;
 
-function decodeStanding(body: RecordBody): Standing {
+function decodeOptional(body: RecordBody): OptionalFields {
   const [name, archived] = [optionalText(body, "name"), optionalText(body, "archived")];
   const born = optionalText(body, "born");
   const isOff = body["keeps_aside"] !== undefined && !flag(body, "keeps_aside");

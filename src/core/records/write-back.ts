@@ -9,10 +9,7 @@ import { optional } from "../../util/optional.ts";
 
 /** One of a replica's own changes, as its origin receives it. */
 export interface WriteBackEntry {
-  /**
-   * Identifies the entry, together with the replica: an entry that is sent again is answered as before and not done
-   * again.
-   */
+  /** Identifies the entry within its replica. An entry that is sent again is answered as before, and not done again. */
   readonly localSeq: number;
   /** The hash of its event in the replica's own log. Another hash with this number belongs to another history. */
   readonly eventHash?: Hash;
@@ -32,10 +29,7 @@ export interface WriteBackBatch {
   readonly replica: string;
   /** The last event that was sent to the replica or that it has proved to hold. It cannot have seen later ones. */
   readonly acknowledged: number;
-  /**
-   * The replica's last decided entry, as far as the conversation that brings these entries knows. `undefined`: not
-   * checked.
-   */
+  /** The replica's last decided entry, as the conversation that brings these entries knows it. Default: not checked. */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
   /** Contents that the replica does not have: it may not pass on others' contents that have the same hash. */
@@ -46,7 +40,7 @@ export interface WriteBackBatch {
 export interface WriteBackRules {
   /** The filter of the direction `from-replica`. */
   readonly filter?: DirectionalFilter;
-  /** Longest content, in bytes. */
+  /** The size of the largest content that is accepted, in bytes. */
   readonly maxBytes?: number;
 }
 
@@ -77,7 +71,7 @@ export interface AcceptedEntry {
 export interface RejectedEntry {
   readonly localSeq: number;
   readonly reason: WriteBackReason;
-  /** The event that is the reason, if one is: the last event of the path, or of a path in it or in its way. */
+  /** The event that caused the rejection, if any: the last one of the path, of one beneath it, or of one in its way. */
   readonly currentSequence?: number;
   /** Set if the replica itself rejected it: the origin does not know of it. */
   readonly unheard?: true;
@@ -105,16 +99,16 @@ export interface SettledWriteBack {
 }
 
 /**
- * `writeback:<replica>`: the last of a replica's own changes that is answered, with the answers to its last batch. A
- * batch that is sent again gets the same answers. Written in the commit that does what the answers say.
+ * `writeback:<replica>`: the last answered change of a replica, with the answers to its last batch. A batch that is
+ * sent again gets the same answers. The record is part of the commit that carries them out.
  */
 export interface WriteBackRecord extends WriteBackAnswer {
   readonly settled: number;
-  /** The hash of that entry's event in the replica's own log. */
+  /** The hash of the event of `settled` in the replica's own log. */
   readonly hash?: Hash;
   /**
-   * The replica's deletions of folders that were refused because the folders are not empty. Its next batch may delete
-   * their contents; these deletions are then done. By `local_seq`. Meanwhile they are kept as versions.
+   * The `local_seq` of each deletion of a folder that was refused because the folder is not empty. It is kept as a
+   * version. If the replica's next batch deletes the contents, the deletion is done.
    */
   readonly going: readonly number[];
 }
@@ -124,7 +118,7 @@ export function writeBackRecordId(replica: string): string {
   return `writeback:${replica}`;
 }
 
-/** A write-back record as JSON: an accepted entry is `[local_seq, iteration, sequence]`. */
+/** Returns a write-back record as JSON: an accepted entry is `[local_seq, iteration, sequence]`. */
 function encodeWriteBack({ settled, hash, accepted, rejected, going }: WriteBackRecord): RecordBody {
   return {
     settled,
@@ -140,7 +134,7 @@ function encodeWriteBack({ settled, hash, accepted, rejected, going }: WriteBack
   };
 }
 
-/** The write-back record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes a write-back record. Throws `LOG_DAMAGED`. */
 export function decodeWriteBack(body: RecordBody): WriteBackRecord {
   return {
     settled: whole(body, "settled"),
@@ -175,7 +169,7 @@ function decodeRejected(body: RecordBody): RejectedEntry {
 }
 
 /**
- * `version:<replica>:<local_seq>`: a replica's state of a path that did not become the path's state because there was a
+ * `version:<replica>:<local_seq>`: a replica's state of a path that did not become the path's state, as there was a
  * later one. Its content is kept like others of the history.
  */
 export interface VersionRecord {
@@ -194,7 +188,7 @@ export interface VersionRecord {
   readonly action?: string;
 }
 
-/** The record id of a version. */
+/** Returns the record id of a version. */
 export function versionRecordId({ replica, localSeq }: Pick<VersionRecord, "replica" | "localSeq">): string {
   return `version:${replica}:${localSeq}`;
 }
@@ -219,7 +213,7 @@ function encodeVersion(record: VersionRecord): RecordBody {
   return body;
 }
 
-/** The version record in a body. Throws `LOG_DAMAGED`. */
+/** Decodes a version record. Throws `LOG_DAMAGED`. */
 export function decodeVersion(body: RecordBody): VersionRecord {
   const path = decodePath(body);
   const whose: { session?: string; turn?: string; action?: string } = {};
@@ -244,7 +238,7 @@ export function contentsOfVersion({ entry }: VersionRecord): Hash[] {
   return entry?.hash === undefined ? [] : [entry.hash];
 }
 
-/** The event that writes a version. */
+/** Returns the event that writes a version. */
 export function versionDraft(record: VersionRecord): EventDraft {
   return { op: "upsert", recordId: versionRecordId(record), record: encodeVersion(record) };
 }

@@ -2,8 +2,8 @@ import { type GivenOptions, readOptions } from "./shell-options.ts";
 import type { ShellWord } from "./shell-words.ts";
 
 /**
- * Of programs that write or remove where their words say, and whose writes nobody forecasts for a tool call: what must not be one
- * of the guarded folders. `deep`: what lies beneath goes with it.
+ * The paths that a program writes or removes according to its arguments, as far as `shell-arguments.ts` does not
+ * forecast them. They must not lie in guarded folders. `deep`: everything beneath the paths is affected.
  */
 export interface Guarding {
   readonly paths: readonly ShellWord[];
@@ -27,7 +27,7 @@ function valuesOf({ values }: GivenOptions, names: string): ShellWord[] {
   return names.split(" ").flatMap((name) => values.get(name) ?? []);
 }
 
-/** All operands; none with an option of `unless`. */
+/** Returns a reader that takes all operands; none if an option of `unless` is given. */
 function operands(valued = "", unless = ""): Reader {
   return (words) => {
     const read = given(words, valued);
@@ -35,7 +35,7 @@ function operands(valued = "", unless = ""): Reader {
   };
 }
 
-/** The values of options. */
+/** Returns a reader that takes the values of these options. */
 function named(options: string): Reader {
   return (words) => ({ paths: valuesOf(given(words, options), options), deep: false });
 }
@@ -53,7 +53,7 @@ function tar(words: readonly ShellWord[]): Guarding {
     : { paths: archives, deep: false };
 }
 
-/** `tar xfC FILE FOLDER`: the letters' values follow in their order. */
+/** Splits the letters of `tar xfC FILE FOLDER` into options. Their values follow in the order of the letters. */
 function withDash(words: readonly ShellWord[]): readonly ShellWord[] {
   const [first, ...rest] = words;
   if (first === undefined || !/^[a-zA-Z]+$/.test(first.text)) return words;
@@ -88,7 +88,7 @@ function zip(words: readonly ShellWord[]): Guarding {
 const GIT_READS = new Set(
   "log status show diff ls-files ls-tree rev-parse cat-file grep blame describe rev-list show-ref shortlog".split(" "),
 );
-/** Their operands are folders that they make or fill. */
+/** Verbs whose operands are folders that they make or fill. */
 const GIT_MAKES = new Set(["clone", "init", "worktree", "submodule"]);
 
 function git(words: readonly ShellWord[]): Guarding {
@@ -112,13 +112,13 @@ function openssl(words: readonly ShellWord[]): Guarding {
   return { paths: words.filter((_, at) => words[at - 1]?.text === "-out"), deep: false };
 }
 
-/** The last one: from where it is copied stays as it is. */
+/** Takes the last operand, if it is local: the program only reads the others. */
 function target(words: readonly ShellWord[]): Guarding {
   const last = given(words, "-P -i -o -F -S -c -l -J").operands.at(-1);
   return { paths: last === undefined || /^[^/]*:/.test(last.text) ? [] : [last], deep: false };
 }
 
-/** Another name of a file of Chronicle's, through which it could be written. */
+/** Takes all operands: a new name of a guarded file would permit writing to it. */
 function ln(words: readonly ShellWord[]): Guarding {
   return { paths: given(words, "-t -S --target-directory --suffix").operands, deep: false };
 }
@@ -161,7 +161,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["gpg", named("-o --output")],
 ]);
 
-/** What a command with these arguments may write or remove; `undefined`: nobody knows. */
+/** Returns what a command with these arguments may write or remove; `undefined` for an unknown program. */
 export function guardedArguments(tool: string, words: readonly ShellWord[]): Guarding | undefined {
   return READERS.get(tool)?.(words);
 }

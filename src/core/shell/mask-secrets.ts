@@ -16,7 +16,7 @@ const LAST =
   /^(?:(?:store|key|src|dest|db|user|owner|admin|root|my|ssh|ftp|smtp|mail|http|proxy|bind)*pass|pw|psk|pat|auth|bearer|cookie|jwt)$/i;
 /** Last parts that make a name secret only after another part: `KEY=` and `PWD=` alone are harmless. */
 const LAST_OF_MANY = /^(?:key|pwd)$/i;
-/** Last parts of names that tell where a secret is, or a property of it. */
+/** Last parts that make a name harmless: the value tells where a secret is, or is a property of it. */
 const HARMLESS =
   /^(?:file|path|dir|stdin|fd|url|uri|ttl|expiry|expires|length|len|name|type|id|count|limit|policy|prompt|helper)$/i;
 
@@ -85,7 +85,7 @@ const NAMED_RULES: readonly NamedRule[] = [
     isSecret: isSecretHeader,
     mask: MASK,
   },
-  // A field of a JSON object, also of one inside a string of another.
+  // A field of a JSON object, or of one that is escaped in a string.
   {
     name: /["']([\w.-]{1,64})\\{0,3}["']\s{0,4}:\s{0,4}/g,
     value: /\\{1,3}["'][^"']*["']?|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s,}"']+/y,
@@ -149,7 +149,7 @@ type Next = "plain" | "command" | "assigned" | "secret" | Exclude<ToolFlag["take
 /** The progress of matching the words of a rule. */
 interface Progress {
   readonly rule: ToolWords;
-  /** The number of words of `after` matched so far, and of words after them. */
+  /** `matched` counts the words of `after` that were matched so far, `count` the words after them. */
   matched: number;
   count: number;
   /** The count from which words are the value of a secret's name. */
@@ -177,7 +177,7 @@ class Words {
     return attached ?? maskText(word);
   }
 
-  /** Masks the word after a flag or a name. Returns `undefined` if it is a word like any other. */
+  /** Masks the word after a flag or a name. Returns `undefined` for any other word. */
   #taken(word: string, as: Next): string | undefined {
     // In `--token --verbose`, the first flag has no value.
     if (as === "secret" && !/^--[a-z]/i.test(word)) return MASK;

@@ -15,9 +15,9 @@ import { guardedArguments } from "./guarded-arguments.ts";
 
 /** A program that runs another one. */
 interface Runner {
-  /** Options of its own that take a value. */
+  /** The options of the runner that take a value. */
   readonly valued: ReadonlySet<string>;
-  /** So many words of its own stand before the command. */
+  /** The number of the runner's own operands before the command. */
   readonly own: number;
 }
 
@@ -54,7 +54,7 @@ const RUNNERS: ReadonlyMap<string, Runner> = new Map([
   }),
   ...runners(1, { chroot: "", flock: "-w -E --timeout --wait --conflict-exit-code", taskset: "", chrt: "" }),
 ]);
-/** Words of package managers before the command that they run. */
+/** The subcommands of package managers that run a command. */
 const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["npm", new Set(["exec", "x"])],
   ["pnpm", new Set(["exec", "dlx"])],
@@ -62,10 +62,10 @@ const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["bun", new Set(["x", "run"])],
   ["deno", new Set(["run"])],
 ]);
-/** So many arguments of `parallel` are tried. */
+/** The most arguments of `parallel` that are judged. */
 const MOST_TRIED = 100;
 
-/** The commands that a program is given to run. */
+/** Returns the commands that a program would run, read from its arguments. */
 function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   if (tool === "parallel") return parallelCommands(rest);
   const verbs = PACKAGE_VERBS.get(tool);
@@ -81,7 +81,10 @@ function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (read
 
 const PARALLEL_VALUED = new Set("-j -N -n -L -a -I -S --jobs --arg-file --sshlogin --results --joblog".split(" "));
 
-/** `parallel COMMAND… ::: ARGUMENT…`: the command with each of the arguments; without a command they are lines, see below. */
+/**
+ * Returns the commands of `parallel COMMAND… ::: ARGUMENT…`: the command with each of the arguments. Without a command,
+ * the arguments are shell lines (see `linesRunBy`).
+ */
 function parallelCommands(rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   const from = firstOperand(rest, PARALLEL_VALUED);
   const end = rest.findIndex(({ text }, at) => at >= from && text.startsWith(":::"));
@@ -104,7 +107,7 @@ const TMUX_VERB_VALUED = new Set("-s -n -c -t -x -y -e -F -l -p -b".split(" "));
 const WATCH_VALUED = new Set(["-n", "--interval"]);
 const FIND_EXEC = /^-(?:exec|execdir|ok|okdir)$/;
 
-/** The words of a shell line that a program is given to run, joined with blanks; none: it is given none. */
+/** Returns the shell lines that a program would run, each as the words that make it up. */
 function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   if (tool === "eval") return [rest];
   if (tool === "trap") return [operandsOf(rest, new Set()).slice(0, 1)];
@@ -120,7 +123,7 @@ function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonl
   return flag < 0 ? [] : [rest.slice(flag + 1, flag + 2)];
 }
 
-/** The command behind `-exec` of `find`. */
+/** Returns the command after the first `-exec` of `find`. */
 function findExec(rest: readonly ShellWord[]): readonly ShellWord[] {
   const at = rest.findIndex(({ text }) => FIND_EXEC.test(text));
   return at < 0 ? [] : rest.slice(at + 1);
@@ -140,7 +143,10 @@ function firstOperand(words: readonly ShellWord[], valued: ReadonlySet<string>):
   }
 }
 
-/** Options of `chronicle`, and of the verbs that are a person's, that take a value. A test holds them to the command line's own. */
+/**
+ * The options of `chronicle`, and of the verbs in `PERSONS_VERBS`, that take a value. A test compares them with those
+ * of the command line.
+ */
 export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
   (
     "-C -w --directory --workspace --store --remote --token-file --wait " +
@@ -155,7 +161,7 @@ const FOLLOWING = "--mode --filter-to --filter-from --policy --editor-files --de
 interface WritingVerb {
   /** Its options that take a value. */
   readonly valued: ReadonlySet<string>;
-  /** The words that name a place to be written to. */
+  /** Returns the words that name a place that the verb writes to. */
   readonly places: (given: GivenOptions) => readonly ShellWord[];
 }
 
@@ -168,7 +174,10 @@ function valueOf({ values }: GivenOptions, name: string): ShellWord[] {
   return value === undefined ? [] : [value];
 }
 
-/** Verbs that write to a place which their words name. A test holds their options to the command line's own. */
+/**
+ * The verbs that write to a place named in their arguments. A test compares their options with those of the command
+ * line.
+ */
 export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
   ["run", verb("--summary --network-events --note", (given) => valueOf(given, "--summary"))],
   ["restore", verb("--to", (given) => valueOf(given, "--to"))],
@@ -204,16 +213,16 @@ export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
   ],
 ]);
 
-/** The words behind `chronicle`. */
+/** The parsed arguments of `chronicle`. */
 interface ChronicleLine {
   readonly verb: string;
-  /** What stands behind the verb. */
+  /** The options and operands after the verb. */
   readonly given: GivenOptions;
-  /** The folder in which it works. */
+  /** The folder that `--directory` names. */
   readonly folder: ShellWord | undefined;
 }
 
-/** `undefined`: help is asked for, or the verb is not known. */
+/** Parses the arguments of `chronicle`. Returns `undefined` if they ask for help, or if the verb cannot be known. */
 function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
   const before = readOptions(words, CHRONICLE_VALUED, "the first operand");
   const [named, ...rest] = before.operands;
@@ -226,21 +235,21 @@ function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
   return { verb: named.text, given, folder: folders[0] };
 }
 
-/** Where a shell line of an agent runs, and what it must not touch. */
+/** The folder in which a shell line of an agent runs, and the folders that the line must not touch. */
 export interface GuardedPlace {
   /** Absolute. */
   readonly cwd: string;
-  /** Variables whose values are known: `HOME`, `CHRONICLE_HOME` and the like. */
+  /** The variables with a known value: `HOME`, `CHRONICLE_HOME` and the like. */
   readonly variables: Readonly<Record<string, string>>;
   /** Absolute folders: the store, and that of the key. */
   readonly folders: readonly string[];
 }
 
-/** So deep lines within lines are read (`sh -c`, `eval`, `$(…)`). */
+/** The depth to which lines within lines (`sh -c`, `eval`, `$(…)`) are read. */
 const MOST_NESTED = 5;
-/** So many arguments of a script are each tried as its only one. */
+/** The most arguments of a script that are each tried as its only one. */
 const MOST_EACH = 4;
-/** So many commands of one line are looked at. */
+/** The most commands of one line that are judged. */
 const MOST_COMMANDS = 10_000;
 
 const CHRONICLE = /^(?:chronicle(?:\.(?:[cm]?js|cmd))?|@chronicle-dev\/chronicle(?:@.*)?)$/;
@@ -249,7 +258,10 @@ type Judge = (given: GivenOptions) => boolean;
 const always: Judge = () => true;
 const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("--dry-run");
 
-/** What only a person may do, by the verb: does it, with these words, give up history, or switch Chronicle off? */
+/**
+ * The verbs that only a person may use, each with its test of the arguments: do they give up history, switch Chronicle
+ * off, or decide what is on the record?
+ */
 export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["forget", always],
   ["prune", isNoDryRun],
@@ -259,12 +271,12 @@ export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["agents", ({ operands }) => operands[0]?.text === "uninstall"],
   ["config", ({ options, operands }) => operands.length > 1 || options.has("--clear")],
   ["head", ({ options }) => options.has("--accept")],
-  // An agent would take its own work off the record, and what a person has kept off it onto it.
+  // An agent would hide its own work, and record the work that a person has kept off the record.
   ["run", ({ options }) => options.has("--otr")],
   ["snapshot", ({ options }) => options.has("--on-record")],
 ]);
 
-/** The words behind a verb that make it a person's, for messages. */
+/** The words after a verb that messages show. */
 const SHOWN: Readonly<Record<string, string>> = {
   agents: " uninstall",
   compact: " --drop-archive",
@@ -274,9 +286,10 @@ const SHOWN: Readonly<Record<string, string>> = {
 };
 
 /**
- * Does a shell line give a command that only a person may give, or remove or write what Chronicle keeps? Returns that command as it
- * is to be told, or the path. It is no shell: what cannot be known (a variable, the output of a command, a line that a program reads)
- * is passed. Never throws; the time is linear in the line.
+ * Returns the first command in a shell line that only a person may give, as a message shows it, or the first path in
+ * the guarded folders that the line removes or writes. Returns `undefined` if there is none. A word whose value cannot
+ * be known (a variable, the output of a command, a line that a program reads) passes. Never throws. Takes time linear
+ * in the line.
  */
 export function personsCommandIn(line: string, place: GuardedPlace): string | undefined {
   return new Guard(place).read(line, place.cwd, 0);
@@ -285,7 +298,7 @@ export function personsCommandIn(line: string, place: GuardedPlace): string | un
 class Guard {
   readonly #folders: readonly (readonly string[])[];
   #variables: Record<string, string>;
-  /** What the line has other names stand for. */
+  /** The aliases that the line defines. */
   readonly #aliases = new Map<string, readonly ShellWord[]>();
   #commands = 0;
 
@@ -321,8 +334,8 @@ class Guard {
     for (const step of readShell(line, this.#variables).steps) {
       if (step === "(" || step === ")") continue;
       const [first, ...rest] = step.words;
-      if (first?.text === "for") this.#loop(rest);
-      if (first?.text === "alias") this.#name(rest);
+      if (first?.text === "for") this.#learnLoop(rest);
+      if (first?.text === "alias") this.#learnAliases(rest);
       const words = /^(?:export|declare|local|readonly|typeset)$/.test(first?.text ?? "") ? rest : step.words;
       for (const { text, known } of words) {
         const at = text.indexOf("=");
@@ -332,23 +345,23 @@ class Guard {
     }
   }
 
-  /** `for NAME in WORD`: of several words the first. */
-  #loop([variable, key, value]: readonly ShellWord[]): void {
+  /** Notes the variable of `for NAME in WORD…`, with the first word as its value. */
+  #learnLoop([variable, key, value]: readonly ShellWord[]): void {
     if (key?.text !== "in" || variable?.known !== true || value?.known !== true) return;
     this.#variables[variable.text] = value.text;
   }
 
-  #name(words: readonly ShellWord[]): void {
+  #learnAliases(words: readonly ShellWord[]): void {
     for (const { text, known } of words) {
       const at = text.indexOf("=");
       const name = text.slice(0, at);
       const meant = split([{ text: text.slice(at + 1), known, glob: -1 }]);
-      // `alias ls='ls -l'`: within it the name is the program's.
+      // In `alias ls='ls -l'` the inner `ls` is the program.
       if (known && at > 0 && meant[0]?.text !== name) this.#aliases.set(name, meant);
     }
   }
 
-  /** `$PWD` is only known where the line stays in its folder. */
+  /** Returns the known variables, with `$PWD` if the line does not change its folder. */
   #known(line: string, cwd: string | undefined): Readonly<Record<string, string>> {
     const stays = cwd !== undefined && !/\b(?:cd|pushd|popd)\b/.test(line);
     return stays ? { ...this.#variables, PWD: cwd } : this.#variables;
@@ -382,7 +395,7 @@ class Guard {
     return this.#arguments(tool, rest, cwd);
   }
 
-  /** `chronicle VERB …`, what it is given to run, and where it is to write. */
+  /** Judges a call of `chronicle`: its verb, the places that it writes to, and the command that it runs. */
   #chronicle(words: readonly ShellWord[], cwd: string | undefined, depth: number): string | undefined {
     const line = readChronicle(words);
     if (line === undefined) return undefined;
@@ -399,7 +412,7 @@ class Guard {
     return this.#words(split(withoutPrefixes(given.operands)), at, depth + 1);
   }
 
-  /** `sh -c LINE NAME ARGUMENT…`: the line with `$0`, `$1` and so on. */
+  /** Judges the line of `sh -c LINE NAME ARGUMENT…`, with the values of `$0`, `$1` and so on. */
   #script(rest: readonly ShellWord[], cwd: string | undefined, depth: number): string | undefined {
     const flag = rest.findIndex(({ text }) => isScriptFlag(text));
     const line = flag < 0 ? undefined : rest[flag + 1];
@@ -407,7 +420,7 @@ class Guard {
     const words = rest.slice(flag + 2);
     const known = words.slice(0, 10).flatMap(({ text, known: isKnown }, at) => (isKnown ? [[String(at), text]] : []));
     const given = words.slice(1).filter((word) => word.known);
-    // `"$@"` is several words: all of them as the words of a command, and each as its only argument.
+    // `"$@"` is several words: try all of them together, and each as the only argument.
     const each = depth <= 1 && /\$\{?[@*]/.test(line.text) ? given.slice(0, MOST_EACH).map(({ text }) => text) : [];
     const outer = this.#variables;
     for (const all of [given.map(({ text }) => text).join(" "), ...each]) {
@@ -424,7 +437,10 @@ class Guard {
     return this.read(words.map((word) => word.text).join(" "), cwd, depth + 1);
   }
 
-  /** A folder above what is guarded counts where what lies beneath it goes with it. */
+  /**
+   * Judges the paths in a program's arguments. A folder above a guarded one counts if the program affects everything
+   * beneath it.
+   */
   #arguments(tool: string, rest: readonly ShellWord[], cwd: string | undefined): string | undefined {
     const touched = argumentsOf(tool, rest);
     const guarding = guardedArguments(tool, rest);
@@ -464,7 +480,7 @@ class Guard {
   }
 }
 
-/** An unquoted variable may hold several words: a program whose name holds a blank is none. */
+/** Splits a first word that holds blanks: it comes from an unquoted variable, as no name of a program holds a blank. */
 function split(words: readonly ShellWord[]): readonly ShellWord[] {
   const [first, ...rest] = words;
   if (first === undefined || !first.known || !/\s/.test(first.text.trim())) return words;

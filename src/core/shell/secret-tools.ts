@@ -16,7 +16,7 @@ const PIPE = /^\)*\|&?\n*\(*$/;
 const STDIN_FLAG =
   /^--(?:[a-z-]*(?:password|passwd|passphrase|pass|token|secret|key)-stdin|with-token|password-stdin)$/;
 
-/** Programs that do so if every one of these words is in the command. */
+/** Programs that read a secret from their standard input if the command has all of these words. */
 const READERS: readonly (readonly [program: string, ...words: RegExp[]])[] = [
   ["chpasswd"],
   ["sudo", /^-[a-zA-Z]*S|^--stdin$/],
@@ -39,11 +39,11 @@ const READERS: readonly (readonly [program: string, ...words: RegExp[]])[] = [
   ["kinit"],
   ["wg", /^pubkey$/],
 ];
-const SAYERS = new Set(["echo", "printf", "print", "Write-Output"]);
+const PRINTERS = new Set(["echo", "printf", "print", "Write-Output"]);
 /** The words of an `echo` that stay readable: flags, formats of `printf`, variables. */
 const PLAIN = /^(?:-[neErs]+|(?:%s|%b|\\[nrt0])+|\$\{?\w+\}?)$/;
 
-/** Returns the indexes of the pieces that are such secrets. */
+/** Returns the indexes of the pieces that are secrets for a program's standard input. */
 export function fedPieces(pieces: readonly string[]): ReadonlySet<number> {
   const fed = new Set<number>();
   const commands = commandsOf(pieces);
@@ -110,25 +110,25 @@ function feedBack(pieces: readonly string[], { commands, at, fed }: Feeding): vo
     const words = wordsOf(pieces, source);
     if (!before.startsWith(")") && readsSecret(words)) return;
     if (before.startsWith(")") || words[0] === "}") inGroup = true;
-    markSaid(pieces, source, fed);
+    markPrinted(pieces, source, fed);
     if (source.before.includes("(") || words[0] === "{") inGroup = false;
   }
 }
 
-/** Marks the words of an `echo` or similar command. */
-function markSaid(pieces: readonly string[], { from, to }: Piped, fed: Set<number>): void {
-  let said = false;
+/** Marks the words that an `echo` or a similar command prints. */
+function markPrinted(pieces: readonly string[], { from, to }: Piped, fed: Set<number>): void {
+  let prints = false;
   for (let at = from; at < to; at += 1) {
     const piece = pieces[at] ?? "";
     if (/^[<>]$/.test(piece)) return;
     if (/^\s+$/.test(piece)) continue;
     const word = unquoted(piece);
-    if (said && !PLAIN.test(word)) fed.add(at);
-    said ||= SAYERS.has(word);
+    if (prints && !PLAIN.test(word)) fed.add(at);
+    prints ||= PRINTERS.has(word);
   }
 }
 
-/** Marks the text of a here-string or here-document. */
+/** Marks the text of a here-string or here-document. A document without an end reaches "to the end". */
 function feedHere(pieces: readonly string[], { from, to }: Piped, fed: Set<number>): "to the end" | "done" {
   for (let at = from; at < to; at += 1) {
     if (pieces[at] !== "<" || pieces[at + 1] !== "<") continue;
@@ -185,8 +185,9 @@ export interface ToolWords {
   /** The words that precede the secret, in this order. Flags and other words may stand between them. */
   readonly after: readonly string[];
   /**
-   * A number: words from this one on are secret, counted after them without flags (1: the next word). `value`: the
-   * words after a secret's name; `values`: the value of each `NAME=VALUE`; `named`: the word after each secret's name.
+   * A number: the words from that position on are secret, counted without flags from the last word of `after` (1: the
+   * next word). `value`: the words after a secret's name; `values`: the value of each `NAME=VALUE`; `named`: the word
+   * after each secret's name.
    */
   readonly secret: number | "value" | "values" | "named";
   /** Applies only if such a flag is given. */

@@ -3,7 +3,7 @@ import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The paths that a command will touch, as far as its arguments tell. */
+/** The paths that a command will touch, as read from its arguments. */
 export interface Arguments {
   readonly paths: readonly ShellWord[];
   /** True if everything beneath `paths` is touched, too. */
@@ -12,7 +12,7 @@ export interface Arguments {
   readonly from?: ShellWord;
   /** A name beneath `paths` that is left alone. */
   readonly spares?: string;
-  /** Set if it touches only those paths beneath that pass a test of its own. */
+  /** Set if the command itself selects which of the paths beneath it touches. */
   readonly chooses?: true;
   /** A target that the sources replace, or into which they go if it is a folder. */
   readonly into?: { readonly target: ShellWord; readonly sources: readonly ShellWord[]; readonly deep: boolean };
@@ -80,7 +80,7 @@ function operandsOf(valued: string): Reader {
   return (words) => plain(parse(words, valued).operands);
 }
 
-/** `chmod MODE PATH…`, `chown OWNER PATH…`. */
+/** Reads `chmod MODE PATH…`, `chown OWNER PATH…`. */
 function change(words: readonly ShellWord[]): Arguments {
   // `chmod -x file`: the mode looks like an option.
   const { options, operands } = parse(words, "");
@@ -88,12 +88,12 @@ function change(words: readonly ShellWord[]): Arguments {
   return plain(given ? operands : operands.slice(1), has(options, "R", "--recursive"));
 }
 
-/** Owners are not recorded, so excluded paths are not examined for a change of owner. */
+/** Like `change`, with `chooses`: owners are not recorded, so excluded paths need not be examined. */
 function changeOwner(words: readonly ShellWord[]): Arguments {
   return { ...change(words), chooses: true };
 }
 
-/** `cp`, `mv`, `ln`, `install`: the target is the last operand, or the value of `-t`. */
+/** Reads `cp`, `mv`, `ln`, `install`: the target is the last operand, or the value of `-t`. */
 function transfer(tool: string): Reader {
   return (words) => {
     const { options, values, operands } = parse(words, "-t -S -m -o -g --target-directory --suffix --mode");
@@ -108,13 +108,13 @@ function transfer(tool: string): Reader {
   };
 }
 
-/** `ln -s TARGET`: the link is made in the current folder, under the target's name. */
+/** Returns the name of the link that `ln -s TARGET` makes in the current folder: that of the target. */
 function lastName(word: ShellWord): ShellWord {
   const slash = word.text.replace(/\/+$/, "").lastIndexOf("/");
   return cutBefore(word, slash + 1);
 }
 
-/** `sed -i SCRIPT FILE…`, `perl -pi -e CODE FILE…`. */
+/** Reads `sed -i SCRIPT FILE…`, `perl -pi -e CODE FILE…`. */
 function inPlace(tool: string): Reader {
   return (words) => {
     const valued = tool === "sed" ? "-e -f -l --expression --file" : "-e -E -I -M";
@@ -126,7 +126,7 @@ function inPlace(tool: string): Reader {
   };
 }
 
-/** Splits `-pie` into `-pi -e`, as far as the word after it is concerned. */
+/** Splits `-pie` into `-pi -e`, so that the next word counts as the script. */
 function bundledScript(tool: string, word: ShellWord): ShellWord[] {
   const bundle =
     tool === "perl" ? /^(-[a-zA-Z0-9]*[a-zA-Z0-9.])([eE])$/.exec(word.text) : /^(-[nrEsiz]+)([ef])$/.exec(word.text);
@@ -142,7 +142,7 @@ function dd(words: readonly ShellWord[]): Arguments {
   return plain(words.filter(({ text }) => text.startsWith("of=")).map((word) => cutBefore(word, 3)));
 }
 
-/** `find PATH… -delete`, `find PATH… -exec rm {} +`. */
+/** Reads `find PATH… -delete`, `find PATH… -exec rm {} +`. */
 function find(words: readonly ShellWord[]): Arguments | undefined {
   const starts: ShellWord[] = [];
   let at = 0;
@@ -161,8 +161,8 @@ function find(words: readonly ShellWord[]): Arguments | undefined {
 }
 
 /**
- * Tells whether `find` selects certain names only. Names that it is told to leave out do not count, except git's own
- * folder.
+ * Returns how `find` restricts the paths. A name test `chooses`, unless it is negated. Else a word with `.git` in it
+ * `spares` that folder.
  */
 function choiceOf(words: readonly ShellWord[]): Pick<Arguments, "spares" | "chooses"> {
   const isNot = (i: number): boolean => words[i]?.text === "!" || words[i]?.text === "-not";
@@ -198,8 +198,8 @@ function xargs(words: readonly ShellWord[]): Arguments | undefined {
 }
 
 /**
- * `git clean -x` and `git stash --all` remove ignored files, which are stored nowhere else. Everything else that git
- * changes is tracked, or a new file that a full scan of the workspace finds.
+ * Reads `git clean -x` and `git stash --all`, which remove ignored files: these are stored nowhere else. Every other
+ * path that git changes is tracked, or a new file that a full scan of the workspace finds.
  */
 function git(words: readonly ShellWord[]): Arguments | undefined {
   let at = 0;
@@ -217,7 +217,7 @@ function git(words: readonly ShellWord[]): Arguments | undefined {
   return { ...plain(paths, true), spares: ".git", ...optional({ from }) };
 }
 
-/** `rsync … DEST`: anything beneath a local folder may be overwritten, and with `--delete` removed. */
+/** Reads `rsync … DEST`: anything beneath a local folder may be overwritten, and with `--delete` removed. */
 function rsync(words: readonly ShellWord[]): Arguments | undefined {
   const { options, operands } = parse(words, "-e -f -T -B -M --rsh --exclude --include --filter --files-from");
   const target = operands.length > 1 ? operands.at(-1) : undefined;

@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** An option's names. In a bundle of letters, the first that takes a value takes the rest of the word. */
+/** The names in an option. In a bundle of letters, the first one that takes a value takes the rest of the word. */
 interface OptionNames {
   readonly names: readonly string[];
   /** The value of the last name, if it is in the same word. */
@@ -78,7 +78,7 @@ export function readOptions(
   return { options, values, operands };
 }
 
-/** Programs that take a command as their arguments, each with those of its own options that take a value. */
+/** Programs whose arguments are a command, each with those of its own options that take a value. */
 const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     sudo:
@@ -98,7 +98,7 @@ const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 );
 /** Programs that run a shell line. */
 export const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash"]);
-/** `NAME=value`. */
+/** Matches the beginning of `NAME=value`. */
 export const ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*\+?=/;
 
 /** True if the word after this shell option is a line to run. */
@@ -106,7 +106,7 @@ export function isScriptFlag(option: string): boolean {
   return /^-[a-zA-Z]*c[a-zA-Z]*$/.test(option);
 }
 
-/** `env -S LINE`. */
+/** Matches the option of `env -S LINE`. */
 const SPLIT = /^(?:-S|--split-string(?:=|$))/;
 const ENV: ShellWord = { text: "env", known: true, glob: -1 };
 
@@ -114,7 +114,7 @@ const ENV: ShellWord = { text: "env", known: true, glob: -1 };
 export function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
   const at = afterPrefixes(words);
   if (!SPLIT.test(words[at]?.text ?? "")) return words.slice(at);
-  // Only one such line is read, not one nested in it.
+  // Only one such line is read, and none nested in it.
   const inner = [ENV, ...splitString(words.slice(at))];
   return inner.slice(afterPrefixes(inner));
 }
@@ -122,7 +122,7 @@ export function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord
 /** Returns the index of the command, or of the option of `env` whose value is the command. */
 function afterPrefixes(words: readonly ShellWord[]): number {
   let prefix = "";
-  /** Words of the prefix's own before the command. */
+  /** The number of the prefix's own operands that are still to come. */
   let operands = 0;
   for (let at = 0; ; at += 1) {
     const text = words[at]?.text;
@@ -140,7 +140,7 @@ function afterPrefixes(words: readonly ShellWord[]): number {
   }
 }
 
-/** Returns the words of the line, and those after it. */
+/** Returns the words of the line of `env -S`, and the words after it. */
 function splitString([option, next, ...rest]: readonly ShellWord[]): readonly ShellWord[] {
   const within = option?.text.replace(SPLIT, "") ?? "";
   const line = within === "" ? next : option;

@@ -19,20 +19,20 @@ export interface ShellTarget {
   readonly path: string;
   /** True if everything beneath it may be touched, too. */
   readonly deep: boolean;
-  /** For a deep one: the names in it that may be touched even if nothing else knows them. */
+  /** For a deep one: the names in it that may be touched even if they are not recorded. */
   readonly sweeps?: readonly NameSweep[];
 }
 
-/** Most targets of one line. The others are left out. */
+/** The most targets of one line. The others are left out. */
 const MAX_TARGETS = 1_000;
 
-/** Longest known folder. One with a longer name is treated as unknown. */
+/** The length of the longest folder that counts as known. */
 const MAX_FOLDER = 4_096;
 
 /**
- * Returns the paths that a shell line will probably create, overwrite, move or delete. This is a forecast, not a
- * promise: words that only the shell can know (variables, `$(…)`) are left out, and a pattern counts as the folder
- * before it. Never throws; the time is linear in the length of the line.
+ * Returns the paths that a shell line will probably create, overwrite, move or delete. This is a forecast: words that
+ * only the shell can know (variables, `$(…)`) are left out, and a pattern counts as the folder before it. Never throws.
+ * Takes time linear in the length of the line.
  */
 export function shellPaths(line: string, place: ShellPlace): ShellTarget[] {
   const forecast = new Forecast(place.home);
@@ -66,13 +66,13 @@ class Forecast {
     }
   }
 
-  /** `$PWD` is known only if the line stays in its folder. */
+  /** Returns the known variables, with `$PWD` if the line does not change its folder. */
   #variables(line: string, cwd: string): Readonly<Record<string, string>> {
     const stays = !/\b(?:cd|pushd|popd)\b/.test(line);
     return { ...optional({ HOME: this.#home }), ...(stays ? { PWD: cwd } : {}) };
   }
 
-  /** Notes what a command touches. Returns the folder in which the next command runs; `undefined` if unknown. */
+  /** Notes the paths that a command touches. Returns the folder of the next command; `undefined` if unknown. */
   #command(command: ShellCommand, cwd: string | undefined, depth: number): string | undefined {
     for (const output of command.outputs) this.#add(output, cwd, { deep: false });
     const words = withoutPrefixes(command.words);

@@ -2,11 +2,11 @@
  * Splits a POSIX shell line into simple commands: words without their quotes, and output redirections.
  *
  * This is not a shell: nothing is run or expanded. A part that cannot be known (a variable, `$(…)`) makes its word
- * unknown. A line that is cut off or badly quoted yields what was understood so far. One pass, each character once;
+ * unknown. A line that is cut off or badly quoted yields the steps understood so far. Reads the line in one pass, and
  * never throws.
  */
 
-/** What a shell makes of `$'…'` and of `${…}`, as far as the line itself tells. */
+/** The values of `$'…'` and of `${…}`, as far as the line alone determines them. */
 
 const ESCAPE = /\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[^]|$)/g;
 const LETTERS: Readonly<Record<string, string>> = {
@@ -21,7 +21,9 @@ const LETTERS: Readonly<Record<string, string>> = {
   v: "\v",
 };
 
-/** The text that stands between `$'` and `'`; `undefined`: it holds bytes that are no ASCII, or an escape that is not known. */
+/**
+ * Returns the text that `$'…'` holds. Returns `undefined` if it has an unknown escape, or one for a byte beyond ASCII.
+ */
 function ansiText(quoted: string): string | undefined {
   let isKnown = true;
   const text = quoted.replaceAll(ESCAPE, (_, escape: string) => {
@@ -32,7 +34,7 @@ function ansiText(quoted: string): string | undefined {
   return isKnown ? text : undefined;
 }
 
-/** `101`, `x41`, `u0041`, `U00000041`. */
+/** Returns the character of an escape, such as `101`, `x41`, `u0041` or `U00000041`. */
 function characterOf(escape: string): string | undefined {
   const isWide = /^[uU]/.test(escape);
   const code = /^[0-7]/.test(escape) ? Number.parseInt(escape, 8) : Number.parseInt(escape.slice(1), 16);
@@ -42,19 +44,19 @@ function characterOf(escape: string): string | undefined {
 
 const PARAMETER = /^([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:(:?[-=?])[^]*|%%?([^*?[\]\\$`'"]*|\/\*))?$/;
 
-/** What stands between `${` and `}`: the value of a variable that is known, without an ending where one is taken off. */
+/** Returns the value of `${inner}` if its variable is known. Removes the ending that `%` or `%%` names. */
 function parameterValue(inner: string, valueOf: (name: string) => string | undefined): string | undefined {
   const [, name = "", operator, ending] = PARAMETER.exec(inner) ?? [];
   const value = name === "" ? undefined : valueOf(name);
   if (value === undefined) return undefined;
-  // Another value stands in the place of an empty one.
+  // With `:-` and the like, another value replaces an empty one.
   if (operator?.startsWith(":") === true && value === "") return undefined;
   if (ending === undefined) return value;
   if (ending === "/*") return value.includes("/") ? value.slice(0, value.lastIndexOf("/")) : value;
   return value.endsWith(ending) ? value.slice(0, value.length - ending.length) : value;
 }
 
-/** One word. */
+/** A word of a shell line. */
 export interface ShellWord {
   readonly text: string;
   /** False if only the shell that runs the line knows a part of the word. */
@@ -73,7 +75,7 @@ export interface ShellCommand {
   readonly outputs: readonly ShellWord[];
 }
 
-/** Most characters of a line that are read. The rest is ignored. */
+/** The most characters of a line that are read. The rest is ignored. */
 export const MAX_SHELL_LINE = 65_536;
 
 const BLANK = " \t\r";
@@ -81,7 +83,7 @@ const END_OF_WORD = " \t\r\n;&|()<>";
 const GLOBS = "*?[{";
 const NAME = /[A-Za-z0-9_]/;
 
-/** Splits a shell line. `variables`: the known values. */
+/** Splits a shell line. `variables`: those with known values. */
 export function parseShell(line: string, variables: Readonly<Record<string, string>> = {}): ShellStep[] {
   return readShell(line, variables).steps;
 }
@@ -171,12 +173,12 @@ class ShellReader {
     }
   }
 
-  /** True at a backslash before a newline. Both count as nothing, and between words they begin no word. */
+  /** True at a backslash before a newline. Both are dropped, and do not begin a word. */
   #isContinued(): boolean {
     return this.#line.startsWith("\\\n", this.#at);
   }
 
-  /** Reads `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`. `before`: characters of the operator before its `>`. */
+  /** Reads `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`. `before`: the number of characters before the `>`. */
   #output(before: number): void {
     this.#at += before + 1;
     const c = this.#line[this.#at] ?? "";
@@ -307,7 +309,7 @@ class ShellReader {
       return;
     }
     const from = this.#at;
-    // `$10` is `$1`, and a `0`.
+    // `$10` is `$1` and then a `0`.
     if (/[0-9]/.test(c)) this.#at += 1;
     else while (NAME.test(this.#line[this.#at] || " ")) this.#at += 1;
     if (this.#at === from && "@*#?$!-".includes(c || " ")) this.#at += 1;
@@ -315,7 +317,7 @@ class ShellReader {
     else this.#substitute(this.#line.slice(from, this.#at));
   }
 
-  /** `$'…'`. */
+  /** Reads `$'…'` from its quote on. */
   #ansiQuoted(): void {
     const from = this.#at + 1;
     this.#at = from;
@@ -338,7 +340,7 @@ class ShellReader {
     else this.#text += value;
   }
 
-  /** `$(…)` and `${…}`, with what is nested in them. */
+  /** Reads `$(…)` or `${…}` up to the matching bracket. */
   #skipNested(open: string, close: string): void {
     const from = this.#at + 1;
     let depth = 0;
