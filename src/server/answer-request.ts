@@ -38,14 +38,14 @@ import { sendEvents } from "./answers/send-events.ts";
 import { SAFE_HEADERS, replyProblem } from "./answers/send.ts";
 import { optional } from "../util/optional.ts";
 
-/** A body of bytes held as a whole, which can be read once more. */
+/** A body of bytes that was read into memory. */
 interface HeldBody {
   readonly content: AsyncIterable<Uint8Array>;
   /** The hash of the body. */
   readonly hash: string;
 }
 
-/** Reads a whole body before anything is done with it. Throws `TooMuch` for more than `most` bytes. */
+/** Reads a whole body into memory. Throws `TooMuch` for more than `most` bytes. */
 async function heldBody(body: AsyncIterable<Uint8Array>, most: number): Promise<HeldBody> {
   const pieces: Uint8Array[] = [];
   const hash = createHash("sha256");
@@ -63,45 +63,48 @@ async function* again(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> 
   yield* pieces;
 }
 
-/** Fields whose text, or each text of whose list, is a place on the machine. */
-const PLACES: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
+/** Fields that hold paths on the server's machine, alone, in a list or in an object. */
+const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
 
 /**
- * Returns an answer for a caller who must not learn folders of the server's machine: places are emptied, and `…`
- * replaces the `hidden` folders in texts. Log events are returned unchanged, since their lines are chained by hashes.
+ * Returns an answer for a caller who must not learn folders of the server's machine. Paths in `PATH_FIELDS` are
+ * emptied, and `…` replaces the `hidden` folders in other texts. Log events are not changed, since their lines are
+ * chained by hashes.
  */
 function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
   if (answer.kind !== "json" || namesFolders !== true) return answer;
   return { ...answer, value: cleaned(answer.value, hidden, false) };
 }
 
-function cleaned(value: unknown, hidden: readonly string[], isPlace: boolean): unknown {
-  if (typeof value === "string") return isPlace && value.startsWith("/") ? "" : hide(value, hidden);
-  if (Array.isArray(value)) return value.map((one) => cleaned(one, hidden, isPlace));
+function cleaned(value: unknown, hidden: readonly string[], isPath: boolean): unknown {
+  if (typeof value === "string") return isPath && value.startsWith("/") ? "" : hide(value, hidden);
+  if (Array.isArray(value)) return value.map((one) => cleaned(one, hidden, isPath));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, one]) => [key, cleaned(one, hidden, isPlace || PLACES.has(key))]),
+    Object.entries(value).map(([key, one]) => [key, cleaned(one, hidden, isPath || PATH_FIELDS.has(key))]),
   );
 }
 
-/** Everything needed to answer a request. */
+/** What the server answers requests with. */
 export interface Answering extends StoreParts {
   readonly version: string;
-  /** The workspace of the folder that the server was started in. */
+  /**
+   * Returns the workspace of the folder that the server was started in; `null` if there is none, or it is not known.
+   */
   readonly defaultWorkspace: () => string | null;
-  /** True while that is not known yet. Default: never. */
+  /** Returns true while the default workspace is not known yet. Default: it is known. */
   readonly isStarting?: () => boolean;
   readonly replies: IdempotencyStore;
-  /** Loads the code that runs syncs; absent: there is none. */
+  /** Loads the code that runs syncs. Default: the server runs no syncs. */
   readonly syncs?: () => Promise<SyncApi>;
   readonly limits: ServerLimits;
-  /** Folders of this machine that no problem's body may name. */
+  /** Folders of this machine that no problem may name. */
   readonly hidden: readonly string[];
-  /** Takes a line for the diagnostics. */
+  /** Adds a line to the diagnostics. */
   readonly report: Report;
-  /** Takes a line about an agent's refused call on the store as a whole. */
+  /** Called with a line about an agent's refused call that names no workspace. */
   readonly onRefused?: (line: string) => void;
-  /** Aborted when the server is told to leave: then streams of events end. */
+  /** Aborted when the server is told to end: then streams of events end. */
   readonly stopping: AbortSignal;
 }
 
@@ -114,35 +117,35 @@ export interface Shared extends Answering {
   readonly heavy: HeavyReads;
 }
 
-/** The signal of requests that wait for no events. */
+/** The signal of requests that are not streams of events. */
 const NEVER = new AbortController().signal;
 const GONE = "the client is gone";
-/** The content of a request that takes no bytes. */
+/** The content of a request whose row takes no bytes. */
 const NOTHING: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => nothing() };
 
-/** A request whose head has been read, and its route. */
+/** A request whose headers have been read, with its route. */
 interface RequestHead {
   readonly request: FastifyRequest;
   readonly visit: AdmittedRequest;
   readonly route: MountedRoute;
 }
 
-/** A route of the router: a method, a URL, and the row that answers it. */
+/** A route of the router: a URL, and the row that answers it. */
 export interface MountedRoute {
   /** The URL in the router's form: `/v1/workspaces/:id/files/*`. */
   readonly url: string;
   readonly row: Route;
   /**
-   * Rows that the router cannot tell from this one, since they continue behind a `{path}`: see `meant-by-path.ts`.
-   * Mostly empty.
+   * Other rows with the same URL, since they continue after `{path}`, which the router cannot tell apart: see
+   * `meant-by-path.ts`. Empty for most routes.
    */
   readonly others: readonly Route[];
 }
 
-/** These operations pass the key on: the log itself remembers it, also over a crash. */
+/** The operations whose idempotency key is recorded in the log, where it survives a crash. */
 const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
 
-/** One request on its way to its answer. */
+/** Answers one request. */
 export class RequestAnswer {
   readonly #request: FastifyRequest;
   readonly #visit: AdmittedRequest;
@@ -151,7 +154,7 @@ export class RequestAnswer {
   #row: Route;
   #params: Readonly<Record<string, string>>;
   #hidden: readonly string[];
-  /** The JSON as it was sent; `undefined` if there was none. */
+  /** The JSON body as it was sent; `undefined` if there was none. */
   #body: unknown;
   #timer: NodeJS.Timeout | undefined;
 
@@ -165,7 +168,7 @@ export class RequestAnswer {
     this.#hidden = shared.hidden;
   }
 
-  /** Begins a request whose body is yet to be read. Throws, or returns a rejection, if the caller may not make it. */
+  /** Called before the body is read. Throws or rejects if the caller may not make the request. */
   begin(): Promise<never> | undefined {
     const role = this.#roleFor(this.#row);
     if (!mayDo(role, this.#row.role)) return this.#refuse(role);
@@ -174,13 +177,14 @@ export class RequestAnswer {
     return undefined;
   }
 
-  /** Takes the body before it is validated: without one, the fields of an empty object are. */
+  /** Called before the body is validated. If the row has body fields, an empty object stands for a missing body. */
   takeBody(): void {
     const { body } = this.#request;
     this.#body = body;
     if (body === undefined && this.#row.body !== undefined) this.#request.body = {};
   }
 
+  /** Cuts off a client whose body does not arrive in time. */
   #expectBody(): void {
     const request = this.#request.raw;
     if (request.complete) return;
@@ -189,8 +193,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Throws since the caller's role does not suffice. An agent's attempt is written down where it was made: in the
-   * workspace's log, or in the diagnostics beside the store.
+   * Throws `FORBIDDEN`, because the caller's role does not suffice. An agent's attempt is recorded in the log of the
+   * workspace that the call names, or in the diagnostics of the store if it names none.
    */
   async #refuse(role: Role): Promise<never> {
     const { caller } = this.#visit;
@@ -212,8 +216,8 @@ export class RequestAnswer {
   }
 
   /**
-   * The role to check, lowered to agent for a call made on behalf of an agent. Calls on a workspace keep the token's
-   * role here: the engine refuses them and writes that down.
+   * Returns the role to check: that of the token, lowered to agent for a call on behalf of an agent. It is not lowered
+   * for calls on a workspace: there the engine refuses the call and records that.
    */
   #roleFor({ on }: Route): Role {
     const { role } = this.#visit.caller;
@@ -221,12 +225,14 @@ export class RequestAnswer {
     return isForAgent && mayDo(role, "agent") ? "agent" : role;
   }
 
-  /** Does what is asked, and sends the answer. Throws what `fail` takes, unless the answer was begun. */
+  /**
+   * Does the request, and sends the answer. Throws an error for `fail`; once sending has begun, calls `fail` itself.
+   */
   async send(reply: FastifyReply): Promise<void> {
     clearTimeout(this.#timer);
     const { raw: response } = reply;
-    // Signals are costly: only streams of events need one.
-    const signal = "events" in this.#row.reply ? this.#whileThere(response) : NEVER;
+    // Only streams of events need a signal, which is costly.
+    const signal = "events" in this.#row.reply ? this.#whileConnected(response) : NEVER;
     try {
       const before = this.#replyBefore();
       if (before !== undefined) sendKept(reply, before);
@@ -235,7 +241,7 @@ export class RequestAnswer {
       else await this.#askWorkspace(reply, signal);
       discardRest(this.#request.raw);
     } catch (error) {
-      // Fastify hands no error on for a reply that it does not send itself.
+      // Fastify ignores an error of a reply that it does not send itself.
       if (!reply.sent) throw error;
       this.fail(reply, error);
     }
@@ -244,14 +250,15 @@ export class RequestAnswer {
   /** Sends the problem for an error. */
   fail(reply: FastifyReply, error: unknown): void {
     const { raw } = this.#request;
-    const ofForm = formProblem(error);
+    const formal = formProblem(error);
     const isGone = reply.raw.destroyed || raw.errored !== null;
-    if (ofForm !== undefined) replyProblem(reply, ofForm);
+    if (formal !== undefined) replyProblem(reply, formal);
     else if (!isGone) replyProblem(reply, this.#problem(error), retryHeaders(error));
     discardRest(raw);
   }
 
-  #whileThere(response: ServerResponse): AbortSignal {
+  /** Returns a signal that aborts when the client is gone, or the server is told to end. */
+  #whileConnected(response: ServerResponse): AbortSignal {
     const away = new AbortController();
     response.once("close", () => away.abort(GONE));
     return AbortSignal.any([away.signal, this.#with.stopping]);
@@ -267,12 +274,12 @@ export class RequestAnswer {
     await this.#reply(reply, this.#asked(signal), (asked) => row.answer(store, this.#fitting(asked)));
   }
 
-  /** Throws unless the owner asks: no other caller may name folders of this machine. */
+  /** Throws `FORBIDDEN` unless the caller is the owner: no other caller may name folders of this machine. */
   async #askSyncs(reply: FastifyReply, signal: AbortSignal): Promise<void> {
     const row = this.#row;
     if (row.on !== "syncs") return;
     if (!this.#visit.caller.isOwner) {
-      throw new ChronicleError("FORBIDDEN", "syncs are their owner's, on the Unix socket of the machine");
+      throw new ChronicleError("FORBIDDEN", "only the owner of the store may manage syncs, on its Unix socket");
     }
     const { syncs } = this.#with;
     if (syncs === undefined) throw new ChronicleError("UNAVAILABLE", "this server runs no syncs");
@@ -307,7 +314,9 @@ export class RequestAnswer {
     throw new ChronicleError("UNAVAILABLE", GONE);
   }
 
-  /** An operator's call may change the settings that a workspace read when it was opened, so they are read again. */
+  /**
+   * Answers a call. After an operator's call, the workspace's settings are read again, since it may have changed them.
+   */
   async #answered(work: () => Promise<Answer>, id: string): Promise<Answer> {
     try {
       return await work();
@@ -316,7 +325,7 @@ export class RequestAnswer {
     }
   }
 
-  /** The workspace on behalf of the caller. No token turns an agent into a person. */
+  /** Returns the workspace as the caller may use it. A caller that says it acts for an agent has an agent's rights. */
   #viewOf({ workspace }: Lease): WorkspaceApi {
     const { caller } = this.#visit;
     const { headers } = this.#request;
@@ -331,7 +340,7 @@ export class RequestAnswer {
     return workspace.as(who);
   }
 
-  /** Finds the row that is meant: `files/x/history` may be the history of x, or a file of that name. */
+  /** Sets the row that the path means: `files/x/history` may be the history of x, or a file of that name. */
   async #findMeant(on: WorkspaceApi): Promise<void> {
     const { path = "", ...named } = this.#params;
     const { as } = this.#query;
@@ -344,7 +353,7 @@ export class RequestAnswer {
     return this.#request.query as Readonly<Record<string, unknown>>;
   }
 
-  /** What is asked, before it is known to fit the row. */
+  /** Returns the parts of the request, before they are validated. */
   #asked(signal: AbortSignal): Asked<unknown, unknown> {
     const { headers, raw, query, body } = this.#request;
     const { method, bytes, conditional } = this.#row;
@@ -355,7 +364,7 @@ export class RequestAnswer {
       body,
       content: bytes === undefined ? NOTHING : uploaded(raw, this.#with.limits, () => this.#mustStillHold()),
       condition: {
-        // Two callers with the same key do not mean the same request.
+        // The key of another caller names another request.
         ...(key === undefined ? {} : { requestId: `${this.#visit.caller.id} ${key}` }),
         ...(conditional === true ? conditionOf(headers) : {}),
       },
@@ -365,7 +374,10 @@ export class RequestAnswer {
     };
   }
 
-  /** Throws `USAGE` if the request does not fit the row: not before its target was found, and it has its turn. */
+  /**
+   * Returns the validated request. Throws `USAGE` if it does not fit the row. Called late, so that a missing target is
+   * reported first.
+   */
   #fitting(asked: Asked<unknown, unknown>): Asked<unknown, unknown> {
     const { bytes, body, query = NO_QUERY } = this.#row;
     if (bytes === undefined && body === undefined && this.#body !== undefined) {
@@ -373,7 +385,7 @@ export class RequestAnswer {
     }
     const { validationError } = this.#request;
     const isUnknown = this.#others.length > 0 || validationError !== undefined;
-    // Fastify validates the body first, and stops there: a complaint about the query comes before its.
+    // Fastify stops at an invalid body, and does not validate the query then. Errors of the query are thrown first.
     const validated = isUnknown ? validate(query, asked.query, "query") : { value: asked.query };
     if ("error" in validated) throw validated.error;
     if (validationError !== undefined) throw validationError;
@@ -394,22 +406,21 @@ export class RequestAnswer {
   }
 
   /**
-   * Throws if the token was revoked, has expired or lost rights while the request came in, or waited: then it changes
-   * nothing.
+   * Throws `UNAUTHENTICATED` if the token was revoked, has expired or lost rights while the request arrived or waited.
    */
   async #mustStillHold(): Promise<void> {
     if (await this.#visit.isStillAdmitted()) return;
-    throw new ChronicleError("UNAUTHENTICATED", "this token does not hold any more", { hint: "nothing was changed" });
+    throw new ChronicleError("UNAUTHENTICATED", "this token is not valid any more", { hint: "nothing was changed" });
   }
 
-  /** The reply given earlier under this idempotency key, even if its workspace is gone by now. */
+  /** Returns the reply that was given earlier under this idempotency key, even if its workspace is gone by now. */
   #replyBefore(): KeptReply | undefined {
-    // A key is matched with the whole body, so a row that takes bytes is not looked up here.
+    // A key is compared together with the body. Bytes are not read yet, so `#reply` looks up the keys of their rows.
     const change = this.#row.bytes === undefined ? this.#namedChange() : undefined;
     return change === undefined ? undefined : replyBefore(this.#with.replies, change);
   }
 
-  /** `undefined` if it has no key, or the log remembers it. */
+  /** Returns the change if it has an idempotency key that the log does not record; else `undefined`. */
   #namedChange(): NamedChange | undefined {
     const { method, operation } = this.#row;
     const { raw, headers } = this.#request;
@@ -436,7 +447,7 @@ export class RequestAnswer {
     sendKept(reply, await onlyOnce(this.#with.replies, change, async () => kept(await work(whole))));
   }
 
-  /** The body of a row that takes bytes; else `undefined`. */
+  /** Reads the body of a row that takes bytes; returns `undefined` for other rows. */
   async #held({ content }: Asked<unknown, unknown>): Promise<HeldBody | undefined> {
     const { bytes } = this.#row;
     if (bytes === undefined) return undefined;
@@ -483,7 +494,7 @@ export class RequestAnswer {
   }
 }
 
-/** The router calls a wildcard `*`; the rows call it `path`. */
+/** Returns the parameters by the names of the rows: the wildcard `*` of the router is `path` there. */
 function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string>> {
   const named = params as Readonly<Record<string, string>>;
   if (named["*"] === undefined) return named;
@@ -491,16 +502,18 @@ function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string>> 
   return { ...others, path };
 }
 
-/** True if the client has the command line at hand. */
+/** Returns true if the client says that its user has the command line. */
 export function knowsCommands({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers[HINTS_HEADER] === WITH_COMMANDS;
 }
 
-/** Headers by which a client may retry: later, if the error passes; with another token, if this one is not accepted. */
+/**
+ * Returns the headers that say how to retry: later if the error may pass, with another token if this is not accepted.
+ */
 function retryHeaders(error: unknown): Readonly<Record<string, string>> {
   if (error instanceof ChronicleError && error.code === "UNAUTHENTICATED") return { "www-authenticate": "Bearer" };
-  const isPassing = error instanceof ChronicleError && (error.code === "LOCKED" || error.code === "RATE_LIMITED");
-  return isPassing ? { "retry-after": "1" } : {};
+  const mayPass = error instanceof ChronicleError && (error.code === "LOCKED" || error.code === "RATE_LIMITED");
+  return mayPass ? { "retry-after": "1" } : {};
 }
 
 function wordIn(header: string | string[] | undefined): string | undefined {
@@ -509,7 +522,7 @@ function wordIn(header: string | string[] | undefined): string | undefined {
   throw new ChronicleError("USAGE", "a Chronicle-* header takes up to 100 printable characters");
 }
 
-/** Hides facts about the whole store from callers who may see only some workspaces. */
+/** Returns the error without the size of the store, if the caller may see only some workspaces. */
 function seenBy({ workspaces }: Caller, error: unknown): unknown {
   return workspaces === undefined ? error : withoutStoreSize(error);
 }
@@ -523,7 +536,7 @@ function sendKept(reply: FastifyReply, { status, value }: KeptReply): void {
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** Keeps the answer of a change: JSON, or nothing. */
+/** Returns the answer of a change in the form that is kept: JSON, or nothing. */
 function kept(answer: Answer): KeptReply {
   if (answer.kind === "json") return { status: answer.status, value: answer.value };
   if (answer.kind === "nothing") return { status: 204, value: null };

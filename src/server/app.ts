@@ -17,30 +17,31 @@ import { replyProblem, SAFE_HEADERS } from "./answers/send.ts";
 import { discardRest } from "./limits/slow-peer.ts";
 import { optional } from "../util/optional.ts";
 
-/** The parts of the whole server. */
+/** Options of the app. */
 export interface AppOptions extends Answering {
   readonly routes: readonly Route[];
-  /** The OpenAPI document, as it is checked in; `undefined`: it is not at hand. */
+  /** Returns the OpenAPI document; `undefined` if it is not installed. */
   readonly openapi: () => Uint8Array | undefined;
   readonly tally?: RequestTally;
   /** Takes upgrades to other protocols on the same ports. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade) => void;
 }
 
-/** State of a request while Fastify handles it: first the caller, then the answer. */
-interface OnItsWay {
+/** The state of a request while Fastify handles it. */
+interface RequestState {
   readonly visit: AdmittedRequest;
+  /** Set once Fastify has found the route. */
   answer?: RequestAnswer;
 }
 
-/** A property of Node's request, which Fastify passes on: a weak map would cost more than the request itself. */
-const WAY = Symbol("way");
+/** The property of Node's request that holds the state. A weak map would cost more than the rest of the request. */
+const STATE = Symbol("state");
 
-interface RecordedRequest extends IncomingMessage {
-  [WAY]?: OnItsWay;
+interface StatefulRequest extends IncomingMessage {
+  [STATE]?: RequestState;
 }
 
-/** Makes the app that answers everything but hooks: each row of the table is a route of Fastify. */
+/** Returns the app that answers all requests but those of quick routes. The rows of the table are routes of Fastify. */
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
   const shared = {
     ...options,
@@ -54,7 +55,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     bodyLimit: options.limits.jsonBytes,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: options.limits.headerBytes },
-    // The rows bring their schemas along: Fastify's compilers of JSON schemas are not even loaded.
+    // The rows have zod schemas, so Fastify's compilers of JSON schemas are not loaded.
     schemaController: { compilersFactory: { buildValidator: () => noCompiler, buildSerializer: () => noCompiler } },
     frameworkErrors: onError,
     onProtoPoisoning: "error",
@@ -66,7 +67,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     options.tally?.name(request.raw, "none");
     const allow = methodsAt(routes, request.url).join(", ");
     if (allow === "") refuse(request, reply, makeProblem(404, "NOT_FOUND", "there is nothing here"));
-    else refuse(request, reply, makeProblem(405, "USAGE", `this is asked by ${allow}`), { allow });
+    else refuse(request, reply, makeProblem(405, "USAGE", `this path takes ${allow} only`), { allow });
   });
   app.setValidatorCompiler<z.ZodType>(
     ({ schema, httpPart }) =>
@@ -78,7 +79,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     for (const route of routes) if (route.row.bytes === undefined) mount(scope, route, shared);
   });
   await app.register(async (scope) => {
-    // Bodies of all types, including JSON, stay bytes here, and are read when needed.
+    // The bodies of these rows are not parsed, whatever their type: they are read as bytes when they are needed.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
     for (const route of routes) if (route.row.bytes !== undefined) mount(scope, route, shared);
@@ -89,8 +90,8 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
   });
   await app.ready();
   return {
-    answer: (request: RecordedRequest, response, visit) => {
-      request[WAY] = { visit };
+    answer: (request: StatefulRequest, response, visit) => {
+      request[STATE] = { visit };
       if (!isPath(request.url)) request.url = NOWHERE;
       app.routing(request, response);
     },
@@ -103,37 +104,36 @@ function noCompiler(): never {
   throw new Error("the table of routes has the schemas");
 }
 
-/** A target at which nothing is found. */
+/** A request target that no route has. */
 const NOWHERE = "*";
 
 /**
- * False for a target that is a whole URL, which is for proxies, or has a fragment, which HTTP never sends (RFC 9112
- * §3.2). The router would look for its path without these: a write to `a#b` would be one to `a`.
+ * Returns true if a request target is a path. A whole URL is for proxies, and a fragment is not allowed (RFC 9112
+ * §3.2). The router would ignore these parts: a write to `a#b` would change `a`.
  */
 function isPath(url = ""): boolean {
   return url.startsWith("/") && !(url.includes("#") && /^[^?]*#/.test(url));
 }
 
-/** The rows, as the router can tell them apart. */
+/** Returns the routes: rows that the router cannot tell apart share one. */
 function mountedRoutes(rows: readonly Route[]): MountedRoute[] {
-  const alike = Map.groupBy(rows, ({ method, path }) => `${method} ${urlOf(path)}`);
-  return [...alike].map(([url, group]) => {
+  const groups = Map.groupBy(rows, ({ method, path }) => `${method} ${urlOf(path)}`);
+  return [...groups].map(([url, group]) => {
     const row = group.find(({ path }) => !path.includes("{path}/"));
-    if (row === undefined) throw new Error(`${url}: of the rows that begin so, one has to end there`);
+    if (row === undefined) throw new Error(`${url}: one of these rows must end with its {path}`);
     return { url: urlOf(row.path), row, others: group.filter((one) => one !== row) };
   });
 }
 
-/** The path in the router's form. A wildcard can only be its end. */
+/** Returns a row's path in the form of the router, in which a wildcard can only stand at the end. */
 function urlOf(path: string): string {
   return path.replace(/\{path\}.*$/, "*").replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
-/** A request as a handler has it, with who asks. */
-function wayOf(request: RecordedRequest): OnItsWay {
-  const way = request[WAY];
-  if (way === undefined) throw new Error("a request came in without having been admitted");
-  return way;
+function stateOf(request: StatefulRequest): RequestState {
+  const state = request[STATE];
+  if (state === undefined) throw new Error("a request came in without having been admitted");
+  return state;
 }
 
 function mount(scope: FastifyInstance, route: MountedRoute, shared: Shared & Pick<AppOptions, "tally">): void {
@@ -142,36 +142,36 @@ function mount(scope: FastifyInstance, route: MountedRoute, shared: Shared & Pic
   scope.route({
     method: method === "GET" ? ["GET", "HEAD"] : method,
     url,
-    // Of several rows, the workspace tells which is meant, and so which schema holds.
+    // If several rows share the URL, the schema is not known before the workspace has told which row is meant.
     ...(others.length > 0 ? {} : { schema: { querystring: query, ...optional({ body }) } }),
-    // What does not fit is told only once the target was found: see `RequestAnswer`.
+    // An invalid request is refused only after its target was found: see `RequestAnswer`.
     attachValidation: true,
-    // Runs before any body is read: the body of a refused request is never read.
+    // Runs before a body is read, so that the body of a refused request is never read.
     onRequest: (request, reply, done) => {
-      const way = wayOf(request.raw);
+      const state = stateOf(request.raw);
       shared.tally?.name(request.raw, url);
-      way.answer = new RequestAnswer({ request, visit: way.visit, route }, shared);
-      const refusing = way.answer.begin();
+      state.answer = new RequestAnswer({ request, visit: state.visit, route }, shared);
+      const refusing = state.answer.begin();
       if (refusing === undefined) done();
       else refusing.catch((error: unknown) => reply.send(error));
     },
     ...(method === "GET" ? {} : { preValidation: takeBody }),
-    handler: (request, reply) => wayOf(request.raw).answer?.send(reply),
+    handler: (request, reply) => stateOf(request.raw).answer?.send(reply),
   });
 }
 
 function takeBody({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-  wayOf(raw).answer?.takeBody();
+  stateOf(raw).answer?.takeBody();
   done();
 }
 
 /**
- * Returns the methods by which a path is asked. Fastify says 404 for the wrong one, and its router does not tell why it
- * has found nothing (delvedor/find-my-way#75). Routes for all wrong methods would be as many again.
+ * Returns the methods of the routes that match a request target. Fastify answers 404 for a wrong method, and its router
+ * does not tell why it has found no route (delvedor/find-my-way#75).
  */
 function methodsAt(routes: readonly MountedRoute[], target: string): readonly string[] {
   const [path = ""] = target.split("?", 1);
-  // As the router compares paths: what stays escaped is no slash. It has refused what cannot be decoded.
+  // As in the router, an escaped slash separates nothing. The router has refused a path that cannot be decoded.
   const decoded = decodeURI(path);
   const fitting = routes.filter(({ url }) =>
     new RegExp(`^${url.replace("*", ".*").replaceAll(/:\w+/g, "[^/]*")}$`, "s").test(decoded),
@@ -180,7 +180,8 @@ function methodsAt(routes: readonly MountedRoute[], target: string): readonly st
 }
 
 function sendDocument(request: FastifyRequest, reply: FastifyReply, document: Uint8Array | undefined): void {
-  if (document === undefined) return refuse(request, reply, makeProblem(404, "NOT_FOUND", "it is not installed here"));
+  if (document === undefined)
+    return refuse(request, reply, makeProblem(404, "NOT_FOUND", "the OpenAPI document is not installed here"));
   reply.headers({ ...SAFE_HEADERS, "content-type": "application/json; charset=utf-8" }).send(document);
 }
 
@@ -194,22 +195,22 @@ function refuse(
   discardRest(raw);
 }
 
-/** Replies to an error: of the form of the request, or thrown on the way to its answer. */
+/** Sends the problem for an error of a request. */
 function fail({ hidden, report }: Answering, request: FastifyRequest, reply: FastifyReply, error: unknown): void {
-  const { answer } = wayOf(request.raw);
+  const { answer } = stateOf(request.raw);
   if (answer !== undefined) return answer.fail(reply, error);
   const commands = knowsCommands(request);
   const problem = isBadUrl(error) ? problemOf(undecodable(), { hidden, report, commands }) : formProblem(error);
   refuse(request, reply, problem ?? problemOf(error, { hidden, report, commands }));
 }
 
-/** The router could not decode it. */
+/** Returns true if the router could not decode the path. */
 function isBadUrl(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "FST_ERR_BAD_URL";
 }
 
 function undecodable(): ChronicleError {
   return new ChronicleError("PATH_INVALID", "this path is not UTF-8, percent-encoded once", {
-    hint: "a name that is not UTF-8 stands there as base64: and its bytes in base64url",
+    hint: "write a name that is not UTF-8 as base64: followed by its bytes in base64url",
   });
 }

@@ -16,21 +16,21 @@ import type { Refusal } from "./callers/authenticate.ts";
 import type { RequestTally } from "./limits/metrics.ts";
 import { matchRoute, type Route, type ServerReply } from "./answers/route.ts";
 
-/** The first bytes of the frames of the replication protocol (docs/protocol.md). No method of HTTP begins with them. */
+/** The first bytes of a frame of the replication protocol (docs/protocol.md). No HTTP method begins with them. */
 const MARK = Buffer.from("CHR");
 
-interface OtherPeers {
-  /** Takes a connection that speaks in frames; the bytes received so far can be read from the socket again. */
+interface SniffOptions {
+  /** Takes a connection that begins with a frame. The bytes received so far can be read from the socket again. */
   readonly take: (socket: Socket) => void;
-  /** A connection whose protocol is not known after this time, in milliseconds, is cut off. */
+  /** The time after which a connection is cut off whose protocol is not known yet, in milliseconds. */
   readonly withinMs: number;
 }
 
 /**
- * Has an HTTP server tell HTTP from replication by the first bytes of a connection: one Unix socket serves both.
- * Returns a function that cuts the connections that have sent nothing yet.
+ * Makes an HTTP server tell HTTP from replication by the first bytes of a connection, since one Unix socket serves
+ * both. Returns a function that cuts off the connections whose protocol is not known yet.
  */
-function sniffProtocol(server: Server, { take, withinMs }: OtherPeers): () => void {
+function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => void {
   const serve = server.listeners("connection");
   const silent = new Set<Socket>();
   server.removeAllListeners("connection");
@@ -46,7 +46,7 @@ function sniffProtocol(server: Server, { take, withinMs }: OtherPeers): () => vo
     let begun = Buffer.alloc(0);
     const look = (): void => {
       const piece: Buffer | null = socket.read();
-      // Its end, before a word.
+      // The connection ended before it sent anything.
       if (piece === null) return;
       begun = Buffer.concat([begun, piece]);
       const isFrame = MARK.subarray(0, begun.length).equals(begun.subarray(0, MARK.length));
@@ -63,26 +63,22 @@ function sniffProtocol(server: Server, { take, withinMs }: OtherPeers): () => vo
   };
 }
 
-/** Problems by the error codes of Node's parser and timers. */
+/** The problems for errors of Node's parser and timers, by their codes. */
 const KNOWN: Readonly<Record<string, Problem>> = {
   HPE_HEADER_OVERFLOW: makeProblem(431, "LIMIT_EXCEEDED", "the headers of this request are larger than is taken here"),
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: makeProblem(
-    413,
-    "LIMIT_EXCEEDED",
-    "the chunks of this body say too much of themselves",
-  ),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: makeProblem(413, "LIMIT_EXCEEDED", "the chunk extensions of this body are too long"),
   ERR_HTTP_REQUEST_TIMEOUT: makeProblem(408, "USAGE", "this request took too long to arrive"),
 };
 const MALFORMED = makeProblem(400, "USAGE", "this request is not well formed");
 
 /**
- * Tells a client why its connection is closed, if nothing was answered on it yet: bytes that are not HTTP make no
- * request that could be answered. Does nothing if the client is gone.
+ * Handles an error of a connection that has no request to answer: the bytes are not valid HTTP, or came too slowly.
+ * Sends the client a problem if nothing was sent on the connection yet, and closes it.
  */
 function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten?: number }): void {
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   const isOurs = code.startsWith("HPE_") || Object.hasOwn(KNOWN, code);
-  // In the middle of an answer, the client would take this for a part of it.
+  // After the beginning of an answer, the client would take the problem for a part of it.
   if (!isOurs || !socket.writable || (socket.bytesWritten ?? 0) > 0) {
     socket.destroy();
     return;
@@ -100,9 +96,8 @@ function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten
 }
 
 /**
- * Limits the requests in progress, including streams and other protocols, which may go on for days: per token, per
- * role, and in all. The limits of readers and agents leave room for operators, and the total leaves room for health
- * checks, so that none of these can be shut out.
+ * Limits the requests in progress: per token, per role, and in all. Streams and other protocols count too, and may last
+ * for days. The limits of readers and agents leave room for operators, and the total leaves room for health checks.
  */
 class RequestConcurrency {
   readonly #ofToken: Readonly<Record<Role, ConcurrencyLimit>>;
@@ -119,14 +114,15 @@ class RequestConcurrency {
   }
 
   /**
-   * Takes a place for one request, to be given back; `undefined` if the token, its role or the server is at its limit.
+   * Takes a slot for one request; dispose the result to release it. Returns `undefined` if the token, its role or the
+   * server is at its limit.
    */
   take({ id, role, isOwner }: Caller): Disposable | undefined {
     if (isOwner) return NONE;
     const ofToken = this.#ofToken[role].take(id);
     const ofRole = ofToken && this.#ofRole[role].take(role);
     const ofAll = ofRole && this.#ofAll.take("");
-    // A stack of disposables would cost every request more than the limits themselves.
+    // A `DisposableStack` would cost each request more than the limits themselves.
     const giveBack = (): void => {
       ofToken?.[Symbol.dispose]();
       ofRole?.[Symbol.dispose]();
@@ -140,10 +136,10 @@ class RequestConcurrency {
 
 const NONE: Disposable = { [Symbol.dispose]: () => undefined };
 
-/** Answers all requests that the quick routes do not: see `makeApp`. */
+/** Answers the requests that no quick route answers: see `makeApp`. */
 export interface ServerApp {
   answer(request: IncomingMessage, response: ServerResponse, visit: AdmittedRequest): void;
-  /** Takes an upgrade to another protocol. Absent: there is none. */
+  /** Takes an upgrade to another protocol. Default: there is no other protocol. */
   upgrade?(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void;
   close(): Promise<void>;
 }
@@ -154,18 +150,21 @@ export interface AdmittedUpgrade extends AdmittedRequest {
 }
 
 interface HttpServerOptions {
-  /** Answered without loading the rest of the server: hooks have no time to lose. */
+  /** The quick routes, answered without loading the app: hooks must not be slow. */
   readonly routes: readonly Route[];
-  /** Called before each request on a Unix socket; its reply, if any, replaces the route's. */
+  /** Called before each request on a Unix socket. If it returns a reply, that is sent. */
   readonly guard?: (request: IncomingMessage) => ServerReply | undefined;
   readonly admission: Admission;
-  /** Loads the app for all other requests, once. */
+  /** Loads the app, for all other requests. Called again only after it has failed. */
   readonly app: (stopping: AbortSignal) => Promise<ServerApp>;
-  /** Takes connections of a Unix socket that speak the replication protocol. Absent: protocols are not told apart. */
+  /** Takes connections of a Unix socket that speak the replication protocol. Default: the socket serves HTTP only. */
   readonly replicas?: (socket: Socket) => void;
-  /** Takes unexpected errors; the client gets a 500 without their words. */
+  /** Called with unexpected errors, of which the client is not told the message. */
   readonly onError: (error: unknown) => void;
-  /** Like `onError`, for a request whose client was told an id; default: `onError`. */
+  /**
+   * Called for an unexpected error of a request whose client was told an id, with a line that has the id. Default:
+   * `onError` is called.
+   */
   readonly report?: Report;
   readonly limits: ServerLimits;
   readonly tally?: RequestTally;
@@ -174,18 +173,18 @@ interface HttpServerOptions {
 /** A port to listen on. */
 export interface PortPlace {
   readonly host: string;
-  /** 0: any that is free. */
+  /** The number of the port; 0 for any free one. */
   readonly port: number;
-  /** PEM. */
+  /** The certificate and its key, as PEM. Default: no TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-/** Time for reading what has already arrived, in milliseconds. */
+/** The time in which `close` still reads requests that have arrived, in milliseconds. */
 const SETTLE_MS = 20;
-/** Time for a last reply to reach the client, in milliseconds. */
+/** The time for a last reply to be sent, in milliseconds. */
 const FLUSH_MS = 250;
 
-/** Answers HTTP on sockets and ports. Knows its idle time, and closes without dropping accepted requests. */
+/** Answers HTTP on sockets and ports. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #servers: Server[] = [];
@@ -193,10 +192,11 @@ export class HttpServer {
   #app: Promise<ServerApp> | undefined;
   readonly #unanswered = new Set<ServerResponse>();
   readonly #slots: RequestConcurrency;
+  /** The number of requests and connections of other protocols in progress. */
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
-  /** Functions that cut connections whose protocol is not known yet. */
+  /** Functions that cut off connections whose protocol is not known yet. */
   readonly #cutSilent: (() => void)[] = [];
 
   constructor(options: HttpServerOptions) {
@@ -204,13 +204,13 @@ export class HttpServer {
     this.#slots = new RequestConcurrency(options.limits);
   }
 
-  /** Listens on a Unix socket, which only its owner may use (0600). Throws system errors. */
+  /** Listens on a Unix socket with mode 0600, so that only its owner may use it. Throws system errors. */
   async listen(socket: string): Promise<void> {
     const server = this.#add(createServer(this.#nodeOptions()), { kind: "socket" });
-    this.#tellReplicas(server);
+    this.#sniffReplicas(server);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    // The socket is made within this call, so no client can connect before its mode is right.
+    // The socket is made during this call, so it has the right mode before any client can connect.
     const before = process.umask(0o177);
     try {
       server.listen(socket, resolve);
@@ -220,7 +220,7 @@ export class HttpServer {
     return promise;
   }
 
-  #tellReplicas(server: Server): void {
+  #sniffReplicas(server: Server): void {
     const { replicas, limits } = this.#options;
     if (replicas === undefined) return;
     const take = (socket: Socket): void => {
@@ -232,7 +232,7 @@ export class HttpServer {
     this.#cutSilent.push(sniffProtocol(server, { take, withinMs: limits.headersMs }));
   }
 
-  /** Listens on a port; `listenerOf` returns its listener. Resolves to the port. Throws system errors. */
+  /** Listens on a port. `listenerOf` makes its listener by its number. Resolves to the number. Throws system errors. */
   async listenOn({ host, port, tls }: PortPlace, listenerOf: (port: number) => Listener): Promise<number> {
     const options = this.#nodeOptions();
     const server =
@@ -241,7 +241,7 @@ export class HttpServer {
         : createTlsServer({ ...options, ...tls, handshakeTimeout: options.headersTimeout });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    // The listener needs the number of the port: no request is answered before it is set.
+    // The listener needs the number of the port. No request is served before `#add`.
     server.listen({ host, port, ipv6Only: host.includes(":") }, resolve);
     await promise;
     const actual = (server.address() as AddressInfo).port;
@@ -249,39 +249,43 @@ export class HttpServer {
     return actual;
   }
 
-  /** Milliseconds since the last request; 0 while one is being answered. */
+  /** Returns the milliseconds since the last request ended; 0 while one is in progress. */
   idleMs(now: number): number {
     return this.#busy > 0 ? 0 : now - this.#idleSince;
   }
 
-  /** Accepts no more requests. Resolves once those accepted are answered, or their time is over. */
+  /**
+   * Accepts no more requests. Waits until those in progress are answered, at most `drainMs`, cuts off the others, and
+   * closes the app.
+   */
   async close(): Promise<void> {
-    // A connection that was accepted but not read yet counts as idle, and would be closed with its request.
+    // Node takes a connection for idle whose request has arrived but is not read yet, and would close it.
     await new Promise((done) => setTimeout(done, SETTLE_MS));
     const closed = this.#servers.map((server) => new Promise<void>((done) => server.close(() => done())));
     this.#stopping.abort();
     for (const server of this.#servers) server.closeIdleConnections();
     for (const cut of this.#cutSilent) cut();
     await this.#quiet(this.#options.limits.drainMs);
-    await this.#tellLate();
+    await this.#refuseLate();
     for (const server of this.#servers) server.closeAllConnections();
     await Promise.all(closed);
-    // If the app could not be loaded, there is nothing to close.
+    // There is no app to close if it could not be loaded.
     await (await this.#app?.catch(() => undefined))?.close();
   }
 
-  /** Loads the rest of the server before the first request. */
+  /** Loads the app before the first request needs it. */
   async warmUp(): Promise<void> {
     await this.#loadApp();
   }
 
-  /** Tells clients that still wait for an answer that there will be none. */
-  async #tellLate(): Promise<void> {
+  /** Sends a refusal to each client that still waits for an answer. */
+  async #refuseLate(): Promise<void> {
     const late = [...this.#unanswered].filter(({ headersSent }) => !headersSent);
     for (const response of late) sendRefusal(response, tooLate(this.#options.limits.drainMs));
     if (late.length > 0) await this.#quiet(FLUSH_MS);
   }
 
+  /** Resolves once nothing is in progress, or after `ms` milliseconds. */
   async #quiet(ms: number): Promise<void> {
     if (this.#busy === 0) return;
     const quiet = new Promise<void>((done) => (this.#whenQuiet = done));
@@ -295,13 +299,13 @@ export class HttpServer {
     const { limits } = this.#options;
     return {
       headersTimeout: limits.headersMs,
-      // Bodies have limits of their own: an upload may take long while it makes progress.
+      // Bodies have their own limits: an upload may take any time as long as it makes progress.
       requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs),
       maxHeaderSize: limits.headerBytes,
       noDelay: true,
-      // TCP keep-alive finds clients that vanished without closing.
+      // TCP keep-alive detects clients that vanished without closing the connection.
       keepAlive: true,
       keepAliveInitialDelay: 30_000,
     };
@@ -321,8 +325,8 @@ export class HttpServer {
       void this.#serve(request, response, listener);
     };
     server.on("request", serve);
-    // Node answers `Expect: 100-continue`, and the request is then served. To any other value Node would say 417 before
-    // the caller is checked.
+    // Node answers `Expect: 100-continue` by itself. Requests with another value are served here, because Node would
+    // answer 417 before the caller is checked.
     server.on("checkExpectation", serve);
     server.on("upgrade", (request, socket, head) => {
       const leave = connections?.busy(request.socket);
@@ -367,7 +371,7 @@ export class HttpServer {
     return report ?? ((_line, error) => onError(error));
   }
 
-  /** Resolves to true if the connection now speaks the other protocol. */
+  /** Handles an upgrade. Resolves to true if the connection now speaks the other protocol. */
   async #upgrade(
     request: IncomingMessage,
     socket: Duplex,
@@ -402,13 +406,13 @@ export class HttpServer {
     { listener, isOpen = false }: { readonly listener: Listener; readonly isOpen?: boolean },
   ): Promise<AdmittedRequest | Refusal> {
     const admitted = await this.#options.admission.admit(request, listener, isOpen);
-    // Health checks are answered at once, and do not count towards the concurrency limit.
+    // Health checks do not count towards the concurrency limit, since they are answered at once.
     if ("status" in admitted || isOpen) return admitted;
     const slot = this.#slots.take(admitted.caller);
     if (slot === undefined) return TOO_MANY;
     const giveBack = (): void => slot[Symbol.dispose]();
     taker.once("close", giveBack);
-    // The client may have gone during the admission.
+    // If the client has gone during the admission, "close" was emitted already.
     if (taker.destroyed) giveBack();
     return admitted;
   }
@@ -417,7 +421,7 @@ export class HttpServer {
     if (this.#app !== undefined) return this.#app;
     const loading = this.#options.app(this.#stopping.signal);
     this.#app = loading;
-    // A failure (a full disk, too many open files) may pass, so the next request loads again.
+    // A failure (a full disk, too many open files) may pass, so the next request loads the app again.
     loading.catch(() => {
       if (this.#app === loading) this.#app = undefined;
     });
@@ -435,19 +439,20 @@ export class HttpServer {
   }
 }
 
-/** True if a quick route answers this caller. For others it does not exist. */
+/** Returns true if a quick route answers this caller. For others the app answers, or `FOR_OPERATORS` is sent. */
 function isAnswered({ open, forOperators }: Route, { isOwner, role, workspaces }: Caller): boolean {
   if (open === true || isOwner) return true;
   return forOperators === true && role === "operator" && workspaces === undefined;
 }
 
 /**
- * Cuts off a client that takes nothing of a completely written answer for `ms`: then only the client can delay it.
+ * Cuts off a client that does not take any bytes of an answer for `ms`, from when the server has written all of it.
  * Node counts bytes as taken once they have left the process.
  */
 function cutOffWhoTakesNothing(response: ServerResponse, ms: number): void {
   response.once("prefinish", () => response.setTimeout(ms));
-  // Runs before Node sets the idle timeout of the connection: the next answer on it may take as long as it needs.
+  // Ends this timeout, because the next answer on the connection may take any time. The listener is prepended, since
+  // Node sets the idle timeout of the connection in another one.
   response.prependOnceListener("finish", () => response.setTimeout(0));
 }
 
@@ -466,7 +471,7 @@ const FOR_OPERATORS: Refusal = {
 
 function tooLate(ms: number): Refusal {
   const { status, code, headers = {} } = leaving();
-  const detail = `this server is being ended, and has not done this within ${ms / 1000} s; a change may be done all the same`;
+  const detail = `this server is being ended, and has not answered within ${ms / 1000} s; a change may be made all the same`;
   return { status, code, detail, headers };
 }
 

@@ -8,17 +8,17 @@ import { decodeLargeHeader, decodePieceHead, LARGE_HEADER_BYTES, PIECE_HEAD_BYTE
 
 const MAGIC = 0xfd2fb528;
 const MAX_WINDOW_BYTES = 8 * 1024 * 1024;
-/** Bytes of Frame_Content_Size, by its flag. With Single_Segment_flag set, flag 0 stands for one byte. */
+/** The length of Frame_Content_Size in bytes, by its flag. With Single_Segment_flag, flag 0 means one byte. */
 const LENGTH_BYTES = [0, 2, 4, 8];
 const RLE = 1;
 const RESERVED = 3;
 
 /**
- * True if the bytes are exactly one zstd frame (RFC 8878, section 3.1.1), from the first to the last, that needs no
- * dictionary, needs at most 8 MiB to unpack, and states no other length than `rawLength`. Its content is not checked.
+ * Returns true if the bytes are exactly one zstd frame (RFC 8878, section 3.1.1) without a dictionary, with a window of
+ * at most 8 MiB, that states no other length than `rawLength`. Its content is not checked.
  *
- * Libraries stop after the first frame, skip frames that call themselves skippable, and allocate the memory that a
- * header asks for. Bytes from others are therefore checked against the format before any library sees them.
+ * Libraries stop after the first frame, skip skippable frames, and allocate the memory that a header asks for. Bytes
+ * from other stores are therefore checked before a library reads them.
  */
 export function isOneFrame(bytes: Uint8Array, rawLength: number): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -61,8 +61,8 @@ function endOfBlocks(view: DataView, from: number): number | undefined {
 }
 
 /**
- * Contents in a store's storage form (docs/format.md, "Packs"): a block of a pack, or the container of a content over 8
- * MiB. It is passed from store to store unchanged, so that neither compresses again.
+ * Contents in the form in which a store keeps them (docs/format.md, "Packs"): a block of a pack, or the container of a
+ * content over 8 MiB. It is passed from one store to another unchanged, so that nothing is compressed again.
  */
 export interface BlobBlock {
   /** The whole block, or the whole container. */
@@ -75,12 +75,12 @@ export interface BlobBlock {
   readonly head: BlockHead | undefined;
 }
 
-/** Longest content whose container is passed on unchanged: the receiver unpacks it in one go. */
+/** The maximum length of a content whose container is passed on, because the receiver unpacks it at once, in bytes. */
 export const MAX_CONTAINER_CONTENT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Splits consecutive blocks and containers. Their contents are not checked yet, but the sizes that they announce are
- * bounded. Throws `INTEGRITY_VIOLATION` for anything else.
+ * Splits concatenated blocks and containers by their heads. The contents are not checked, but their stated lengths are
+ * within the limits. Throws `INTEGRITY_VIOLATION` for other bytes.
  */
 export function splitBlocks(bytes: Uint8Array): BlobBlock[] {
   const blocks: BlobBlock[] = [];
@@ -95,8 +95,8 @@ export function splitBlocks(bytes: Uint8Array): BlobBlock[] {
 }
 
 /**
- * Checks a block from another store: each content must have its stated hash, and the stored bytes must be in a form
- * that a store writes. Throws `INTEGRITY_VIOLATION`. Holds at most 8 MiB.
+ * Checks a block from another store. Throws `INTEGRITY_VIOLATION` if a content does not have its stated hash, or the
+ * stored bytes are not in a form that a store writes. Needs at most 8 MiB of memory.
  */
 export function checkBlock(block: BlobBlock): void {
   const { head } = block;
@@ -105,7 +105,7 @@ export function checkBlock(block: BlobBlock): void {
   if (head.codec === "zstd") freeBytes(raw);
 }
 
-/** Makes the same check and returns the contents, concatenated. Holds at most `MAX_CONTAINER_CONTENT_BYTES`. */
+/** Checks a block as `checkBlock` does, and returns its contents, concatenated. */
 export function openBlock(block: BlobBlock): Buffer {
   const { head } = block;
   if (head !== undefined) return openPacked(block, head);
@@ -137,7 +137,7 @@ function readContainer(bytes: Uint8Array): BlobBlock | undefined {
 
 function openPacked({ bytes, entries }: BlobBlock, head: BlockHead): Buffer {
   const stored = bytes.subarray(head.headBytes);
-  if (!isStoredWhole(head, stored)) refuse("the check sum of a block differs");
+  if (!isStoredWhole(head, stored)) refuse("the checksum of a block differs");
   if (head.codec === "zstd" && !isOneFrame(stored, head.rawLength)) refuse("a block holds no zstd frame of its length");
   const raw = unpackBlock(head, stored);
   if (raw === undefined) refuse("a block cannot be unpacked");
@@ -154,13 +154,13 @@ function checkContainer(block: BlobBlock): void {
   for (const { hash } of block.entries) mustBe(hash, digest.digest("hex") as Hash);
 }
 
-/** Yields the pieces of a container, each in memory of its own. A piece that was not packed is copied. */
+/** Yields the unpacked pieces of a container, each in its own memory, so that the consumer may free it. */
 function* rawPieces({ bytes }: BlobBlock): Generator<Buffer> {
   for (let at = LARGE_HEADER_BYTES; at < bytes.length;) {
     const head = decodePieceHead(asBuffer(bytes.subarray(at)));
     if (head === undefined) refuse("a piece of a content is damaged");
     const stored = bytes.subarray(at + PIECE_HEAD_BYTES, at + PIECE_HEAD_BYTES + head.stored);
-    if (crc32(stored) !== head.crc) refuse("the check sum of a piece differs");
+    if (crc32(stored) !== head.crc) refuse("the checksum of a piece differs");
     const isPacked = head.stored < head.raw;
     if (isPacked && !isOneFrame(stored, head.raw)) refuse("a piece holds no zstd frame of its length");
     const raw = isPacked ? decompress(stored, head.raw) : Buffer.from(stored);
@@ -171,7 +171,7 @@ function* rawPieces({ bytes }: BlobBlock): Generator<Buffer> {
 }
 
 function mustBe(hash: Hash, found: Hash): void {
-  if (found !== hash) refuse(`the content that is said to be ${hash} hashes to ${found}`);
+  if (found !== hash) refuse(`a content with the stated hash ${hash} has the hash ${found}`);
 }
 
 function refuse(reason: string): never {

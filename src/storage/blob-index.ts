@@ -2,35 +2,35 @@ import type { Hash } from "../core/values/hash.ts";
 import type { BlobRows } from "./blob-rows.ts";
 
 /**
- * The place of each content that `FileBlobStore` has published. Derived from the packs and the large files, which can
- * always be read again.
+ * The index of a `FileBlobStore`: the place of each published content. It is derived, and can be rebuilt from the packs
+ * and the large files.
  *
  * Backends: `MemoryBlobIndex`, `SqliteBlobIndex`.
  *
  * Contract
- * - Synchronous. `apply` is atomic, also for other processes; it is not durable unless asked for: after a crash the
- *   index may be at an earlier state, never at a torn one.
- * - Ids of packs are never used twice in the life of one index.
+ * - All methods are synchronous. `apply` is atomic, for other processes as well. Unless `durable` is set, it is not
+ *   durable: a crash may bring an earlier state of the index back, but never a torn one.
+ * - The id of a pack is never used again in one index.
  */
 export interface BlobIndex {
   has(hash: Hash): boolean;
   find(hash: Hash): BlobPlace | undefined;
   /**
-   * Runs many queries of `work` on one state: setting up each query separately costs several times its answer. `work`
-   * must change nothing.
+   * Runs the queries of `work` on one state of the index. That is several times faster than one transaction for each.
+   * `work` must not change the index.
    */
   together<T>(work: () => T): T;
   packs(): readonly PackRow[];
   packOf(ulid: string): PackRow | undefined;
-  /** The contents of one pack in their order in the pack. */
+  /** Returns the contents of one pack, in their order in the pack. */
   inPack(id: number): readonly PlacedBlob[];
-  /** All contents that are files of their own. */
+  /** Returns all contents that are in files of their own. */
   large(): readonly PlacedBlob[];
   apply(change: IndexChange): void;
   close(): void;
 }
 
-/** Opens the index of a store. `fresh`: the index was missing or unsound, and begins empty. */
+/** Opens the index of a store. `fresh`: the index was missing or damaged, and is empty. */
 export type BlobIndexOpener = () => {
   readonly index: BlobIndex;
   readonly fresh: boolean;
@@ -38,12 +38,12 @@ export type BlobIndexOpener = () => {
   readonly readOnly: boolean;
 };
 
-/** A pack and the extent to which it is settled. */
+/** A pack, and how much of it is settled. */
 export interface PackState {
   readonly ulid: string;
-  /** The lane in which it is, or `undefined` once it is sealed. */
+  /** The lane that the pack is in; `undefined` once it is sealed. */
   readonly lane: number | undefined;
-  /** Bytes from the start that are durable and need no further check. */
+  /** The number of bytes, from the start, that are durable and need no further check. */
   readonly bytes: number;
 }
 
@@ -52,7 +52,7 @@ export interface PackRow extends PackState {
   readonly id: number;
 }
 
-/** The place of a content. Lengths and offsets in bytes; `stored` is the space that it takes up. */
+/** The place of a content. Lengths and offsets are in bytes; `stored` is the space that the content takes up. */
 export type BlobPlace =
   | {
       readonly kind: "pack";
@@ -79,14 +79,14 @@ export interface PlacedBlob {
   readonly place: BlobPlace;
 }
 
-/** The places of contents, by position; `undefined` if not stored or damaged. */
+/** The places of requested contents, in the order of the request; `undefined` for a missing or damaged one. */
 export interface BlobPlaces {
   readonly places: readonly (BlobPlace | undefined)[];
   /** The packs that the places refer to. */
   readonly packs: readonly PackRow[];
 }
 
-/** A content that became a file of its own. */
+/** A content that was written to a file of its own. */
 export interface LargeRow {
   readonly hash: Hash;
   readonly packed: boolean;
@@ -98,14 +98,16 @@ export interface LargeRow {
 export interface IndexChange {
   /** Removes these contents. */
   readonly forget?: readonly Hash[];
-  /** Removes packs with all contents that the index still places in them. */
+  /** Removes packs, and the contents that are then still in them. */
   readonly forgetPacks?: readonly number[];
   /** Adds packs, or updates those known by their ULID. */
   readonly packs?: readonly PackState[];
-  /** Adds contents; `pack` is an index into `packs`. A known content keeps its place, unless `replace`. */
+  /** Adds contents in packs. `pack` of a row is a position in `packs`. */
   readonly rows?: BlobRows;
+  /** Adds contents in files of their own. */
   readonly large?: readonly LargeRow[];
+  /** True if a known content gets the new place. Default: it keeps its place. */
   readonly replace?: boolean;
-  /** True to return only once the change is on the disk: for changes after which bytes are destroyed. */
+  /** True if the change is durable when `apply` returns. Necessary before the old bytes are removed. */
   readonly durable?: boolean;
 }

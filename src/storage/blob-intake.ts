@@ -3,73 +3,76 @@ import type { LargeRow, PackState } from "./blob-index.ts";
 import type { BlobRows } from "./blob-rows.ts";
 
 /**
- * Bulk writing of contents, beside the batches of a `BlobStore`: for readers of folders, which read, hash and store file
- * by file without giving way, in this thread or in worker threads.
+ * Bulk writing of contents, beside the batches of a `BlobStore`. It is synchronous, for a capture that reads, hashes
+ * and stores one file after the other, in this thread or in worker threads.
  *
  * Backends: `FileIntake` (a lane of packs for each sink) and `MemoryIntake`.
  *
  * Contract
- * - Nothing of a sink is visible before its `finish` (or `publish`) has resolved; then all of it is durable and visible.
- * - Whoever uses an intake holds a lease of the store, from before the first sink until what names the contents is
- *   durable.
+ * - The contents of a sink are durable and visible once its `finish` (or `publish`) has resolved, and not before.
+ * - The user of an intake holds a lease of the store, from before the first sink until the events that name the
+ *   contents are durable.
  * - `abandon` and `release` are idempotent.
  */
 export interface BlobIntake {
-  /** True if a content is stored and its stored bytes are sound, so that it need not be put. */
+  /** Returns true if a content is stored and its stored bytes are sound, so that it need not be put. */
   isSound(hash: Hash): boolean;
-  /** Opens a sink of this thread. `known`: what need not be stored; it is then only hashed. */
+  /** Opens a sink in this thread. `known`: returns true for contents that are hashed but not stored. */
   openSink(known: (hash: Hash) => boolean): Promise<BlobSink>;
-  /** Opens sinks for worker threads, one for each; `undefined`: this backend takes contents in this thread only. */
+  /** Opens sinks for worker threads, one for each. `undefined` if the backend takes contents in this thread only. */
   readonly openThreadSinks: ((count: number) => Promise<ThreadSinks>) | undefined;
 }
 
 /** Takes contents. */
 export interface ContentSink {
-  /** Takes a content (its bytes are copied or written). `hash`: its SHA-256, if the caller knows it. */
+  /**
+   * Takes a content, whose bytes are copied or written. `hash`: the SHA-256, if the caller knows it. Returns the hash.
+   */
   put(content: Uint8Array, hash?: Hash): Hash;
   /**
-   * Takes a content of any size from its pieces, in bounded memory. `cloneFrom`: a path (also `/proc/self/fd/<fd>`) of
-   * a file with the content. It is cloned if the file system can, and `pieces` is then not read.
+   * Takes a content of any size from its pieces, in bounded memory. `cloneFrom`: the path (or `/proc/self/fd/<fd>`) of
+   * a file with the content. If the file system can clone it, `pieces` is not read.
    */
   putLarge(pieces: Iterable<Uint8Array>, cloneFrom?: string): { readonly hash: Hash; readonly size: number };
 }
 
-/** A sink of this thread. */
+/** A sink in this thread. */
 export interface BlobSink extends ContentSink {
   finish(): Promise<void>;
   abandon(): void;
 }
 
-/** The sinks of some worker threads. */
+/** The sinks of worker threads. */
 export interface ThreadSinks {
-  /** What each thread opens its sink with. Plain data. */
+  /** For each thread, what it opens its sink with. Plain data. */
   readonly grants: readonly SinkGrant[];
-  /** Makes visible what the sinks have made durable. If two of them wrote a content, the first is used. */
+  /** Makes the results of the sinks visible. If two sinks wrote the same content, the first copy is used. */
   publish(results: readonly SinkResult[]): Promise<void>;
   release(): void;
 }
 
-/** What a worker thread opens its sink with: a lane of the packs in a store's folder. */
+/** What a worker thread opens its sink with. */
 export interface SinkGrant {
+  /** The folder of the store. */
   readonly home: string;
   readonly lane: LaneGrant;
-  /** The blocks of the store that were found sound, shared by all threads. `undefined` if the store is empty. */
+  /** The memory of `CheckedBlocks`, shared by all threads. `undefined` if the store is empty. */
   readonly known: SharedArrayBuffer | undefined;
 }
 
-/** The right to append to a lane, and the lane's contents. Can be sent to a worker thread. */
+/** The right to append to a lane. Plain data, so it can be sent to a worker thread. */
 export interface LaneGrant {
   readonly lane: number;
-  /** The pack in the lane, all of it settled, or `undefined` if there is none. */
+  /** The pack in the lane, which is settled as a whole; `undefined` if the lane is empty. */
   readonly pack: { readonly ulid: string; readonly bytes: number } | undefined;
 }
 
-/** The contents that a sink has made durable. Plain data, so it can be sent from a worker thread. */
+/** The contents that a sink has made durable. Plain data, so it can be sent by a worker thread. */
 export interface SinkResult {
-  /** The packs that were written to; `rows` refers to them by index. */
+  /** The packs that were written to. The `pack` of a row is a position in this list. */
   readonly packs: readonly PackState[];
   readonly rows: BlobRows;
   readonly large: readonly LargeRow[];
-  /** True if some of it replaces damaged contents. */
+  /** True if some of these contents replace damaged ones. */
   readonly replaces?: boolean;
 }

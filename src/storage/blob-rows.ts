@@ -1,8 +1,8 @@
 import { hashFromBytes, type Hash } from "../core/values/hash.ts";
 
 /**
- * The places of contents in packs, as flat arrays: cheap to send from a worker thread and to sort. Row i has the 32
- * bytes of `hashes` from 32 i on and the six numbers of `fields` from 6 i on (`BlobRow`, in its order).
+ * The places of contents in packs, as flat arrays, which are cheap to send from a worker thread and to sort. Row i has
+ * the 32 bytes of `hashes` from 32 i on, and the six numbers of `fields` from 6 i on, in the order of `BlobRow`.
  */
 export interface BlobRows {
   readonly count: number;
@@ -10,17 +10,18 @@ export interface BlobRows {
   readonly fields: Uint32Array<ArrayBuffer>;
 }
 
-/** One row of `BlobRows`. All in bytes except `pack`. */
+/** One row of `BlobRows`. All numbers but `pack` are in bytes. */
 export interface BlobRow {
-  /** Index into the list of packs that goes with the rows. */
+  /** The position of the pack in the list of packs that belongs to the rows. */
   readonly pack: number;
-  /** The offset of the block in the pack, and its length with head and table. */
+  /** The offset of the block in the pack. */
   readonly block: number;
+  /** The length of the block, with its head and table. */
   readonly blockBytes: number;
-  /** The offset of the content in the unpacked block, and its length. */
+  /** The offset of the content in the unpacked block. */
   readonly at: number;
   readonly length: number;
-  /** Its share of the block. */
+  /** The share of the block that the content takes up. */
   readonly stored: number;
 }
 
@@ -68,24 +69,27 @@ export class BlobRowsBuilder {
   }
 }
 
-/** Returns the 32 bytes of row i's hash, as a view. */
+/** Returns the 32 bytes of the hash of row i, as a view. */
 export function rowHashBytes(rows: BlobRows, i: number): Uint8Array {
   return rows.hashes.subarray(i * 32, i * 32 + 32);
 }
 
-/** The hash of row i. */
+/** Returns the hash of row i. */
 export function rowHash(rows: BlobRows, i: number): Hash {
   return hashFromBytes(rowHashBytes(rows, i));
 }
 
-/** The numbers of row i. */
+/** Returns the numbers of row i. */
 export function rowAt(rows: BlobRows, i: number): BlobRow {
   const f = rows.fields;
   const at = (k: number): number => f[i * FIELDS + k] ?? 0;
   return { pack: at(0), block: at(1), blockBytes: at(2), at: at(3), length: at(4), stored: at(5) };
 }
 
-/** Returns the indexes of the rows in hash order, because a tree is filled fastest in order. */
+/**
+ * Returns the positions of the rows in the order of the first 52 bits of their hashes. A B-tree is filled fastest in
+ * order, for which these bits suffice.
+ */
 export function rowsByHash(rows: BlobRows): Uint32Array {
   const view = new DataView(rows.hashes.buffer, rows.hashes.byteOffset, rows.hashes.byteLength);
   const keys = new Float64Array(rows.count);

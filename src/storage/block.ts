@@ -4,7 +4,7 @@ import { hashFromBytes, type Hash } from "../core/values/hash.ts";
 import { freeBytes } from "../util/free-bytes.ts";
 
 /**
- * The bytes of a pack. All integers are unsigned and big-endian; CRC-32 is that of zlib and gzip (IEEE 802.3).
+ * The format of a pack. All integers are unsigned and big-endian; CRC-32 is that of zlib and gzip (IEEE 802.3).
  *
  * A pack is a header followed by consecutive blocks up to the end of the file.
  *
@@ -21,21 +21,24 @@ import { freeBytes } from "../util/free-bytes.ts";
  *                                  24   36 n  the table: for each content its SHA-256 (32) and its length (4)
  *                                  24 + 36 n  s bytes: the concatenated contents, encoded by the codec
  * ```
- * The ULID lets a pack keep its identity while its name changes. Codec 0: s = r. Codec 1: one zstd frame that unpacks
- * to r bytes, used if it saves at least 5%. The first CRC finds the edges of blocks. SHA-256 proves the contents. The
- * second CRC is for `verify`: it detects changed bits of a zstd frame that do not affect its contents, which SHA-256
- * cannot.
+ * The ULID identifies a pack, whose file name changes when it is sealed. Codec 0: s = r. Codec 1: one zstd frame that
+ * unpacks to r bytes, used if it saves at least 5%. By the first CRC, a scan finds where blocks begin. The contents are
+ * checked by their SHA-256. The second CRC is for `verify`: it detects changed bits of a zstd frame that do not affect
+ * the contents.
  */
 export const PACK_HEADER_BYTES = 40;
-/** Bytes of a block before its table. */
+/** The length of a block's head, before its table, in bytes. */
 export const BLOCK_HEAD_BYTES = 24;
-/** Bytes of one content in a block's table. */
+/** The length of one entry in a block's table, in bytes. */
 const BLOCK_ENTRY_BYTES = 36;
-/** Contents above this size, in bytes, are files of their own. */
+/** The length above which a content is a file of its own, in bytes. */
 export const LARGE_BYTES = 8 * 1024 * 1024;
-/** The most contents that one block can hold. */
+/** The maximum number of contents in one block. */
 export const MAX_BLOCK_ENTRIES = 0xffff;
-/** Small contents share a block of at most this many raw bytes; measured: faster and smaller than one by one. */
+/**
+ * The maximum of raw bytes in a block that small contents share. Shared blocks were measured to be faster and smaller
+ * than one for each content.
+ */
 export const SHARED_BLOCK_BYTES = 256 * 1024;
 /** The four bytes with which a block begins. */
 export const BLOCK_MAGIC = Buffer.from("CBLK", "latin1");
@@ -44,26 +47,26 @@ const PACK_MAGIC = Buffer.from("CHRNPACK", "latin1");
 const PACK_VERSION = 1;
 const CODEC_RAW = 0;
 const CODEC_ZSTD = 1;
-/** Below this size, a frame's own overhead exceeds what it could save. */
+/** The length from which bytes are compressed. Below it, the overhead of a frame exceeds what it could save. */
 const LEAST_TO_COMPRESS = 64;
 
-/** One content of a block, and its place in the unpacked bytes. */
+/** A content of a block: its offset and length in the unpacked bytes. */
 export interface BlockEntry {
   readonly hash: Hash;
   readonly at: number;
   readonly length: number;
 }
 
-/** The contents of a block's head and table. */
+/** The fields of a block's head and table. */
 export interface BlockHead {
   readonly codec: "raw" | "zstd";
   readonly entries: readonly BlockEntry[];
   readonly storedLength: number;
   readonly rawLength: number;
   readonly storedCrc: number;
-  /** Bytes before the stored bytes. */
+  /** The length of the head with its table, in bytes. */
   readonly headBytes: number;
-  /** Bytes of the whole block. */
+  /** The length of the whole block, in bytes. */
   readonly blockBytes: number;
 }
 
@@ -79,7 +82,7 @@ export function encodePackHeader(ulid: string): Buffer {
 
 /**
  * Decodes the ULID in a pack's header. Returns `undefined` if the bytes are not a header. Throws `FORMAT_UNSUPPORTED`
- * for a later version.
+ * for another version.
  */
 export function decodePackHeader(bytes: Uint8Array): string | undefined {
   const header = asBuffer(bytes);
@@ -98,9 +101,9 @@ export function decodePackHeader(bytes: Uint8Array): string | undefined {
   return header.toString("latin1", 10, 36);
 }
 
-/** The contents of one block to be encoded. */
+/** The contents to encode as one block. */
 export interface BlockInput {
-  /** 32 bytes for each content, concatenated. */
+  /** The hashes of the contents, 32 bytes each, concatenated. */
   readonly hashes: Uint8Array;
   readonly lengths: readonly number[];
   /** The contents, concatenated. */
@@ -113,7 +116,7 @@ export interface EncodedBlock {
   readonly stored: Uint8Array;
 }
 
-/** Encodes a block; compresses if that saves at least 5%. */
+/** Encodes a block. Compresses the contents if that saves at least 5%. */
 export function encodeBlock(input: BlockInput): EncodedBlock {
   const count = input.lengths.length;
   const packed = compress(input.raw);
@@ -138,7 +141,7 @@ export function encodeBlock(input: BlockInput): EncodedBlock {
 /** Compresses the bytes to a zstd frame (level 1). Returns `undefined` if it saves less than 5%. */
 export function compress(raw: Uint8Array): Buffer | undefined {
   if (raw.length < LEAST_TO_COMPRESS) return undefined;
-  // One output buffer that is big enough: zlib's own have 16 KiB, and joining them takes a third of the time.
+  // One output buffer for the whole frame: joining zlib's buffers of 16 KiB would take a third of the time.
   const chunkSize = raw.length + LEAST_TO_COMPRESS;
   const packed = zstdCompressSync(raw, { chunkSize, params: { [constants.ZSTD_c_compressionLevel]: 1 } });
   if (packed.length <= raw.length * 0.95) return packed;
@@ -153,14 +156,14 @@ export function decompress(stored: Uint8Array, rawLength: number): Buffer | unde
     const raw = zstdDecompressSync(stored, { chunkSize, maxOutputLength: Math.max(rawLength, 1) });
     return raw.length === rawLength ? raw : undefined;
   } catch {
-    // zlib has many errors for bytes that are no frame or one that is too big. For the caller they are all damage.
+    // zlib throws many different errors for bytes that are not a frame, or too large a frame. All mean damage here.
     return undefined;
   }
 }
 
 /**
- * Returns the bytes of a block's head with its table, from its first 24 bytes; `undefined` if they cannot be a head.
- * Proves nothing yet: only `decodeBlockHead` does.
+ * Returns the length of a block's head with its table, from its first 24 bytes; `undefined` if these cannot be a head.
+ * Only `decodeBlockHead` checks the CRC.
  */
 export function blockHeadBytes(first: Uint8Array): number | undefined {
   const head = asBuffer(first);
@@ -169,7 +172,7 @@ export function blockHeadBytes(first: Uint8Array): number | undefined {
   return count === 0 ? undefined : BLOCK_HEAD_BYTES + BLOCK_ENTRY_BYTES * count;
 }
 
-/** Decodes a block's head and table. Returns `undefined` if the bytes are not a whole one with the right CRC. */
+/** Decodes a block's head and table. Returns `undefined` if the bytes do not begin with both, with the right CRC. */
 export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
   const headBytes = blockHeadBytes(bytes);
   if (headBytes === undefined || bytes.length < headBytes) return undefined;
@@ -200,7 +203,7 @@ export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
 }
 
 /**
- * Returns the contents of a block, concatenated; `undefined` if they do not unpack. Not yet checked against the hashes.
+ * Returns the contents of a block, concatenated; `undefined` if they cannot be unpacked. Does not check their hashes.
  */
 export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undefined {
   if (stored.length !== head.storedLength) return undefined;
@@ -208,14 +211,14 @@ export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undef
 }
 
 /**
- * True if the stored bytes are exactly those that were written. Reads do not check this: each content is proved
- * separately, and a damaged one does not affect its neighbours.
+ * Returns true if the stored bytes have the CRC with which they were written. Reads do not need this check, since each
+ * content is checked by its hash, and a damaged one does not affect the others.
  */
 export function isStoredWhole(head: BlockHead, stored: Uint8Array): boolean {
   return stored.length === head.storedLength && crc32(stored) === head.storedCrc;
 }
 
-/** Returns the share of a block's bytes that one of its contents takes up. */
+/** Returns the share of a block's bytes that a content of this length takes up. */
 export function storedShare(head: Pick<BlockHead, "storedLength" | "rawLength">, length: number): number {
   const body = head.rawLength === 0 ? 0 : Math.round((head.storedLength * length) / head.rawLength);
   return BLOCK_ENTRY_BYTES + body;

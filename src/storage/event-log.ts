@@ -4,8 +4,8 @@ import type { Head, SealedEvent } from "../core/values/event.ts";
 import type { Hash } from "../core/values/hash.ts";
 
 /**
- * Throws `INTEGRITY_VIOLATION` unless the events follow the head, are lines of the log, and the last one ends a commit.
- * The last line of a copy need not (`anyEnd`). Hashes are not recomputed.
+ * Throws `INTEGRITY_VIOLATION` unless the events follow the head, each line is one line, and the last event ends a
+ * commit. In a copy the last event need not end a commit (`anyEnd`). Hashes are not recomputed.
  */
 export function checkAppend(head: Head, events: readonly SealedEvent[], anyEnd = false): void {
   let last = head;
@@ -26,7 +26,7 @@ function refuse(event: SealedEvent, reason: string): never {
   });
 }
 
-/** Returns the refusal to append after bytes that are not a line. */
+/** Returns the error of an append to a log that ends in a torn line. */
 export function tornTail(where: string, tornBytes: number): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `${where} ends in ${tornBytes} bytes that are not an event`, {
     hint: "reopen the workspace for writing: what was not acknowledged is moved to quarantine",
@@ -35,79 +35,83 @@ export function tornTail(where: string, tornBytes: number): ChronicleError {
 }
 
 /**
- * The append-only log of one workspace: exact lines, in order.
+ * The append-only log of one workspace. It keeps each line byte for byte.
  *
  * Backends: `MemoryEventLog`, `FileEventLog` (NDJSON).
  *
  * Contract
- * - `append` resolves only when every line is durable; lines of one call land together or are cut off together. Calls
- *   made during a sync are grouped into the next sync.
- * - A failed write is cut back. If that fails too, or a sync fails, the log is poisoned: every later `append` throws
- *   `POISONED` until the disk takes a write and a sync of another file; then the log starts as if reopened. If the
- *   failure concerned anything but lines of an append that were cut off, it stays poisoned until it is reopened. A sync
- *   is never retried.
- * - The log checks that `seq` and `prevHash` follow its head, and throws `INTEGRITY_VIOLATION` if they do not; it does
- *   not hash (the code that seals events does).
+ * - `append` resolves when every line is durable. Calls made during a sync share the next sync.
+ * - If a write or a sync fails, all lines of the call are cut off. If that fails too, or if a sync has failed, the log
+ *   is poisoned: every `append` throws `POISONED` until the disk takes a write and a sync of another file, after which
+ *   the log behaves as if reopened. If the failure concerned anything but lines that were cut off, the log stays
+ *   poisoned until it is reopened. A sync is never retried.
+ * - `append` checks that `seq` and `prevHash` follow the head, and throws `INTEGRITY_VIOLATION` if they do not. It does
+ *   not check hashes, which the code that seals events computes.
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see
  *   only whole lines.
- * - A last line without its newline is a torn tail; it is never read as an event and never appended to.
+ * - A last line without its newline is a torn tail. It is not read as an event, and nothing is appended to it.
  */
 export interface EventLog {
   /** The end of the log, as far as this object knows. */
   readonly head: LogEnd;
-  /** The seq of the present log's first line, as of the last `refresh`: 1, or that of a compaction's sentinel. */
+  /**
+   * The seq of the present log's first line, as of the last `refresh`: 1, that of a compaction's sentinel, or, for a
+   * log that follows another event, the next one.
+   */
   readonly firstSeq: number;
   /** Checks whether another process has appended, and moves `head` there. Never writes. */
   refresh(): Promise<LogEnd>;
   append(events: readonly SealedEvent[]): Promise<void>;
   /**
-   * Makes durable what another process wrote and may not have synced before it ended. Must be called before anything
-   * durable is derived from lines that this object did not append. Free if it appended the last of them.
+   * Makes the lines of other processes durable, which may have ended before they synced them. Must be called before
+   * anything durable is derived from lines that this object did not append. Does nothing if all lines are durable.
    */
   sync(): Promise<void>;
   /**
-   * Yields raw lines with the position of each. Lines come unchecked: finding damage is up to the reader. Without a
-   * position: the lines of the present log. With a position: from that event to the end, through the archive as far as
-   * it exists; else from the oldest line after the position. A log that is sealed meanwhile is read to its end.
+   * Yields raw lines with the position of each, unchecked: the reader must look for damage. Without a position, yields
+   * the lines of the present log. With one, yields those from that event on, through the archive; if that event's line
+   * is gone, from the oldest line after it. A log that is sealed meanwhile is read to its end.
    */
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
   /**
-   * Moves everything from this byte on into quarantine (durable there before it is cut here). Returns the quarantine's
-   * name.
+   * Moves all bytes from this position on into quarantine, where they are durable before they are cut off here.
+   * Resolves to the name of the part in quarantine.
    */
   quarantine(from: LogPosition): Promise<string>;
-  /** The length and SHA-256 of a part in quarantine; `undefined` if there is none of that name. */
+  /** Returns the length and the SHA-256 of a part in quarantine; `undefined` if there is none of that name. */
   quarantined(name: string): Promise<QuarantinedPart | undefined>;
-  /** Seals the log into the archive and begins a new one with this line. Atomic. */
+  /** Moves the log into the archive, and begins a new one with this line. Atomic. */
   rotate(first: SealedEvent): Promise<void>;
-  /** The sealed logs, oldest first, as readable streams of raw lines. */
+  /** Returns the sealed logs, oldest first. */
   archived(): Promise<readonly ArchivedLog[]>;
   /** Removes the sealed logs, oldest first, each durably before the next. This cannot be undone. */
   dropArchive(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A position: the byte at which the line of `seq` begins, in the file that holds this seq. */
+/** The offset at which the line of event `seq` begins, in the file that holds this line. */
 export interface LogPosition {
   readonly seq: number;
   readonly offset: number;
 }
 
-/** The head, and the length of the whole lines in bytes. `tornBytes`: the bytes after the last whole line. */
+/** The end of a log. */
 export interface LogEnd extends Head {
+  /** The length of the whole lines, in bytes. */
   readonly bytes: number;
+  /** The number of bytes after the last whole line. */
   readonly tornBytes: number;
 }
 
 /** One line of the file. */
 export interface RawLine {
-  /** Name of the file, for people. */
+  /** The name of the file, for people. */
   readonly file: string;
-  /** Byte offset of the line's first byte. */
+  /** The offset of the line in the file, in bytes. */
   readonly offset: number;
-  /** 1-based number of the line in the file. */
+  /** The number of the line in the file, from 1. */
   readonly lineNumber: number;
-  /** Without the newline. Valid only until the next batch is requested. */
+  /** The line without its newline. Valid only until the next batch is requested. */
   readonly bytes: Buffer;
 }
 

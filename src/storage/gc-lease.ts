@@ -3,8 +3,8 @@ import { ioTrouble } from "./io-trouble.ts";
 import type { HeldLock, Lock } from "./lock.ts";
 
 /**
- * This process's share in the lock between writers and the collector. All leases share one shared lock, so taking one
- * while another is held never waits for a collector.
+ * This process's use of the lock between writers and the collector. The first lease takes the lock, in shared mode, and
+ * the last one releases it, so that a lease taken while another is held never waits for a collector.
  */
 export class GcLease {
   readonly #lock: Lock;
@@ -18,7 +18,7 @@ export class GcLease {
     this.#waitMs = waitMs;
   }
 
-  /** Takes a lease. Until it is released, no collector removes anything. */
+  /** Takes a lease. No collector removes anything before the caller releases it. */
   async take(): Promise<HeldLock> {
     this.#count++;
     try {
@@ -40,7 +40,7 @@ export class GcLease {
     return { release, [Symbol.dispose]: release };
   }
 
-  /** Takes the lock as the collector: waits for every lease, also of other processes. */
+  /** Takes the lock as the collector. Waits for every lease, those of other processes too. */
   async exclusive(waitMs = this.#waitMs): Promise<HeldLock> {
     try {
       return await this.#lock.exclusive(waitMs);
@@ -50,8 +50,8 @@ export class GcLease {
   }
 
   /**
-   * Takes the lock as the collector if nobody holds a lease, or all are released within `waitMs`; else returns
-   * `undefined`.
+   * Takes the lock as the collector. Returns `undefined` at once if this process holds a lease, and after `waitMs` if
+   * another process does.
    */
   async tryExclusive(waitMs: number): Promise<HeldLock | undefined> {
     if (this.#count > 0) return undefined;

@@ -2,7 +2,7 @@ import { isTroubleOfDisk, systemMessage, troubleInWords } from "../core/values/e
 import { ChronicleError, errnoOf, hintOfSystemError } from "../core/values/errors.ts";
 import { optional } from "../util/optional.ts";
 
-/** Converts a system error to an `IO` error that names the attempt (and the file); returns anything else unchanged. */
+/** Converts a system error to an `IO` error that says what was being done; returns any other error unchanged. */
 export function ioTrouble(error: unknown, doing: string, path?: string): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
@@ -14,7 +14,7 @@ export function ioTrouble(error: unknown, doing: string, path?: string): unknown
   });
 }
 
-/** Runs `action`; a system error becomes an `IO` error. */
+/** Runs `action`. Converts a system error that it throws to an `IO` error. */
 export function withTrouble<T>(doing: string, action: () => T): T {
   try {
     return action();
@@ -23,14 +23,14 @@ export function withTrouble<T>(doing: string, action: () => T): T {
   }
 }
 
-/** Returns the message for an index that continues without its file. */
+/** Returns the message about an index that is kept in a temporary one, because its file cannot be used. */
 export function withoutIndexFile(why: unknown): string {
   const errno = errnoIn(why);
-  const reason = errno === undefined ? "the store's disk does not take the index" : troubleInWords(errno);
+  const reason = errno === undefined ? "the index cannot be written to the store's disk" : troubleInWords(errno);
   return `${reason}: what is derived from the log is read into a temporary index, and can be read and verified; nothing can be recorded before the disk takes writes again`;
 }
 
-/** True if the error says that the disk takes no writes, for something that can be done without them. */
+/** Returns true if an `IO` error comes from trouble of the disk. The caller can then do without writing. */
 export function isDiskTrouble(error: unknown): boolean {
   return error instanceof ChronicleError && isTroubleOfDisk(errnoIn(error));
 }
@@ -40,7 +40,7 @@ function errnoIn(error: unknown): string | undefined {
   return typeof errno === "string" ? errno : undefined;
 }
 
-/** True if the error says that the disk takes no writes now, though it may be readable. */
+/** Returns true for a system error by which a disk takes no writes now, though it may be readable. */
 export function takesNoWrites(error: unknown): boolean {
   return ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"].includes(errnoOf(error) ?? "");
 }

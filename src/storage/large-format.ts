@@ -3,8 +3,8 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { hashFromBytes, hashToBytes, type Hash } from "../core/values/hash.ts";
 
 /**
- * The bytes of `large/ab/<hash>.z`: a content over 8 MiB in compressed pieces. (`large/ab/<hash>` without `.z` is the
- * content itself.) All integers are unsigned and big-endian.
+ * The format of `large/ab/<hash>.z`, a container: a content over 8 MiB in compressed pieces. (`large/ab/<hash>` without
+ * `.z` is the content itself.) All integers are unsigned and big-endian.
  *
  * ```
  * header, 56 bytes                           piece, until the content is complete
@@ -18,9 +18,9 @@ import { hashFromBytes, hashToBytes, type Hash } from "../core/values/hash.ts";
  * The file ends with the last piece.
  */
 export const LARGE_HEADER_BYTES = 56;
-/** Bytes before the stored bytes of a piece. */
+/** The length of the head of a piece, in bytes. */
 export const PIECE_HEAD_BYTES = 12;
-/** Most raw bytes of one piece. */
+/** The maximum of raw bytes in one piece. */
 export const PIECE_BYTES = 1024 * 1024;
 
 const MAGIC = Buffer.from("CHRNLARG", "latin1");
@@ -44,8 +44,8 @@ export function encodeLargeHeader({ hash, length }: LargeHeader): Buffer {
 }
 
 /**
- * Decodes a container's header. Returns `undefined` if the bytes are not one. Throws `FORMAT_UNSUPPORTED` for a later
- * version.
+ * Decodes a container's header. Returns `undefined` if the bytes are not a header. Throws `FORMAT_UNSUPPORTED` for
+ * another version.
  */
 export function decodeLargeHeader(header: Buffer): LargeHeader | undefined {
   if (header.length < LARGE_HEADER_BYTES || !header.subarray(0, 8).equals(MAGIC)) return undefined;
@@ -72,15 +72,15 @@ export function encodePiece(rawLength: number, stored: Uint8Array): Buffer {
   return Buffer.concat([head, stored]);
 }
 
-/** The head of a piece, which precedes its stored bytes. */
+/** The head of a piece: the lengths of its stored and its raw bytes, and a checksum. */
 export interface PieceHead {
   readonly stored: number;
   readonly raw: number;
-  /** CRC-32 of the stored bytes. */
+  /** The CRC-32 of the stored bytes. */
   readonly crc: number;
 }
 
-/** Decodes the head of a piece. Returns `undefined` if its fields cannot be right. */
+/** Decodes the head of a piece. Returns `undefined` if a length is out of its range. */
 export function decodePieceHead(head: Buffer): PieceHead | undefined {
   if (head.length < PIECE_HEAD_BYTES) return undefined;
   const stored = head.readUInt32BE(0);

@@ -1,7 +1,7 @@
 import type { Hash } from "../core/values/hash.ts";
 
 /**
- * The paths of a store's files. No other module knows a file name (design §6.1; docs/format.md).
+ * The paths of a store's files (docs/format.md). Other modules take file names from here.
  *
  * ```
  * <home>/
@@ -10,16 +10,16 @@ import type { Hash } from "../core/values/hash.ts";
  *     packs/active/lock.db.<n>   the lock of lane n
  *     packs/<ulid>.pack          sealed packs
  *     large/ab/<hash>            a raw content over 8 MiB; <hash>.z: one in a container of compressed pieces
- *     large/tmp/                 large contents being written; files here without a running writer are garbage
- *     quarantine/                damaged packs and large files that a repair has replaced; nothing is read from here
+ *     large/tmp/                 files being written; those without a running writer are garbage
+ *     quarantine/                damaged packs and large files that a repair has replaced; they are not read
  *     index.db, gc.db            derived; the lock of the collector
  *   workspaces/<id>/             see `WorkspaceLayout`
  *   forgotten/<id>/              the same for a forgotten history that can be brought back
- *   workspaces/<id>.new/         one being made; <id>.forgotten: one being removed. Garbage if no process does so
+ *   workspaces/<id>.new/         being made; <id>.forgotten: being removed; garbage after a crash
  *   lock.db                      the lock for making, naming or removing workspaces
  * ```
- * Everything is authoritative except `index.db*`, `stat.cache`, `whereabouts.json`, `lock.db*`, `gc.db*`, `cache/` and
- * `large/tmp/`.
+ * Everything is authoritative except `index.db*`, `stat.cache`, `whereabouts.json`, `cache/`, `large/tmp/` and the
+ * locks (`lock.db*`, `gc.db*`, `follower.db*`).
  */
 export interface StoreLayout {
   /** The folder of the whole store. */
@@ -29,11 +29,11 @@ export interface StoreLayout {
   readonly workspaces: string;
   /** The folder that holds the folders of workspaces that were forgotten and can be brought back. */
   readonly forgotten: string;
-  /** SQLite: the lock of those who make, name or remove workspaces. Never deleted. */
+  /** SQLite: the lock for making, naming or removing workspaces. Never deleted. */
   readonly namesLock: string;
-  /** The erasures of which every byte was freed. Derived. */
+  /** The list of erasures whose contents were freed to the last byte. Derived. */
   readonly freedErasures: string;
-  /** The traits of folders on file systems other than Linux's own, as probed. Derived. */
+  /** The traits that folders on file systems not native to Linux were found to have. Derived. */
   readonly folderTraits: string;
   workspace(id: string): WorkspaceLayout;
 }
@@ -51,60 +51,59 @@ export interface BlobLayout {
   readonly index: string;
   /** SQLite: the lock between writers (shared) and the collector (exclusive). Never deleted. */
   readonly gcLock: string;
-  /** The pack that the holder of lane `lane` (0, 1, 2 …) appends to. */
+  /** The pack in a lane (0, 1, 2 …), to which the holder of the lane appends. */
   activePack(lane: number): string;
   laneLock(lane: number): string;
   sealedPack(ulid: string): string;
-  /** The folder of a large content: its first two hex digits. */
+  /** The folder of a large content, named by the first two hex digits of its hash. */
   largeFolder(hash: Hash): string;
-  /** A raw large content. */
+  /** The file of a large content that is not compressed. */
   largeRaw(hash: Hash): string;
-  /** A large content as a container of compressed pieces. */
+  /** The file of a large content as a container of compressed pieces. */
   largePacked(hash: Hash): string;
 }
 
 /** The files of one workspace. */
 export interface WorkspaceLayout {
   readonly folder: string;
-  /** Format version and id only. */
+  /** The format's version and the workspace's id. */
   readonly workspaceJson: string;
-  /** The log. */
   readonly log: string;
-  /** Logs sealed by compaction. */
+  /** The logs that compactions have sealed. */
   readonly archive: string;
-  /** The parts that recovery cut off. */
+  /** The parts that recovery has cut off from the log. */
   readonly quarantine: string;
-  /** SQLite; derived. */
+  /** SQLite: the index. Derived. */
   readonly index: string;
-  /** Derived. */
+  /** The stats of files at their last capture. Derived. */
   readonly statCache: string;
   /** SQLite: the workspace's lock. Never deleted. */
   readonly lock: string;
-  /** The progress of each of its replicas. */
+  /** The cursor and the holder of each of the workspace's replicas. */
   readonly replicas: string;
   /** The paths that were changed off the record. */
   readonly offRecord: string;
-  /** The locations of its folders at the last full capture. Disposable. */
+  /** The locations of the workspace's folders at the last full capture. Disposable. */
   readonly whereabouts: string;
   /** In a replica: the history of its origin. */
   readonly upstream: UpstreamLayout;
 }
 
-/** The places of a log: its lines, the sealed logs, and what recovery cuts off. */
+/** The paths of a log, its archive and its quarantine. */
 export interface LogPaths extends Pick<WorkspaceLayout, "log" | "archive" | "quarantine"> {
   /** Set for a copy of another store's history, which may end in the middle of a commit. */
   readonly isCopy?: true;
 }
 
 /**
- * The part of its origin's history that a replica holds:
+ * The files of the origin's history that a replica holds:
  *
  * ```
  * upstream/                     the mirror from event 1 on: its log and related files, see `MirrorLayout`
  *   from-<seq>/                 the mirror that starts after that event; the one with the greatest seq is in force
  *   former/<first>-<last>.wal   logs of mirrors that were given up
- *   witness.json                contradictions between the origin's history and this one
- *   withheld                    contents that its lines name but that were not taken
+ *   witness.json                the first contradiction between the origin's history and this one
+ *   withheld                    the contents that the lines name and this replica did not take
  *   follower.db                 the lock of the process that follows the origin
  * ```
  */
@@ -115,22 +114,22 @@ export interface UpstreamLayout {
   readonly withheld: string;
   /** SQLite: held by the one process that follows the origin. Never deleted. */
   readonly follower: string;
-  /** The mirror that starts after an event; 0: from the first one on. */
+  /** The layout of the mirror that starts after an event; 0 for the mirror from event 1 on. */
   mirror(start: number): MirrorLayout;
 }
 
-/** The files of one mirror: a log, and what is derived from it. */
+/** The files of one mirror. */
 export interface MirrorLayout extends Pick<
   WorkspaceLayout,
   "folder" | "log" | "archive" | "quarantine" | "index" | "lock"
 > {
-  /** The event after which it starts, and the state there. The mirror from event 1 on has none. */
+  /** The event after which the mirror starts, and the state there. The mirror from event 1 on has no such file. */
   readonly anchor: string;
-  /** Set because its lines are another store's. */
+  /** Set because the lines are another store's: see `LogPaths`. */
   readonly isCopy: true;
 }
 
-/** Returns the start in the name of a mirror's folder; `undefined` for other names. */
+/** Returns the event after which a mirror starts, by the name of its folder; `undefined` for other names. */
 export function mirrorStart(name: string): number | undefined {
   const start = Number(/^from-([1-9]\d{0,15})$/.exec(name)?.[1]);
   return Number.isSafeInteger(start) ? start : undefined;
@@ -218,11 +217,11 @@ function mirrorLayout(folder: string): MirrorLayout {
 
 /** The files of a record store. */
 export interface RecordStoreLayout extends Pick<WorkspaceLayout, "folder" | "log" | "archive" | "quarantine" | "lock"> {
-  /** The state as of an event; disposable. */
+  /** The state as of an event. Disposable. */
   readonly checkpoint: string;
-  /** The position of the log at the last close. */
+  /** The end of the log when the store was last closed. */
   readonly head: string;
-  /** The states on which logs continue after a compaction. */
+  /** The states with which logs begin after a compaction. */
   readonly bases: string;
   base(hash: Hash): string;
 }

@@ -1,15 +1,15 @@
 /**
  * A lock that is released when its holder dies.
  *
- * Backends: `SqliteLock` (an exclusive or shared transaction on a file that is never deleted: the kernel drops it when
- * the process ends, however it ends) and `MemoryLock` (within one process).
+ * Backends: `SqliteLock` (a transaction on a file that is never deleted; the kernel releases it when the process ends,
+ * however it ends) and `MemoryLock` (within one process).
  *
  * Contract
- * - `exclusive` waits for every other holder, `shared` only for an exclusive one. Not re-entrant.
+ * - `exclusive` waits for every other holder, `shared` only for an exclusive one. The lock is not re-entrant.
  * - Requests of one object are served in their order: `shared` does not overtake an `exclusive` that waits.
- * - Waiting never blocks the event loop. After `waitMs` it throws `LOCKED`, with the pid of a holder if it is known.
- * - A closed lock gives nothing: it throws `IO`.
- * - `release` is idempotent; a held lock is also released by `using`.
+ * - Waiting does not block the event loop. After `waitMs`, `LOCKED` is thrown, with the pid of a holder if it is known.
+ * - A closed lock throws `IO`.
+ * - `release` is idempotent; a lock held with `using` is released at the end of its scope.
  */
 export interface Lock {
   exclusive(waitMs: number): Promise<HeldLock>;

@@ -2,7 +2,7 @@ import { sha256Bytes } from "../core/values/hash.ts";
 import type { BlobBlock } from "./blob-block.ts";
 import { decodeBlockHead, encodeBlock, MAX_BLOCK_ENTRIES, SHARED_BLOCK_BYTES } from "./block.ts";
 
-/** Packs contents of at most 8 MiB each into blocks, in order. Small ones share a block, as in packs. */
+/** Packs contents of at most 8 MiB each into blocks, in order. Small contents share a block, as in packs. */
 export function* packBlocks(contents: Iterable<Uint8Array>): Generator<BlobBlock> {
   let held: Uint8Array[] = [];
   let bytes = 0;
@@ -26,7 +26,7 @@ function blockOf(contents: readonly Uint8Array[]): BlobBlock {
     raw: contents.length === 1 && contents[0] !== undefined ? contents[0] : Buffer.concat(contents),
   });
   const decoded = decodeBlockHead(head);
-  if (decoded === undefined) throw new Error("a block was made that is none");
+  if (decoded === undefined) throw new Error("the encoded block cannot be decoded");
   const { entries, rawLength } = decoded;
   return { bytes: Buffer.concat([head, stored]), entries, rawLength, head: decoded };
 }

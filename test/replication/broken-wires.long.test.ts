@@ -118,7 +118,7 @@ test("half-open connections under load, both ways and one way: each side notices
   // The connection of which the origin itself heard nothing any more is noted there.
   const noted = readFileSync(join(origin.home, "run", "diagnostics.log"), "utf8");
   expect(noted).toMatch(
-    /the replica has sent nothing for 6 s: the connection of replica \S+ of workspace \S+ is ended/,
+    /the replica has sent nothing for 6 s: the connection of replica \S+ of workspace \S+ was ended/,
   );
   for (const id of [...followers.map((one) => one.id)]) await here.syncs.stop(id);
 }, 180_000);

@@ -94,18 +94,18 @@ describe("a path", () => {
 
 describe("a method", () => {
   it.each([
-    ["POST", "/v1/me", "405 (GET, HEAD) this is asked by GET, HEAD"],
-    ["OPTIONS", "/v1/workspaces", "405 (GET, HEAD, POST) this is asked by GET, HEAD, POST"],
-    ["PATCH", `${FILES}/a/b`, "405 (GET, HEAD, PUT, DELETE) this is asked by GET, HEAD, PUT, DELETE"],
-    ["POST", `${FILES}/a/history`, "405 (GET, HEAD, PUT, DELETE) this is asked by GET, HEAD, PUT, DELETE"],
-    ["TRACE", HEAD, "405 (GET, HEAD) this is asked by GET, HEAD"],
-    ["PROPFIND", HEAD, "405 (GET, HEAD) this is asked by GET, HEAD"],
-    ["GET", "/v1/gc", "405 (POST) this is asked by POST"],
+    ["POST", "/v1/me", "405 (GET, HEAD) this path takes GET, HEAD only"],
+    ["OPTIONS", "/v1/workspaces", "405 (GET, HEAD, POST) this path takes GET, HEAD, POST only"],
+    ["PATCH", `${FILES}/a/b`, "405 (GET, HEAD, PUT, DELETE) this path takes GET, HEAD, PUT, DELETE only"],
+    ["POST", `${FILES}/a/history`, "405 (GET, HEAD, PUT, DELETE) this path takes GET, HEAD, PUT, DELETE only"],
+    ["TRACE", HEAD, "405 (GET, HEAD) this path takes GET, HEAD only"],
+    ["PROPFIND", HEAD, "405 (GET, HEAD) this path takes GET, HEAD only"],
+    ["GET", "/v1/gc", "405 (POST) this path takes POST only"],
     ["HEAD", "/v1/gc", "405 (POST)"],
     ["PROPFIND", "/v1/nothing", NOTHING],
     ["POST", "/v1/openapi.json", NOTHING],
     ["HEAD", "/v1/openapi.json", "404"],
-    ["POST", "/v1/%6de?x=1", "405 (GET, HEAD) this is asked by GET, HEAD"],
+    ["POST", "/v1/%6de?x=1", "405 (GET, HEAD) this path takes GET, HEAD only"],
     ["HEAD", `${FILES}/a/b`, "200"],
     ["HEAD", HEAD, "200"],
   ])("%s %s: %s", async (method, path, words) => {
@@ -136,7 +136,7 @@ describe("a body", () => {
     ["{}", {}, "415 a body here is JSON: Content-Type: application/json"],
     ["{}", { "content-type": "text/plain" }, "415 a body here is JSON: Content-Type: application/json"],
     ["{}", { "content-type": "garbage" }, "415 a body here is JSON: Content-Type: application/json"],
-    ["{}", { ...JSON_TYPE, "content-encoding": "gzip" }, "415 a body is taken as it is: without Content-Encoding"],
+    ["{}", { ...JSON_TYPE, "content-encoding": "gzip" }, "415 a body is taken without Content-Encoding only"],
     [JSON.stringify("x".repeat(5_000)), JSON_TYPE, "413 this body is larger than is taken here"],
   ])("%s %j: %s", async (body, headers, words) => {
     expect(await ask(make, body, headers)).toBe(words);

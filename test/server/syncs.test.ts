@@ -166,7 +166,7 @@ describe("a sync", () => {
     await expect(late).rejects.toMatchObject({ code: "REFUSED" });
     expect(performance.now() - began).toBeLessThan(1_500);
     expect(await client.syncs.status(id)).toMatchObject({ state: "offline", peer: null });
-    expect((await client.syncs.status(id)).reason).toContain("it is not there");
+    expect((await client.syncs.status(id)).reason).toContain("it does not exist");
     await client.syncs.stop(id);
   });
 

@@ -25,7 +25,7 @@ describe("a sync that halts on a full disk", () => {
     let isFull = true;
     const connect = async (): Promise<never> => {
       fillDisk(isFull);
-      throw new ChronicleError("FORBIDDEN", "the origin does not let this one in");
+      throw new ChronicleError("FORBIDDEN", "the origin does not admit this client");
     };
     await rig.during(rig.desk.start({ connect }));
     await rig.pass(20_000);

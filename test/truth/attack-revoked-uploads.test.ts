@@ -51,7 +51,7 @@ describe("Truth: a token that was revoked changes nothing any more", { timeout: 
     const answer = await first.rest();
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
     expect(answer.toLowerCase()).toContain("www-authenticate: bearer");
-    expect(answer).toContain("this token does not hold any more");
+    expect(answer).toContain("this token is not valid any more");
     expect(existsSync(join(serving.base, "project", "slow.txt"))).toBe(false);
     expect((await serving.ask(path)).status).toBe(404);
     // Whose token still holds goes on as before.

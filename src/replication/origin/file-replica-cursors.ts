@@ -18,24 +18,24 @@ export interface CursorDelay {
   readonly ms: number;
 }
 
-/** A failed write is tried again after this many delays. */
-const AGAIN_DELAYS = 10;
+/** A failed write is tried again after this many times the delay. */
+const RETRY_DELAYS = 10;
 
 /** Options for storing cursors. */
 export interface FileCursorOptions {
   /** Default: cursors are written at once. */
   readonly delay?: CursorDelay;
-  /** Called once when a write fails and will be tried again, until one succeeds. Default: no report. */
+  /** Called when a delayed write fails. Not called again until a write has succeeded. Default: no report. */
   readonly onFailed?: (error: unknown) => void;
-  /** Called once for each holder of whose replicas some are forgotten, since there are too many. */
+  /** Called once for each holder with too many replicas, when the first of them is forgotten. Default: no report. */
   readonly onDropped?: (holder: string) => void;
 }
 
 /**
- * Cursors in one small file, rewritten whole. Used by one process at a time: the one that serves the replicas. A file
- * of another format is refused with `LOG_DAMAGED`, never overwritten. With a delay, moved cursors are written together
- * a moment later, and on disposal, because hundreds of replicas acknowledge each event. A cursor that is too low does
- * no harm, since the replica itself says how far it is.
+ * Cursors in one small file, which each write replaces. Only one process may use the file: the one that serves the
+ * replicas. A file of another format is refused with `LOG_DAMAGED`, never overwritten. With a delay, moved cursors are
+ * written together after the delay, and on disposal, because hundreds of replicas acknowledge each event. A cursor that
+ * is too low does no harm, since each replica names its last event when it connects.
  */
 export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #disk: Disk;
@@ -43,7 +43,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #delay: CursorDelay | undefined;
   readonly #onFailed: (error: unknown) => void;
   readonly #onDropped: (holder: string) => void;
-  /** Holders that were reported. */
+  /** Holders for whom `onDropped` was called. */
   readonly #told = new Set<string>();
   #cursors: MemoryReplicaCursors;
   #pending: Disposable | undefined;
@@ -66,7 +66,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
 
   advance(replica: string, sequence: number): void {
     const before = this.#cursors.get(replica);
-    // The replica is here, but no further than known: that alone need not be written.
+    // The cursor does not move: only the order of the replicas changes, which need not be written.
     if (before !== undefined && sequence <= before) return this.#cursors.advance(replica, sequence);
     if (this.#delay === undefined) return this.#change((cursors) => cursors.advance(replica, sequence));
     this.#cursors.advance(replica, sequence);
@@ -85,7 +85,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     if (this.#cursors.list().length < before + (isNew ? 1 : 0)) this.#tellDropped(holder);
   }
 
-  /** Writes the cursors that were not written yet. Throws `IO`. */
+  /** Writes the moved cursors that are not written yet. Throws `IO`. */
   [Symbol.dispose](): void {
     if (this.#pending === undefined) return;
     this.#pending[Symbol.dispose]();
@@ -113,11 +113,11 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     } catch (error) {
       if (!this.#hasFailed) this.#onFailed(error);
       this.#hasFailed = true;
-      this.#writeSoon(delay, AGAIN_DELAYS * delay.ms);
+      this.#writeSoon(delay, RETRY_DELAYS * delay.ms);
     }
   }
 
-  /** Applies a change, made durable before anybody learns of it. */
+  /** Applies a change, which is durable before `get`, `holder` and `list` return it. */
   #change(change: (cursors: MemoryReplicaCursors) => void): void {
     const next = new MemoryReplicaCursors(this.#cursors.list());
     change(next);
@@ -163,7 +163,7 @@ function decoded(text: string): string | null {
 }
 
 function damaged(path: string): ChronicleError {
-  return new ChronicleError("LOG_DAMAGED", `${path} is no list of replicas`, {
-    hint: "move it away: replicas say themselves how far they are, and each belongs to the token that presents it next",
+  return new ChronicleError("LOG_DAMAGED", `${path} is not a list of replicas`, {
+    hint: "move it away: each replica names its last event itself, and then belongs to the token that presents it next",
   });
 }

@@ -12,7 +12,7 @@ import { rootAtHead } from "../../engine/log/tree.ts";
 import { MAX_ERASURES_BYTES } from "../protocol/limits.ts";
 import type { AskedFolder, ListedChild, ListedFolder, TreeAnchor, TreeSource, TreeView } from "./tree-server.ts";
 
-/** The states of one of the engine's workspaces. */
+/** Serves the states of one of the engine's workspaces, from its index. */
 export class HistoryTrees implements TreeSource {
   readonly #context: Context;
 
@@ -20,7 +20,7 @@ export class HistoryTrees implements TreeSource {
     this.#context = context;
   }
 
-  /** Takes the lock, so that nothing that others are about to write is part of it. */
+  /** Takes the lock, so that no event belongs to the state that another process is still writing. */
   async anchor(): Promise<TreeAnchor> {
     const context = this.#context;
     const { index, workspaceId } = context;
@@ -29,11 +29,11 @@ export class HistoryTrees implements TreeSource {
     if (damage !== undefined) throw damage;
     await workspaceRecord(context);
     const row = await index.record(`workspace:${workspaceId}`);
-    if (row === undefined || head.hash === "") throw new Error("a workspace that is open has a record of itself");
+    if (row === undefined || head.hash === "") throw new Error("an open workspace must have its record");
     const { seq, ts, op, recordId, record } = await readEvent(context, row);
-    // Hashes of folders are stored as of the event for which they were computed, so they can be asked for later.
+    // Computes the hashes of the folders as of this event, and stores them in the index for `treeHashAt`.
     await rootAtHead(context, head.seq);
-    // The replica takes the state for the origin's, so the root must be the log's, not only the index's.
+    // The replica accepts the state if it has this root, so the root is computed from the log, not from the index.
     const root = await rootToState(context, head.seq);
     const { hash, frontier } = head;
     const erasures = await erasureRows(context);
@@ -46,7 +46,8 @@ export class HistoryTrees implements TreeSource {
 }
 
 /**
- * Returns the last event of each erasure's record, as rows. Leaves out the earliest if all would be too long to send.
+ * Returns the last event of each `erase:` record, as record rows of a base. Leaves out the earliest events if the rows
+ * are longer than `MAX_ERASURES_BYTES`.
  */
 async function erasureRows(context: Context): Promise<Buffer> {
   const records = await readEvents(context, await context.index.records(ERASE));
@@ -63,8 +64,8 @@ async function erasureRows(context: Context): Promise<Buffer> {
 }
 
 /** The changes between two events. */
-interface Happened {
-  /** Folders in which something was changed. */
+interface Changes {
+  /** Folders that contain a changed path, at any depth. */
   readonly folders: ReadonlySet<WorkspacePath>;
   /** Deleted paths, by folder. */
   readonly deleted: ReadonlyMap<WorkspacePath, readonly IterationRow[]>;
@@ -73,7 +74,7 @@ interface Happened {
 class IndexedView implements TreeView {
   readonly #index: IndexStore;
   readonly #seq: number;
-  readonly #happened: Happened;
+  readonly #changes: Changes;
 
   static async since(index: IndexStore, seq: number, since: number): Promise<IndexedView> {
     const touched = await index.touched(since, seq);
@@ -94,10 +95,10 @@ class IndexedView implements TreeView {
     return new IndexedView(index, seq, { folders, deleted });
   }
 
-  private constructor(index: IndexStore, seq: number, happened: Happened) {
+  private constructor(index: IndexStore, seq: number, changes: Changes) {
     this.#index = index;
     this.#seq = seq;
-    this.#happened = happened;
+    this.#changes = changes;
   }
 
   async list({ path, after, hash: asked }: AskedFolder): Promise<ListedFolder> {
@@ -105,7 +106,7 @@ class IndexedView implements TreeView {
     const touched = this.#isTouched(path);
     if (hash !== undefined && hash === asked && !touched) return { hash, touched, children: [] };
     const live = hash === undefined ? [] : await this.#index.childrenAt(path, this.#seq);
-    const rows = [...live, ...(this.#happened.deleted.get(path) ?? [])]
+    const rows = [...live, ...(this.#changes.deleted.get(path) ?? [])]
       .filter((row) => after === undefined || compareNames(nameOf(row.path), after) > 0)
       .sort((a, b) => compareNames(nameOf(a.path), nameOf(b.path)));
     const children: ListedChild[] = [];
@@ -120,16 +121,16 @@ class IndexedView implements TreeView {
       name: nameOf(path),
       row,
       hash: isFolder ? await this.#treeHash(path) : entry?.hash,
-      // Also for paths that are no folders any more.
+      // A path that was a folder is marked as well, since what was in it was deleted.
       touched: this.#isTouched(path) || (isFolder ? false : undefined),
     };
   }
 
   #isTouched(folder: WorkspacePath): boolean {
-    return this.#happened.folders.has(folder);
+    return this.#changes.folders.has(folder);
   }
 
-  /** Returns the hash of a folder; `undefined` if the path is no folder. */
+  /** Returns the Merkle hash of a folder; `undefined` if the path is not a folder at that event. */
   async #hashOf(folder: WorkspacePath): Promise<Hash | undefined> {
     const isThere = isRoot(folder) || (await this.#index.iterationAt(folder, this.#seq))?.entry?.kind === "dir";
     return isThere ? this.#treeHash(folder) : undefined;

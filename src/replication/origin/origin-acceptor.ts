@@ -19,8 +19,8 @@ import { type OriginOptions, OriginSession } from "./origin-session.ts";
 import { keepSayingBusy } from "./say-busy.ts";
 
 /**
- * A conversation whose first message was read in advance, to see which workspace it is about. `receive` yields that
- * message again.
+ * A channel whose `Hello` was read in advance, to find out which workspace it is about. `receive` yields the `Hello`
+ * first.
  */
 class BegunChannel implements Channel {
   readonly #channel: Channel;
@@ -34,10 +34,11 @@ class BegunChannel implements Channel {
   }
 
   /**
-   * Waits for `Hello`, and sets its workspace to the one that `meant` finds for it. Throws `USAGE` if another message
-   * comes first, `UNAVAILABLE` after `withinMs` or if nothing comes, what `meant` throws, and the channel's own errors.
+   * Waits for `Hello`, and sets its workspace to the id that `meant` returns. Throws `USAGE` if another message comes
+   * first, `UNAVAILABLE` if the connection ends before; what `meant` throws; and the channel's own errors. After
+   * `withinMs` without a `Hello`, closes the channel.
    */
-  static async begin(channel: Channel, { meant, timers, withinMs }: Beginning): Promise<BegunChannel> {
+  static async begin(channel: Channel, { meant, timers, withinMs }: BeginOptions): Promise<BegunChannel> {
     const rest = channel.receive()[Symbol.asyncIterator]();
     const hello = await firstOf(channel, rest, { timers, withinMs });
     return new BegunChannel(channel, { ...hello, workspace: await meant(hello) }, rest);
@@ -74,12 +75,12 @@ class BegunChannel implements Channel {
   }
 }
 
-interface Patience {
+interface HelloDeadline {
   readonly timers: Timers;
   readonly withinMs: number;
 }
 
-interface Beginning extends Patience {
+interface BeginOptions extends HelloDeadline {
   /** Returns the id of the workspace that a replica asks for. */
   readonly meant: (hello: MessageOf<"Hello">) => Promise<string>;
 }
@@ -87,7 +88,7 @@ interface Beginning extends Patience {
 async function firstOf(
   channel: Channel,
   rest: AsyncIterator<Message>,
-  { timers, withinMs }: Patience,
+  { timers, withinMs }: HelloDeadline,
 ): Promise<MessageOf<"Hello">> {
   using _late = timers.after(withinMs, () => channel.close(new ChronicleError("UNAVAILABLE", "no Hello came")));
   const first = await rest.next();
@@ -96,35 +97,35 @@ async function firstOf(
   throw new ChronicleError("USAGE", `${first.value.type} came before Hello`);
 }
 
-/** Time within which a client must say which workspace it wants, in ms. */
+/** The time within which a client must send `Hello`, in ms. */
 const HELLO_MS = 10_000;
 
 /** The interval at which a replica is told that its `Hello` is being processed, in ms. */
 const BUSY_MS = 1_500;
 
-/** Number of replicas of which we remember that copies exist. */
+/** The maximum number of forked replicas whose last report is remembered. */
 const MOST_FORKED = 1_000;
 
-/** The options from which replicas of one workspace are served; the session disposes of them. */
+/** The options of one session, disposed of at its end. */
 interface ServedOrigin extends Disposable {
   readonly options: OriginOptions;
 }
 
 interface OriginAcceptorOptions {
-  /** Returns what a workspace is served from, shared by its sessions. `admission`: the client that is served. */
+  /** Returns the options for serving a workspace to a client (`admission`). */
   readonly originOf: (workspace: WorkspaceApi, admission: ReplicaAdmission) => Promise<ServedOrigin>;
-  /** Called with errors of this side. */
+  /** Called with errors that the administrator of this side should see. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Runs a session with each connecting replica. */
+/** Runs a session with each replica that connects. */
 export class OriginAcceptor implements ReplicaAcceptor {
   readonly #options: OriginAcceptorOptions;
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
   /** The last report about each forked replica. */
   readonly #forked = new RecentMap<string, string>(MOST_FORKED);
-  /** Workspaces that were put back to an earlier state, according to a replica. */
+  /** The ids of workspaces that were put back to an earlier state, according to a replica. */
   readonly #contradicted = new Set<string>();
   #isClosed = false;
 
@@ -158,10 +159,11 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Enforces that a replica has one connection at a time. An earlier connection that is dead without our knowing keeps
-   * nobody out. If the replica answers on it, there are two of them, and the later connection is closed.
+   * Enforces that a replica has one connection at a time. If the replica answers on an earlier connection, there are
+   * two copies of it, and this later connection is closed. An earlier connection that does not answer may be dead, and
+   * changes nothing.
    */
-  #met(session: OriginSession): void {
+  #refuseDouble(session: OriginSession): void {
     const { replica, workspace } = session;
     for (const other of this.#sessions.keys()) {
       if (other === session || other.replica !== replica || other.workspace !== workspace) continue;
@@ -171,7 +173,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
     }
   }
 
-  /** Reports a forked replica once: one with a copy connects again and again. */
+  /** Reports a forked replica once, although it connects again and again. */
   #noteForked(session: OriginSession, place: ReplicaPlace, cause: ChronicleError): void {
     const key = `${place.workspace.id} ${session.replica}`;
     if (this.#forked.get(key) === cause.message) return;
@@ -180,8 +182,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports a workspace once: a replica that searches for the common event asks about many events, and other replicas
-   * come, too.
+   * Reports a workspace that was put back, once: a replica that searches for the last common event is contradicted many
+   * times, and other replicas are as well.
    */
   #noteContradicted(session: OriginSession, place: ReplicaPlace): void {
     const { contradicted } = session;
@@ -228,13 +230,13 @@ export class OriginAcceptor implements ReplicaAcceptor {
       opening[Symbol.dispose]();
       const session: OriginSession = new OriginSession(channel, {
         ...origin.options,
-        onReplica: () => this.#met(session),
+        onReplica: () => this.#refuseDouble(session),
       });
       this.#sessions.set(session, origin.options);
       const { by, error } = await session.run().finally(() => this.#sessions.delete(session));
-      // Errors of the peer are its own affair; failures of this side must be reported here.
+      // The peer sees its own errors; failures of this side are reported only here.
       if (by === "us" && error?.code === "IO") this.#options.onError(error.cause ?? error);
-      if (by === "us" && error?.data["silent_ms"] !== undefined) this.#options.onError(gone(session, place, error));
+      if (by === "us" && error?.data["silent_ms"] !== undefined) this.#options.onError(lost(session, place, error));
       if (error?.code === "ROLLBACK_DETECTED") this.#noteForked(session, place, error);
       this.#noteContradicted(session, place);
     } finally {
@@ -243,7 +245,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 }
 
-/** Makes the report that this side was put back to an earlier state, for its administrator. */
+/** Returns the error that tells the administrator that this side was put back to an earlier state. */
 function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   const { message, hint = "" } = cause;
   return new ChronicleError("ROLLBACK_DETECTED", `workspace ${workspace.id}, replica ${replica}: ${message}`, {
@@ -253,22 +255,22 @@ function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause:
   });
 }
 
-/** Makes the diagnostic for a user who waits for this replica's work: the replica is away. */
-function gone({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
-  const message = `${cause.message}: the connection of replica ${replica} of workspace ${workspace.id} is ended`;
+/** Returns the error that tells users who wait for a replica's work that it does not answer any more. */
+function lost({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
+  const message = `${cause.message}: the connection of replica ${replica} of workspace ${workspace.id} was ended`;
   return new ChronicleError("UNAVAILABLE", message, { data: { replica, workspace: workspace.id } });
 }
 
 function doubled(): ChronicleError {
   return new ChronicleError("ROLLBACK_DETECTED", "another copy of this replica is connected at the same time", {
-    hint: "where one of the two runs, `chronicle sync adopt-as-new` lets it go on as a replica of its own",
+    hint: "run `chronicle sync adopt-as-new` on the machine of one of the two: it then continues as a new replica",
   });
 }
 
-/** Makes the report that a replica stands still until somebody decides there, for people who wait for its work. */
+/** Returns the error that tells users who wait for a replica's work that it waits for a decision of its own user. */
 function forked({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   return new ChronicleError("ROLLBACK_DETECTED", `replica ${replica} of workspace ${workspace.id}: ${cause.message}`, {
-    hint: "nothing of it was taken; where it runs, `chronicle sync adopt-as-new` goes on",
+    hint: "nothing of it was taken; run `chronicle sync adopt-as-new` on its machine to continue",
     data: { replica, workspace: workspace.id },
     cause,
   });
@@ -280,6 +282,6 @@ function wireOf(connection: ReplicaConnection): SocketWire | WebSocketWire {
 
 function leaving(): ChronicleError {
   return new ChronicleError("UNAVAILABLE", "this server is being ended", {
-    hint: "come again: another may take its place",
+    hint: "connect again: another server may take its place",
   });
 }

@@ -25,45 +25,48 @@ import { WriteBackIntake, type WriteBackParts } from "./write-back-intake.ts";
 import { parseSignedHead } from "../../core/log/signed-head.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Options from which an origin serves its replicas. Shared by all sessions of a workspace. */
+/** What an origin serves a replica from, and the rights of the client that connects as that replica. */
 export interface OriginOptions {
   readonly history: LogHistory;
   readonly contents: WorkspaceContents & NamedContents;
-  /** Serves many contents at once. Default: they are asked for one by one. */
+  /** Serves many contents at once. Default: replicas ask for contents one by one. */
   readonly blocks?: WorkspaceBlocks;
-  /** Tells which contents are secrets: given only on request, and if `mayHaveSecrets`. Default: none is. */
+  /** Tells which contents are secrets: sent only on request, and only if `mayHaveSecrets`. Default: none is. */
   readonly secrets?: SecretContents;
   /** True if the client is a person. Default: an agent or a reader. */
   readonly mayHaveSecrets?: boolean;
   readonly cursors: ReplicaCursors;
-  /** Throws `FORBIDDEN` if the client may not be this replica (`admitReplica`). Default: it may be any. */
+  /** Throws `FORBIDDEN` if the client may not be this replica (`admitReplica`). Default: it may be any replica. */
   readonly admit?: (replica: string) => void;
-  /** Called when the replica has named itself, and may be that one. Must not throw. */
+  /** Called once the client has named its replica and is admitted as it. Must not throw. */
   readonly onReplica?: () => void;
   /** Takes what replicas write. Default: nothing is taken. */
   readonly writeBack?: WriteBackParts;
-  /** True if the client may only follow. A replica that supports it is told, and can tell its user. */
+  /** True if the client may only follow. A replica with the capability `read-only` is told so. */
   readonly readOnly?: boolean;
-  /** Default: the platform's. */
+  /** The timers for heartbeats. Default: the platform's. */
   readonly timers?: Timers;
   /** The interval of heartbeats, in ms. Default 2,000. */
   readonly heartbeatMs?: number;
   /** A replica that lacks more events than this must reconcile instead. Default 1,000,000. */
   readonly maxBehind?: number;
-  /** Bytes of lines and inline contents that a replica may be sent without having acknowledged them. Default 4 MiB. */
+  /** Bytes of lines and inline contents that may be sent before the replica acknowledges them. Default 4 MiB. */
   readonly windowBytes?: number;
   /** Returns a signed head (docs/format.md) that replicas keep as witnesses; `undefined` if there is none. */
   readonly signedHead?: () => Promise<string | undefined>;
-  /** The present state, with which replicas that cannot follow any more reconcile. Default: they are only told. */
+  /**
+   * Serves the present state to replicas that cannot follow any more, so that they reconcile in full. Default: such a
+   * replica is only told that it cannot follow.
+   */
   readonly trees?: TreeSource;
   /** Emits contents before their events are durable. */
   readonly foreseen?: Signal<AnnouncedContent>;
   /**
-   * Returns since when the workspace's folder is missing (epoch milliseconds), to tell replicas. Called with each
-   * heartbeat.
+   * Returns since when the workspace's folder is missing (epoch milliseconds); `undefined` if it is not. Called for
+   * each heartbeat.
    */
   readonly folderAway?: () => number | undefined;
-  /** Records the changes in the workspace's folder up to now. Default: there is no folder. */
+  /** Records the changes in the workspace's folder up to now. Default: the workspace is hosted. */
   readonly look?: () => Promise<void>;
 }
 
@@ -72,10 +75,10 @@ const HEARTBEAT_MS = 2_000;
 const MAX_BEHIND = 1_000_000;
 
 /**
- * One replica's conversation, as the origin leads it (docs/protocol.md, "A conversation"). The replica gets every event
- * after the one that it holds, in order, and each content that it asks for and this workspace has. First its history is
- * compared with the log: a different history is reported, and ends the conversation. A slow replica holds up nobody:
- * events that it does not take are not read from the log.
+ * The origin's side of a conversation with one replica (docs/protocol.md, "A conversation"). The replica gets every
+ * event after the one that it holds, in order, and each content that it asks for and may have. Its history is first
+ * compared with the log: a different history is reported, and ends the conversation. A slow replica delays nobody else:
+ * events that it has no room for are not read from the log.
  */
 export class OriginSession {
   readonly #channel: Channel;
@@ -88,18 +91,18 @@ export class OriginSession {
   readonly #fetch: ContentFetch;
   readonly #intake: WriteBackIntake | undefined;
   readonly #reached = new Waiters();
-  /** Barriers that are about to be answered. */
+  /** The `sequence` of each barrier request that is being answered. */
   readonly #confirming = new Set<number>();
   #heartbeatTimer: HeartbeatTimer | undefined;
   #replica: string | undefined;
   /** The last head that was sent to the replica. */
   #told = 0;
-  /** True once the replica was told that it is admitted. */
+  /** True once `HelloAck` was sent. */
   #isAnswered = false;
-  /** The last event that the replica claims to hold. A replica that contradicts the log does not get beyond that. */
+  /** The last event that the replica claims to hold, by its `Hello`. */
   #claimed = 0;
   #contradicted: ChronicleError | undefined;
-  /** Number of times `isThere` was asked, and its pending callbacks by the content that was asked for. */
+  /** The number of calls of `isThere`, and the callbacks of pending ones, by the content that is asked for. */
   #asked = 0;
   readonly #questions = new Map<Hash, () => void>();
   /** The capabilities that both sides have named. */
@@ -123,7 +126,7 @@ export class OriginSession {
     return this.#replica;
   }
 
-  /** The event that the replica holds and this log does not; `undefined` if none is known. */
+  /** The error that says which event the replica holds and this log does not; `undefined` if none is known. */
   get contradicted(): ChronicleError | undefined {
     return this.#contradicted;
   }
@@ -139,8 +142,8 @@ export class OriginSession {
   }
 
   /**
-   * Checks whether the replica answers now: asks it for a content that nobody has, which a live replica denies at once.
-   * Resolves to `false` when the conversation is over; stays pending as long as it cannot be told.
+   * Checks whether the replica is alive: asks it for a content that nobody has, which a live replica denies at once.
+   * Resolves to `true` with that answer, and to `false` when the conversation ends before it.
    */
   async isThere(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -152,7 +155,7 @@ export class OriginSession {
     return promise;
   }
 
-  /** Ends the conversation, because another client is this replica. */
+  /** Ends the conversation with an error: another connection is this replica's, for instance. */
   refuse(why: ChronicleError): void {
     this.#channel.close(why);
   }
@@ -185,13 +188,15 @@ export class OriginSession {
     return this.#channel.ended;
   }
 
-  /** Sends a content ahead of its event, which brings it again. Only if nothing else is being sent to the replica. */
+  /**
+   * Sends a content ahead of its event, if nothing else is being sent to the replica. The event carries the content as
+   * well, whether or not it was sent ahead.
+   */
   #sendAhead(content: AnnouncedContent): void {
     if (!this.#agreed.has("ahead") || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
     const message = contentAheadOf(content);
     if (message === undefined) return;
-    // Errors are ignored: the receiving loop reports the end of the connection, and a content not sent ahead comes with
-    // its event.
+    // Errors are ignored: the receiving loop reports the end of the connection, and the event carries the content too.
     this.#given.gives(content.path).then(
       (gives) => (gives ? this.#channel.send(message).catch(() => undefined) : undefined),
       () => undefined,
@@ -220,8 +225,8 @@ export class OriginSession {
   }
 
   /**
-   * Sends the head, so that a replica that first gets only part of a commit knows that there is more before it acts on
-   * that part.
+   * Sends the head, if the replica was not told it yet. A replica that has only part of a commit then knows that more
+   * follows, and does not act on that part.
    */
   #tellHead(): void {
     if (this.#options.history.isLastKnown(this.#told)) return;
@@ -304,7 +309,7 @@ export class OriginSession {
       );
     }
     if (workspace !== undefined && workspace !== history.workspace) {
-      throw new ChronicleError("NOT_FOUND", "this origin serves another workspace");
+      throw new ChronicleError("NOT_FOUND", "this origin does not serve the workspace that was asked for");
     }
     this.#options.admit?.(sandbox_id);
     if (capabilities.includes("protected")) this.#admitSecrets();
@@ -324,33 +329,39 @@ export class OriginSession {
       heartbeat_ms: this.#heartbeatMs,
     });
     this.#isAnswered = true;
-    // A crash of the replica, or a lost connection, may have cost it these answers.
+    // The replica may have lost these answers in a crash, or with its last connection.
     if (settled !== undefined && settled.upTo > settled_local_seq) await this.#channel.send(answerToWire(settled.last));
     if (this.#folderAway() !== undefined) await this.#beat();
-    if (!(await this.#mayGoOnFrom(head))) return;
+    if (!(await this.#canFollowFrom(head))) return;
     this.#push.begin({ seq: head.sequence, hash: head.hash });
     this.#acknowledge(head.sequence);
     await this.#sendSignedHead();
   }
 
-  /** Throws `FORBIDDEN` unless the client may have secrets. */
+  /** Lets the replica have secrets. Throws `FORBIDDEN` if the client may not have them. */
   #admitSecrets(): void {
     if (this.#options.mayHaveSecrets !== true) throw onlyForPeople();
     this.#given.admitSecrets();
   }
 
-  /** Returns what the replica is told of its own entries. From here on nobody else may send entries as this replica. */
+  /**
+   * Returns the fields of `HelloAck` about the replica's own entries. Once entries are decided over another connection
+   * of this replica, the intake refuses those of this one.
+   */
   #decidedUpTo({ upTo, hash }: SettledWriteBack): Pick<MessageOf<"HelloAck">, "settled_local_seq" | "settled_hash"> {
     this.#intake?.begin(upTo);
     return { settled_local_seq: upTo, ...optional({ settled_hash: hash }) };
   }
 
-  /** True if this event is one of the log's, and near enough. If not, tells the replica. */
-  async #mayGoOnFrom({ sequence, hash }: MessageOf<"Hello">["head"]): Promise<boolean> {
+  /**
+   * Returns true if the replica can be sent the events after this head. If not, tells the replica so. Throws
+   * `INTEGRITY_VIOLATION` if the log does not have the head.
+   */
+  async #canFollowFrom({ sequence, hash }: MessageOf<"Hello">["head"]): Promise<boolean> {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
     const known = await history.hashAt(sequence);
-    // `hashAt` may be what notices that the archive was dropped.
+    // This check comes after `hashAt`, which may be the first to notice that the archive was dropped.
     if (sequence < history.firstSeq - 1) return this.#resync("compacted", own.seq);
     if (known !== hash) {
       this.#contradicted = contradiction(sequence, own.seq);
@@ -378,8 +389,8 @@ export class OriginSession {
   }
 
   /**
-   * The last event that the replica can have seen. A replica that must reconcile first writes on top of what it had
-   * before.
+   * The last event that the replica can have seen. Before it was sent anything, that is the head of its `Hello`: a
+   * replica that must reconcile may write back before it has done so.
    */
   get #known(): number {
     return Math.max(this.#push.sent, this.#claimed);
@@ -402,7 +413,7 @@ export class OriginSession {
     this.#fetch.took(message);
   }
 
-  /** Sends events again from the replica's position, because something was lost on the way. */
+  /** Sends the events after the replica's position: some were lost on the way, or it has reconciled. */
   async #catchUp({ sandbox_id, since_sequence }: MessageOf<"CatchupRequest">): Promise<void> {
     if (sandbox_id !== this.#replica) throw new ChronicleError("USAGE", "CatchupRequest names another replica");
     const { history, maxBehind = MAX_BEHIND } = this.#options;
@@ -422,8 +433,8 @@ export class OriginSession {
   }
 
   /**
-   * Answers a barrier once earlier changes in the folder are recorded. That may take long, so other messages are not
-   * held up. If it fails nothing is answered, and the replica asks again with its next heartbeat.
+   * Answers a barrier once earlier changes in the folder are recorded. Runs in the background, since that may take
+   * long. If it fails, nothing is answered, and the replica asks again with its next heartbeat.
    */
   #confirm(sequence: number): void {
     if (this.#confirming.has(sequence)) return;
@@ -459,8 +470,8 @@ export class OriginSession {
 }
 
 /**
- * Makes the error for a replica whose history contradicts ours. Each of its lines came from the origin, so unless it
- * lies, the origin has lost some.
+ * Returns the error for a replica whose history contradicts this origin's. All lines of a replica came from its origin,
+ * so unless the replica lies, the origin has lost lines.
  */
 function contradiction(sequence: number, last: number): ChronicleError {
   const what =
@@ -469,9 +480,9 @@ function contradiction(sequence: number, last: number): ChronicleError {
       : `another event ${sequence} than this origin`;
   return new ChronicleError(
     "INTEGRITY_VIOLATION",
-    `the replica holds ${what}: if that is so, the origin was put back to an earlier state`,
+    `the replica holds ${what}: if that is true, the origin was put back to an earlier state`,
     {
-      hint: "put its history back as it was, or have the replica go on (`chronicle sync rejoin`): what was lost is proposed from there",
+      hint: "restore the origin's history, or run `chronicle sync rejoin` at the replica: it proposes what was lost",
       data: { sequence, last },
     },
   );

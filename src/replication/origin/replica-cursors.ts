@@ -1,32 +1,32 @@
 /**
- * An origin's memory of each replica: its cursor (the last event that it holds durably, which only grows), and who
- * presents it. A limited number is kept for each holder (`MOST_HELD`): a holder who comes with ever new ids loses those
- * of his own that were away longest, and nobody else's. A forgotten replica that comes back says itself how far it is,
- * and is held anew. Backends: `MemoryReplicaCursors`, `FileReplicaCursors`. It is no record of the workspace: each
- * acknowledgement would be an event, which would have to be acknowledged.
+ * An origin's list of its replicas. Each replica has a cursor (the last event that it holds durably, which only grows)
+ * and a holder (who presents it). At most `MOST_HELD` replicas are kept for each holder: further ones replace those of
+ * the same holder that were away longest. A forgotten replica that connects again names its last event itself, and is
+ * listed again. Backends: `MemoryReplicaCursors`, `FileReplicaCursors`. The list is no record of the workspace, since
+ * each acknowledgement would then be an event that had to be acknowledged too.
  */
 export interface ReplicaCursors {
-  /** Returns the cursor of a replica; `undefined` if it has never been here. */
+  /** Returns the cursor of a replica; `undefined` if the replica never connected, or is forgotten. */
   get(replica: string): number | undefined;
-  /** Moves a cursor forward, durably (some backends: soon); a lower one changes nothing. Throws `IO`. */
+  /** Moves a cursor forward, durably (some backends: soon). A lower value does not move it. Throws `IO`. */
   advance(replica: string, sequence: number): void;
   /**
-   * Returns who may present a replica (`admitReplica`); `undefined` if nobody has, or only before holders were kept.
+   * Returns who may present a replica (`admitReplica`); `undefined` if nobody has presented it since holders are kept.
    */
   holder(replica: string): string | undefined;
-  /** Makes this the holder from now on. Durable when it returns. Throws `IO`. */
+  /** Sets the holder of a replica, durably. Throws `IO`. */
   hold(replica: string, holder: string): void;
-  /** Returns all of them, the most recently seen last. */
+  /** Returns all replicas, the most recently seen last. */
   list(): readonly (readonly [replica: string, kept: KeptReplica])[];
 }
 
-/** The memory of one replica. */
+/** What is kept of one replica. */
 export interface KeptReplica {
   readonly sequence: number;
   readonly holder?: string;
 }
 
-/** Number of replicas that are kept for one holder. */
+/** The maximum number of replicas that are kept for one holder. */
 export const MOST_HELD = 1_000;
 
 const NEW: KeptReplica = { sequence: 0 };

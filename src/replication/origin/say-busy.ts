@@ -2,19 +2,19 @@ import type { Channel } from "../channel.ts";
 import type { Timers } from "../../util/timers.ts";
 
 /**
- * Tells a replica that its `Hello` is being processed. Before `HelloAck` the protocol allows only `Credit`, so an empty grant serves
- * as this sign of life.
+ * Tells a replica that its `Hello` is being processed. Before `HelloAck` the protocol allows only `Credit`, so a grant
+ * of nothing is sent.
  */
 export async function sayBusy(channel: Channel): Promise<void> {
   await channel.send({ type: "Credit", limit: 0 });
 }
 
-/** Repeats `sayBusy` until disposed: opening a workspace may take longer than a replica waits in silence. */
+/** Repeats `sayBusy` until disposed: opening a workspace may take longer than a replica waits without a message. */
 export function keepSayingBusy(channel: Channel, timers: Timers, everyMs: number): Disposable {
   let next: Disposable;
   const say = (): void => {
     next = timers.after(everyMs, say);
-    // The session that reads the channel notices its end.
+    // The reader of the channel reports its end.
     sayBusy(channel).catch(() => undefined);
   };
   next = timers.after(everyMs, say);

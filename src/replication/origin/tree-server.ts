@@ -11,53 +11,54 @@ import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The state at which a replica is to end: the present one when it began to reconcile. */
+/** The state at which a full reconciliation ends: the present state when it begins. */
 export interface TreeAnchor extends Head {
   readonly hash: Hash;
   readonly root: Hash;
   readonly frontier: readonly Hash[];
   /** The workspace record in force. */
   readonly record: BaseRecord;
-  /** The last event of each `erase:` record then, as record rows of a base. */
+  /** The last event of each `erase:` record up to that state, as record rows of a base. */
   readonly erasures: Buffer;
 }
 
 /** A requested folder. */
 export interface AskedFolder {
   readonly path: WorkspacePath;
-  /** Only names after this one are wanted. */
+  /** Only names after this one are requested. */
   readonly after: string | undefined;
-  /** Its hash at the replica. */
+  /** The folder's Merkle hash at the replica. */
   readonly hash: Hash | undefined;
 }
 
-/** One name in a folder; `row.entry` is undefined if it was deleted since. */
+/** A name in a folder. `row.entry` is undefined for a path that was deleted after the replica's event. */
 export interface ListedChild {
   readonly name: string;
   readonly row: IterationRow;
   /** The hash of the content, the link target, or the folder. */
   readonly hash: Hash | undefined;
-  /** For a folder, or a path that may have been one: true if something in it was touched since. */
+  /** For a folder, or a path that was one: true if something in it has an event after the replica's. */
   readonly touched: boolean | undefined;
 }
 
-/** The answer about a folder. `hash` is undefined if there is no such folder. */
+/** The answer about a folder. `hash` is undefined if the state has no such folder. */
 export interface ListedFolder {
   readonly hash: Hash | undefined;
+  /** True if something in the folder has an event after the replica's. */
   readonly touched: boolean;
-  /** The children, in order; none if the replica's folder is the same. */
+  /** The children, sorted by name; none if the folder has the replica's hash and was not touched. */
   readonly children: readonly ListedChild[];
 }
 
 /** The states of a workspace, folder by folder, for replicas that reconcile in full. */
 export interface TreeSource {
-  /** Returns the present state, which can be viewed as long as this object lasts. */
+  /** Returns the present state. It can be viewed as long as this object lasts. */
   anchor(): Promise<TreeAnchor>;
-  /** Views the state of an anchor, for a replica that holds event `since` (0: none; then every deletion is new). */
+  /** Returns the state of an anchor, for a replica that holds event `since` (0: no event, so every deletion is new). */
   view(seq: number, since: number): Promise<TreeView>;
 }
 
-/** One state, and what has changed since another one. */
+/** A state, with what has changed since an earlier event. */
 export interface TreeView {
   list(folder: AskedFolder): Promise<ListedFolder>;
 }
@@ -69,14 +70,17 @@ type Listing = MessageOf<"TreeResponse">["folders"][number];
 type Child = Listing["children"][number];
 type Anchor = NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 
-/** Number of waiting requests allowed for one replica. */
+/** The maximum number of requests of one replica that wait. */
 const MAX_WAITING = 64;
-/** Bytes of one answer; the rest of a head is for what is not counted. */
+/** The maximum of counted bytes in one answer. The rest of the head is left for what is not counted. */
 const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
-/** Bytes of a folder beside its path and children. */
+/** The bytes counted for a folder beside its path and children. */
 const FOLDER_BYTES = 256;
 
-/** Answers a replica that reconciles in full, one request at a time, so that a slow replica costs only one answer. */
+/**
+ * Answers a replica that reconciles in full, one request at a time, so that no more than one answer is in memory for a
+ * slow replica.
+ */
 export class TreeServer {
   readonly #channel: Channel;
   readonly #trees: TreeSource;
@@ -91,8 +95,8 @@ export class TreeServer {
   }
 
   /**
-   * Returns the present state, about which questions are answered until `end`. Another call before that returns the
-   * same one.
+   * Returns the present state. Requests about it are answered until `end`, and further calls return the same state
+   * until then.
    */
   async begin(): Promise<{ readonly sequence: number; readonly anchor: Anchor }> {
     const { seq, hash, root, frontier, record } = (this.#anchor ??= await this.#trees.anchor());
@@ -100,21 +104,24 @@ export class TreeServer {
     return { sequence: seq, anchor: { event_hash: hash, root, frontier: [...frontier], record: body, sequence, ts } };
   }
 
-  /** Called when the replica is done. */
+  /** Called when the replica has reconciled. */
   end(): void {
     this.#anchor = undefined;
     this.#view = undefined;
   }
 
-  /** Queues a request. Throws `LIMIT_EXCEEDED`, and `USAGE` for another state than that of `begin`. */
+  /** Queues a request. Throws `LIMIT_EXCEEDED`, and `USAGE` for a state other than that of `begin`. */
   ask(request: Request): void {
-    // The reconciliation is over; a network may repeat frames.
+    // A network may repeat a frame after the reconciliation is over.
     if (this.#anchor === undefined) return;
     if (request.sequence !== this.#anchor.seq) {
-      throw new ChronicleError("USAGE", `a state is asked for as of event ${request.sequence}, which nobody has named`);
+      throw new ChronicleError(
+        "USAGE",
+        `the state after event ${request.sequence} is asked for, which was not offered`,
+      );
     }
     if (this.#waiting.length >= MAX_WAITING) {
-      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} times a state is asked for at once`);
+      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} requests about a state are waiting`);
     }
     this.#waiting.push(request);
     if (!this.#isServing) void this.#serve();
@@ -139,7 +146,7 @@ export class TreeServer {
     else yield* this.#erasures(request);
   }
 
-  /** Yields the requested piece; nothing if the replica is done. */
+  /** Yields the requested piece; nothing if the reconciliation was over meanwhile. */
   *#erasures({ sequence, offset }: MessageOf<"ErasuresRequest">): Generator<MessageOf<"ErasuresResponse">, void> {
     if (this.#anchor?.seq !== sequence) return;
     const { erasures } = this.#anchor;
@@ -150,7 +157,7 @@ export class TreeServer {
     yield { type: "ErasuresResponse", sequence, offset, total: erasures.length, rows };
   }
 
-  /** Yields all requested folders. A folder with more children than fit is the last of its answer. */
+  /** Yields answers with all requested folders. A folder with more children than fit is the last of its answer. */
   async *#listings({ sequence, since, folders }: FoldersRequest): AsyncGenerator<MessageOf<"TreeResponse">, void> {
     const view = await this.#viewSince(sequence, since);
     let answer = new Answer();
@@ -173,13 +180,13 @@ export class TreeServer {
   }
 }
 
-/** Folders for one message. */
+/** The folders of one `TreeResponse`. */
 class Answer {
   readonly folders: Listing[] = [];
   #children = 0;
   #bytes = 0;
 
-  /** True if a good part of one more folder fits. */
+  /** True while less than half of the answer is used: then one more folder may be added. */
   get hasRoom(): boolean {
     return this.#children < MAX_CHILDREN / 2 && this.#bytes < MOST_BYTES / 2;
   }

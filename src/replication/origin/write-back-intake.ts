@@ -16,14 +16,13 @@ import type { MessageOf } from "../protocol/messages.ts";
 import { answerToWire, entryFromWire } from "../protocol/write-back-entries.ts";
 import type { ContentFetch } from "../contents/content-fetch.ts";
 
-/** Number of hashes that are remembered; the oldest are forgotten first. */
+/** The maximum number of hashes that are remembered. The oldest is forgotten first. */
 const MOST = 100_000;
 
 /**
- * Contents that replicas need not send: those of the workspace, and those that they have already sent. A content that
- * the store holds only for others does not count: anybody who named its hash would get it, so they must have it first.
- * Secrets do not count either: otherwise anybody who knows a secret's hash from the log could read it under an ordinary
- * name.
+ * The contents that replicas need not send: those of the workspace, and those that a replica has already sent. A
+ * content that the store holds only for other workspaces must be sent: otherwise whoever knows its hash could read it.
+ * A secret must be sent as well: otherwise whoever knows its hash from the log could read it under an ordinary name.
  */
 export class ReceivedContents implements HeldContents {
   readonly #blobs: BlobStore;
@@ -39,7 +38,7 @@ export class ReceivedContents implements HeldContents {
     const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
     const held = new Set<Hash>();
     const secrets = (await this.#contents.secrets?.(asked)) ?? new Set<Hash>();
-    // A received content may have been freed again.
+    // The collector may have freed a received content, so the store is asked as well.
     for (const hash of await this.#blobs.sound(asked)) {
       if (secrets.has(hash)) continue;
       if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);
@@ -55,16 +54,16 @@ export class ReceivedContents implements HeldContents {
   }
 }
 
-/** The workspace side of write-back: a session passes its replica's changes to it. */
+/** Decides what replicas write back to a workspace. */
 export interface WriteBackTarget {
-  /** Returns up to which entry a replica's changes are decided. */
+  /** Returns the last entry of a replica that is decided. */
   settled(replica: string): Promise<SettledWriteBack>;
-  /** Throws `LIMIT_EXCEEDED` if the store may not take this many more bytes. */
+  /** Throws `LIMIT_EXCEEDED` if this many more bytes would exceed the store's limit. */
   reserve(bytes: number): void;
-  /** Returns why an entry is refused whatever its content is, so that it need not be fetched. */
+  /** Returns the reason to refuse an entry whatever its content is: then that need not be fetched. */
   refusal(entry: WriteBackEntry): WriteBackReason | undefined;
   /**
-   * Decides entries whose contents are in the store. Durable when it resolves. Throws `READ_ONLY` if nothing is taken;
+   * Decides entries whose contents are in the store, durably. Throws `READ_ONLY` if this workspace takes no changes;
    * `LOCKED` and others if it may succeed later.
    */
   decide(batch: WriteBackBatch): Promise<WriteBackAnswer>;
@@ -72,33 +71,36 @@ export interface WriteBackTarget {
 
 type WriteBack = MessageOf<"WriteBack">;
 
-/** The parts that take what replicas write back. Shared by all sessions of a workspace. */
+/** What a `WriteBackIntake` works with. Shared by all sessions of a workspace. */
 export interface WriteBackParts {
   readonly target: WriteBackTarget;
   readonly blobs: BlobStore;
   readonly received: ReceivedContents;
 }
 
-/** A replica sends one batch at a time, and again if it hears nothing. */
+/** The maximum number of batches that wait. A correct replica has one on its way, and sends that again. */
 const MAX_WAITING = 16;
 
-/** Number of heartbeats to wait for a requested content. While it waits, it keeps the store's collector out. */
+/**
+ * The number of heartbeats to wait for a content. It is limited because the lease held meanwhile stops the collector.
+ */
 const PATIENCE_BEATS = 75;
 
-/** Errors that may pass (`NOT_FOUND`: the folder is away), and those that never do here. */
-const AGAIN: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED", "NOT_FOUND"]);
-const NEVER: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
+/** Codes of errors that may pass (`NOT_FOUND`: the folder is missing), and of errors that do not pass. */
+const PASSING: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED", "NOT_FOUND"]);
+const LASTING: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
 
 /**
- * Takes what a replica writes back, one batch after the other, beside the loop that receives. Fetches the contents that
- * this side lacks, makes them durable, has the workspace decide, and answers once that is durable.
+ * Takes what a replica writes back, one batch after the other, while the session goes on receiving messages. Fetches
+ * the contents that this side lacks, makes them durable, has the workspace decide, and answers once the decision is
+ * durable.
  */
 export class WriteBackIntake {
   readonly #channel: Channel;
   readonly #parts: WriteBackParts;
   readonly #contents: ContentIntake;
-  /** Returns the last event that was sent to the replica. */
-  readonly #sent: () => number;
+  /** Returns the last event that the replica can have seen. */
+  readonly #seen: () => number;
   readonly #waiting: WriteBack[] = [];
   #current: WriteBack | undefined;
   /** The replica's last decided entry, as far as this conversation knows. */
@@ -108,36 +110,36 @@ export class WriteBackIntake {
   #isEnded = false;
   #beats = 0;
 
-  constructor(channel: Channel, parts: WriteBackParts, fetch: ContentFetch, sent: () => number) {
+  constructor(channel: Channel, parts: WriteBackParts, fetch: ContentFetch, seen: () => number) {
     this.#channel = channel;
     this.#parts = parts;
     this.#contents = new ContentIntake(parts.blobs, fetch, { held: parts.received, onJoining: () => this.heard() });
-    this.#sent = sent;
+    this.#seen = seen;
   }
 
-  /** Called when the replica was told that its entries are decided up to here. */
+  /** Called with the last decided entry that the replica is told in `HelloAck`. */
   begin(settled: number): void {
     this.#settled = settled;
   }
 
   /**
-   * Queues a batch, unless it is already queued: a replica that waits for long sends it again. Throws `LIMIT_EXCEEDED`.
+   * Queues a batch, unless it is already queued: a replica without an answer sends it again. Throws `LIMIT_EXCEEDED`.
    */
   take(message: WriteBack): void {
     if ([this.#current, ...this.#waiting].some((one) => one !== undefined && isSame(one, message))) return;
     if (this.#waiting.length >= MAX_WAITING) {
-      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} batches are written back at once`);
+      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} write-back batches are waiting`);
     }
     this.#waiting.push(message);
     if (!this.#isRunning) void this.#run();
   }
 
-  /** Called when a content has come, or part of one. */
+  /** Called when a content has arrived, or part of one. */
   heard(): void {
     this.#beats = 0;
   }
 
-  /** Called with each heartbeat. */
+  /** Called with each heartbeat. Ends the conversation if no content has arrived for `PATIENCE_BEATS` heartbeats. */
   beat(): void {
     this.#beats = this.#isFetching ? this.#beats + 1 : 0;
     if (this.#beats > PATIENCE_BEATS)
@@ -146,7 +148,7 @@ export class WriteBackIntake {
       );
   }
 
-  /** Called at the end of the conversation: begins nothing more. */
+  /** Called at the end of the conversation. Drops the batches that wait; the current one may still be decided. */
   end(): void {
     this.#isEnded = true;
     this.#waiting.length = 0;
@@ -176,7 +178,7 @@ export class WriteBackIntake {
       using _lease = await blobs.lease();
       const missing = await this.#ensure(replica, wired, entries);
       const after = this.#settled;
-      const asked = { replica, acknowledged: this.#sent(), entries, missing };
+      const asked = { replica, acknowledged: this.#seen(), entries, missing };
       const answer = await target.decide(after === undefined ? asked : { ...asked, after });
       this.#settled = Math.max(after ?? 0, entries.at(-1)?.localSeq ?? 0);
       return answer;
@@ -187,7 +189,9 @@ export class WriteBackIntake {
     }
   }
 
-  /** Makes durable the contents of entries that may be taken. Returns those that the replica does not have. */
+  /**
+   * Stores the contents of the entries that may be taken, durably. Returns the contents that neither side has.
+   */
   async #ensure(replica: string, wired: WriteBack["entries"], entries: readonly WriteBackEntry[]): Promise<Set<Hash>> {
     const { target } = this.#parts;
     const { upTo } = await target.settled(replica);
@@ -211,8 +215,8 @@ export class WriteBackIntake {
 }
 
 /**
- * Another connection has had entries of this replica decided: its own, or that of a copy. Returns an error that makes
- * it connect again, since `HelloAck` tells the two apart.
+ * Returns an error that makes the replica connect again, if entries under its id were decided over another connection
+ * (`ROLLBACK_DETECTED`). By the next `HelloAck`, the replica finds out whether a copy of it wrote them.
  */
 function comeAgain(error: unknown): ChronicleError | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "ROLLBACK_DETECTED") return undefined;
@@ -226,6 +230,6 @@ function isSame(a: WriteBack, b: WriteBack): boolean {
 
 function reasonOf(error: unknown): WriteBackReason | undefined {
   if (!(error instanceof ChronicleError)) return undefined;
-  if (NEVER.has(error.code)) return "read-only";
-  return AGAIN.has(error.code) ? "unavailable" : undefined;
+  if (LASTING.has(error.code)) return "read-only";
+  return PASSING.has(error.code) ? "unavailable" : undefined;
 }

@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Message, MessageType } from "./messages.ts";
 
 /**
- * An addition without a new protocol version. It is used only if both sides have named it (docs/protocol.md,
+ * An addition to the protocol that needs no new version. It is used only if both sides have named it (docs/protocol.md,
  * "Versions").
  */
 export type Capability =
@@ -16,7 +16,7 @@ export type Capability =
   | "protected"
   | "ahead";
 
-/** Messages that need a capability. */
+/** The messages that need a capability as a whole. */
 const OF_MESSAGE: Readonly<Partial<Record<MessageType, Capability>>> = {
   Rename: "rename",
   TreeRequest: "tree",
@@ -34,7 +34,7 @@ export function agreedOn(theirs: readonly string[], ours: readonly Capability[])
   return new Set(ours.filter((one) => theirs.includes(one)));
 }
 
-/** Returns the capability that a message needs beyond the version; `undefined` if none. */
+/** Returns the capability that a message needs; `undefined` if it needs none. */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";
   if (message.type === "FullResyncRequired") return message.anchor === undefined ? undefined : "tree";

@@ -8,8 +8,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Checks the nesting, commas and colons of a JSON text before it is parsed, because a small text can stand for a large
- * value. Throws `LIMIT_EXCEEDED`. Does not check whether the text is JSON.
+ * Checks the nesting and the number of commas and colons of a JSON text before it is parsed, because a short text can
+ * need much memory as a value. Throws `LIMIT_EXCEEDED`. Does not check whether the text is JSON.
  */
 function checkJson(text: Uint8Array): void {
   let depth = 0;
@@ -37,29 +37,26 @@ function refuseJson(reason: string): never {
 }
 
 /**
- * Encodes messages as the payload of frames. The head is the message as JSON. Byte fields are in the body, concatenated
- * in the order of their fields in the head, where each field has its length instead.
- */
-
-/**
- * Encodes a message. If the other side would refuse it, throws that side's error: `USAGE`, `PATH_INVALID` or
- * `LIMIT_EXCEEDED`.
+ * Encodes a message as the payload of a frame. The head is the message as JSON; in place of each byte field it has the
+ * number of bytes. The body is the bytes of these fields, concatenated in the order of the head. Throws the error with
+ * which the other side would refuse the message: `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED`.
  */
 export function encodeMessage(message: Message): FramePayload {
   const checked = checkMessage(message);
   const pieces: Uint8Array[] = [];
   const head = Buffer.from(JSON.stringify(detached(checked, pieces)));
-  // A notification was just checked to be flat, with a dozen fields, so it is neither deep nor large.
+  // `checkMessage` has found a notification to be flat, with a dozen fields.
   if (checked.type !== "Notification") checkJson(head);
   const hasBody = pieces.length > 0;
-  return { head, body: hasBody ? joined(pieces) : undefined };
+  return { head, body: hasBody ? concatenated(pieces) : undefined };
 }
 
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
+function concatenated(pieces: readonly Uint8Array[]): Uint8Array {
   const [only] = pieces;
   return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
 }
 
+/** Returns the message with lengths in place of its bytes, which are added to `pieces`. */
 function detached(message: Message, pieces: Uint8Array[]): object {
   const field = bytesFieldOf(message.type);
   if (field === undefined) return message;
@@ -96,7 +93,7 @@ function isObject(value: unknown): value is Fields {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
-/** Puts the bytes into their fields. The head is not checked yet, so only lengths that fit are accepted. */
+/** Puts the bytes of the body into their fields. The head is not validated yet, so each length is checked here. */
 function attach(head: Fields, body: Uint8Array): void {
   const field = bytesFieldOf(head["type"]);
   if (field === undefined) refuse("its type has no bytes");

@@ -12,11 +12,6 @@ import { INLINE_BELOW_BYTES, MAX_LINES_BYTES, MAX_NOTIFIED_LINE } from "./limits
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/**
- * Converts events to messages, and back. The fields beside a line must agree with the line, so the receiver need not
- * trust them.
- */
-
 /** The state in a file's event. */
 interface FileState {
   readonly path: WorkspacePath;
@@ -29,7 +24,7 @@ function stateOf(event: LogEvent): FileState | undefined {
   return change === undefined ? undefined : { path: change.path, entry: change.file.entry };
 }
 
-/** Converts a state to fields of a message. */
+/** Converts a state to fields of a message. The fields of an event's state must agree with its line. */
 export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Omit<StateFields, "inline_content"> {
   return {
     ...pathToFields(path),
@@ -53,14 +48,15 @@ export function stateFromFields(fields: StateFields & { readonly mtime_ms: numbe
   return { path, entry: { path, kind, mode: permissions, size, mtimeMs: kind === "dir" ? 0 : mtime_ms, hash } };
 }
 
-/** True if a content of this size is sent inline. */
+/** Returns true if a content of this size is sent inline. */
 function goesInline(size: number): boolean {
   return size < INLINE_BELOW_BYTES;
 }
 
 /**
- * Returns the notification of an event. `undefined` if it is not about a file, its line is too long, or the protocol
- * refuses its path: its line then goes in `Events`. `content` is sent inline; omit it if a filter withholds it.
+ * Returns the notification of an event. Returns `undefined` if the event is not about a file, its line is too long, or
+ * the protocol refuses its path: the line then goes in `Events`. A small `content` is sent inline; omit it if the
+ * replica may not have it.
  */
 export function notificationOf(event: SealedEvent, content?: Uint8Array): MessageOf<"Notification"> | undefined {
   const state = event.line.length > MAX_NOTIFIED_LINE ? undefined : stateOf(event);
@@ -71,8 +67,8 @@ export function notificationOf(event: SealedEvent, content?: Uint8Array): Messag
 }
 
 /**
- * Returns the message of a content ahead of its event; `undefined` if it would not be inline in that event's
- * notification either.
+ * Returns the message that sends a content ahead of its event; `undefined` if the event's notification would not have
+ * the content inline.
  */
 export function contentAheadOf({ path, hash, bytes }: AnnouncedContent): MessageOf<"ContentAhead"> | undefined {
   if (!goesInline(bytes.length) || !isAcceptable(path)) return undefined;
@@ -89,8 +85,8 @@ function isAcceptable(path: WorkspacePath): boolean {
 }
 
 /**
- * Returns one message for a deletion and, in the next event, the creation of the same content elsewhere; `undefined` if
- * the two events are not a rename.
+ * Returns one message for the deletion of a path and the creation of another one in the next event; `undefined` if the
+ * two events cannot be sent as a rename.
  */
 export function renameOf(gone: SealedEvent, made: SealedEvent): MessageOf<"Rename"> | undefined {
   const [from, to] = [notificationOf(gone), notificationOf(made)];
@@ -120,7 +116,10 @@ function samePath(a: PathFields, b: PathFields): boolean {
   return pathFromFields(a) === pathFromFields(b);
 }
 
-/** Packs consecutive events into as few `Events` messages as their limit allows; a longer line goes in parts. */
+/**
+ * Packs consecutive events into as few `Events` messages as the limit allows. A line that exceeds the limit goes in
+ * parts.
+ */
 export function* eventsOf(events: Iterable<SealedEvent>): Generator<MessageOf<"Events">> {
   let held: Buffer[] = [];
   let bytes = 0;
@@ -155,12 +154,12 @@ function* partsOf(seq: number, line: Buffer): Generator<MessageOf<"Events">> {
 }
 
 /**
- * Returns the event of a notification, after checking that it follows `prev`, agrees with the fields, and names the
- * inline content. Throws `INTEGRITY_VIOLATION` otherwise: the sender is broken, or lies.
+ * Returns the event of a notification. Throws `INTEGRITY_VIOLATION` if its line does not follow `prev`, disagrees with
+ * the fields of the message, or has another hash than the inline content. Throws `PATH_INVALID` for a refused path.
  */
 export function openNotification(message: MessageOf<"Notification">, prev: Head): LogEvent {
   const { event, state } = openLine(Buffer.from(message.line), prev);
-  if (state === undefined) return violated(`event ${event.seq} is none of a file`);
+  if (state === undefined) return violated(`event ${event.seq} is not about a file`);
   const says = stateToFields(state.path, state.entry);
   const isSame =
     message.sequence === event.seq &&
@@ -168,7 +167,7 @@ export function openNotification(message: MessageOf<"Notification">, prev: Head)
     (["kind", "content_hash", "size", "permissions", "is_deletion"] as const).every(
       (key) => message[key] === says[key],
     );
-  if (!isSame) return violated(`the notification of event ${event.seq} says other things than its line`);
+  if (!isSame) return violated(`the notification of event ${event.seq} disagrees with its line`);
   checkInline(message);
   return event;
 }
@@ -187,10 +186,10 @@ export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [
     to.entry.hash === message.content_hash &&
     to.entry.size === message.size &&
     to.entry.mode === message.permissions;
-  return isSame ? [gone, made] : violated(`the rename at event ${gone.seq} says other things than its lines`);
+  return isSame ? [gone, made] : violated(`the rename at event ${gone.seq} disagrees with its lines`);
 }
 
-/** Returns the events of whole lines (a message without `part`). Throws as `openNotification`. */
+/** Returns the events of a message that has whole lines (no `part`). Throws as `openNotification`. */
 export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"Events">, prev: Head): LogEvent[] {
   const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
   const events: LogEvent[] = [];
@@ -204,7 +203,7 @@ export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"
     at = end + 1;
   }
   if (events[0]?.seq !== first_sequence || head.seq !== last_sequence)
-    violated("Events holds other events than it says");
+    violated("the sequences of Events are not those of its lines");
   return events;
 }
 
@@ -220,7 +219,7 @@ export function checkInline(fields: {
 
 interface OpenedLine {
   readonly event: LogEvent;
-  /** The state, if it is a file's event. */
+  /** The state, if the event is about a file. */
   readonly state: FileState | undefined;
 }
 
@@ -232,7 +231,8 @@ function openLine(line: Uint8Array, prev: Head): OpenedLine {
 }
 
 /**
- * Decodes the state of an event without trusting the origin: throws for a file's event with an invalid path or state.
+ * Decodes the state of an event that a peer has sent. Throws `PATH_INVALID` for a refused path, `INTEGRITY_VIOLATION`
+ * for an invalid state.
  */
 function soundState(event: LogEvent): FileState | undefined {
   try {

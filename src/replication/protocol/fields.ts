@@ -6,12 +6,10 @@ import { displayPath, parsePath, pathFromBytes, pathInRoot, type WorkspacePath }
 import { INVISIBLE } from "../../core/values/invisible.ts";
 import { INLINE_BELOW_BYTES } from "./limits.ts";
 
-/** The fields of messages. All are bounded. */
-
-/** Longest name. */
+/** Maximum length of a name, in characters. */
 const MAX_NAME = 256;
 
-/** Longest path as text: its bytes in Base64. */
+/** Maximum length of a path as text or in Base64, in characters. */
 const MAX_PATH_TEXT = 88_000;
 
 export const hash = z.custom<Hash>((value) => typeof value === "string" && isHash(value), "is no SHA-256 in hex");
@@ -23,8 +21,8 @@ export const count = z.int().min(0);
 export const name = z.string().min(1).max(MAX_NAME);
 
 /**
- * Who does something, or the id of a session, a turn or an action. A terminal must be able to show it, and nobody may take it for another
- * one: see `checkActorName`.
+ * The name of an actor, or the id of a session, a turn or an action. It has no invisible characters, so that it cannot
+ * look like another one in a terminal: see `checkActorName`.
  */
 export const plainName = name.refine((text) => isPlain(text), "is empty, or holds invisible or control characters");
 
@@ -33,7 +31,10 @@ function isPlain(text: string): boolean {
   return text.trim() !== "" && !INVISIBLE.test(text);
 }
 
-/** A name as it is sent: what nobody sees is written out. `undefined`: there is none. */
+/**
+ * Returns a name in the form that may be sent: invisible characters are escaped, and it is cut to the maximum length.
+ * Returns `undefined` for no name, or one of spaces only.
+ */
 export function plainNameOf(text: string | undefined): string | undefined {
   const shown = text
     ?.replace(INVISIBLE, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`)
@@ -43,19 +44,22 @@ export function plainNameOf(text: string | undefined): string | undefined {
 
 export const sandboxId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
 
-/** The last event of a chain. Sequence 0 and hash `""` for an empty one. */
+/** The last event of a chain. An empty chain has sequence 0 and hash `""`. */
 export const head = z
   .strictObject({ sequence: count, hash: z.union([hash, z.literal("")]) })
-  .refine(({ sequence, hash: last }) => (sequence === 0) === (last === ""), "a head has a sequence and a hash");
+  .refine(
+    ({ sequence, hash: last }) => (sequence === 0) === (last === ""),
+    "a head must have both a sequence and a hash, or neither",
+  );
 
-/** A byte field. The bytes follow the JSON of a content frame, which has only their length. */
+/** A byte field: its bytes are in the body of the frame, and the JSON has their number. */
 export function bytes(max: number) {
   return z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length <= max, `is at most ${max} bytes`);
 }
 
 const rootId = z.string().max(63);
 
-/** A path in a message: as text, or in Base64 if its bytes are not UTF-8; `root` for a further root. */
+/** A path in a message, as text, or in Base64 if its bytes are not UTF-8. `root` is set for a further tracked root. */
 export const pathFields = {
   filepath: z.string().max(MAX_PATH_TEXT).optional(),
   filepath_b64: z.string().min(1).max(MAX_PATH_TEXT).optional(),
@@ -76,12 +80,15 @@ export function pathToFields(path: WorkspacePath): PathFields {
   return path_b64 === undefined ? { filepath: filepath ?? "", ...named } : { filepath_b64: path_b64, ...named };
 }
 
-/** Absolute paths on Windows. Refused elsewhere too: nobody means such a name, and a later copy may be on Windows. */
+/**
+ * Matches absolute paths on Windows. They are refused on other systems too, since a later copy may be on Windows, and
+ * such a name is hardly intended.
+ */
 const DRIVE = /^[A-Za-z]:[\\/]|^\\\\/;
 
 /**
- * Returns the path in a message; all paths of peers pass through here. Throws `PATH_INVALID` for a path that leaves the
- * workspace, for Windows' absolute paths, for Base64 of valid UTF-8, and unless there is exactly one path.
+ * Returns the path in a message. Throws `PATH_INVALID` for a path that leaves the workspace, for a path that is
+ * absolute on Windows, for Base64 of valid UTF-8, and unless the message has exactly one path.
  */
 export function pathFromFields(fields: PathFields): WorkspacePath {
   const path = anyPathFromFields(fields);
@@ -90,16 +97,16 @@ export function pathFromFields(fields: PathFields): WorkspacePath {
 }
 
 /**
- * Like `pathFromFields`, but accepts names that are absolute on Windows: for requested and listed folders, whose hash
- * depends on them.
+ * Returns the path in a message like `pathFromFields`, but accepts paths that are absolute on Windows. Used for
+ * requested and listed folders, because the hash of a folder covers such names too.
  */
 export function anyPathFromFields(fields: PathFields): WorkspacePath {
   const { filepath, filepath_b64, root } = fields;
-  if ((filepath === undefined) === (filepath_b64 === undefined)) refuse("a message has one path");
+  if ((filepath === undefined) === (filepath_b64 === undefined)) refuse("a message must have exactly one path");
   const inner = filepath === undefined ? pathFromBytes(Buffer.from(filepath_b64 ?? "", "base64")) : parsePath(filepath);
   const path = pathInRoot(root, inner);
   if (filepath_b64 !== undefined && pathToFields(path).filepath_b64 !== filepath_b64) {
-    refuse("a path stands in Base64 only where its bytes are not UTF-8");
+    refuse("a path is in Base64 only if its bytes are not UTF-8");
   }
   return path;
 }
@@ -108,12 +115,12 @@ function refuse(reason: string): never {
   throw new ChronicleError("PATH_INVALID", reason);
 }
 
-/** Checks that the path is valid, and not the root. */
+/** Returns true if the path is not the root. Throws as `pathFromFields`. */
 export function namesPath(fields: PathFields): boolean {
   return pathFromFields(fields) !== "";
 }
 
-/** The state of a path in a message. `absent` is a deletion. */
+/** The fields of a path's state in a message. The kind of a deleted path is `absent`. */
 export const stateFields = {
   ...pathFields,
   kind: z.enum(["file", "symlink", "dir", "absent"]),
@@ -135,7 +142,7 @@ export interface StateFields extends PathFields {
   readonly inline_content?: Uint8Array | undefined;
 }
 
-/** Checks that the fields of a state agree with each other. */
+/** Returns true if the fields of a state agree with each other. Throws as `pathFromFields`. */
 export function isState(fields: StateFields): boolean {
   const { kind, content_hash, size, is_deletion, inline_content } = fields;
   if (!namesPath(fields) || is_deletion !== (kind === "absent")) return false;

@@ -30,35 +30,33 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { treeRequest, treeResponse } from "./tree-messages.ts";
 import * as z from "zod";
 
-/** Many contents at once, as blocks of a pack (docs/format.md). Requires the capability `blocks`. */
-
 /** Bytes of one hash. */
 const HASH_BYTES = 32;
 
+/** Asks for many contents at once, as blocks of a pack (docs/format.md). Requires the capability `blocks`. */
 const blocksRequest = z.strictObject({
   type: z.literal("BlocksRequest"),
   /** The requested contents: 32 bytes each, concatenated. */
   hashes: bytes(MAX_ASKED * HASH_BYTES).refine(
     ({ length }) => length > 0 && length % HASH_BYTES === 0,
-    "is one hash or more",
+    "must be one hash or more",
   ),
 });
 
 const hashes = z.array(hash).max(MAX_NOT_IN_BLOCKS);
 
-/** Part of the answer to one or more requests. */
+/** Answers some contents of one or more requests. */
 const blocksResponse = z.strictObject({
   type: z.literal("BlocksResponse"),
   /** Whole blocks, concatenated, that contain only requested contents. */
   blocks: bytes(MAX_BLOCKS_BYTES),
   /** Contents that the origin does not have. */
   absent: hashes,
-  /** Contents that it has but that do not go in a block: to be asked for by `ContentFetchRequest`. */
+  /** Contents that the origin has but does not send in a block: ask for them by `ContentFetchRequest`. */
   apart: hashes,
 });
 
-/** The erasures of the state at which a full reconciliation ends. Requires the capability `erasures`. */
-
+/** Asks for the erasures of the state at which a full reconciliation ends. Requires the capability `erasures`. */
 const erasuresRequest = z.strictObject({
   type: z.literal("ErasuresRequest"),
   /** The event that `FullResyncRequired` has named. */
@@ -79,24 +77,23 @@ const erasuresResponse = z
   })
   .refine(
     ({ offset, total, rows }) => rows.length === Math.min(MAX_PIECE_BYTES, total - offset),
-    "the piece is not as long as it can be",
+    "the piece is shorter or longer than what is left",
   );
-
-/** Contents by their hashes. Either side may ask, since the origin may lack a written-back content. */
 
 const length = z.int().min(1).max(MAX_PIECE_BYTES);
 
+/** Asks for a content. Either side may ask: the origin may lack a content that is written back. */
 const contentFetchRequest = z.strictObject({
   type: z.literal("ContentFetchRequest"),
   content_hash: hash,
-  /** The requested piece. If omitted: the whole content, or its manifest if it is longer than one piece. */
+  /** Where the requested piece begins. If omitted: the whole content, or its manifest if longer than one piece. */
   offset: count.optional(),
   length: length.optional(),
 });
 
 const chunk = z.strictObject({ hash, offset: count, size: z.int().min(1).max(MAX_CHUNK_BYTES) });
 
-/** Adjacent chunks that make up the whole content, all of equal size except for the last one. */
+/** The chunks that make up a content, one after the other, all of equal size except for the last one. */
 const chunkManifest = z
   .strictObject({
     total_size: z.int().min(1),
@@ -108,7 +105,7 @@ const chunkManifest = z
     return chunks.every(
       ({ offset, size }, i) => offset === i * chunk_size && size === Math.min(chunk_size, total_size - offset),
     );
-  }, "the chunks are not the content");
+  }, "the chunks do not make up the content");
 
 const contentFetchResponse = z
   .strictObject({
@@ -130,7 +127,7 @@ const contentFetchResponse = z
 const contentNotFound = z.strictObject({ type: z.literal("ContentNotFound"), content_hash: hash });
 
 /**
- * A small content that the next event of this path may name. The receiver may make it durable before that event comes.
+ * A small content that an event of this path is about to name. The receiver may store it before that event comes.
  */
 const contentAhead = z
   .strictObject({
@@ -141,11 +138,9 @@ const contentAhead = z
   })
   .refine(namesPath, "is the root");
 
-/** Messages that begin a conversation, keep it alive and end it. */
-
 const capabilities = z.array(z.string().regex(/^[a-z][a-z0-9-]{0,63}$/)).max(64);
 
-/** A workspace's id or name. Default: the origin's own. */
+/** A workspace's id, or in `Hello` its name. */
 const workspace = z.string().min(1).max(128);
 
 const hello = z.strictObject({
@@ -153,13 +148,16 @@ const hello = z.strictObject({
   /** Protocol versions that the replica speaks. */
   versions: z.array(z.int().min(1).max(65_535)).min(1).max(16),
   capabilities,
+  /**
+   * Default: the workspace of the address, else that of the folder in which the server was started, else its only one.
+   */
   workspace: workspace.optional(),
   sandbox_id: sandboxId,
   /** The token, if the transport has not already presented it. */
   token: z.string().min(1).max(4096).optional(),
-  /** The last event of the origin that the replica holds, verified. */
+  /** The last event of the origin that the replica has verified and holds. */
   head,
-  /** The last of its own entries for which the replica has an answer. */
+  /** The last entry of the replica for which it has an answer; 0 for none. */
   settled_local_seq: count,
 });
 
@@ -169,13 +167,13 @@ const helloAck = z.strictObject({
   capabilities,
   /** The workspace's id. */
   workspace,
-  /** The origin's last event now. */
+  /** The origin's last event. */
   head,
-  /** The last entry of this replica that the origin has decided; later ones must be sent (again). */
+  /** The last entry of this replica that the origin has decided. The replica sends later entries, perhaps again. */
   settled_local_seq: count,
   /**
-   * The `event_hash` of that entry, if it had one. A replica with another event there, or none, was put back, or is a
-   * copy.
+   * The `event_hash` of that entry, if it had one. A replica that has another event as that entry, or none, was put
+   * back to an earlier state, or is a copy.
    */
   settled_hash: hash.optional(),
   /** Each side sends something at least this often, in ms; after three times that, the other side counts as gone. */
@@ -185,9 +183,9 @@ const helloAck = z.strictObject({
 const heartbeat = z.strictObject({
   type: z.literal("Heartbeat"),
   agent_sequence: count,
-  /** The iteration of the last event that is about a path; 0 if there is none. */
+  /** The iteration of the last event of a path that this replica was sent; 0 if none was. */
   agent_iteration: count,
-  /** With `folder`: since when the origin's folder is missing, by its clock (epoch milliseconds). */
+  /** Since when the origin's folder is missing, by its clock (epoch milliseconds). Requires the capability `folder`. */
   folder_away_since: count.optional(),
 });
 
@@ -195,31 +193,33 @@ const sandboxHeartbeat = z.strictObject({
   type: z.literal("SandboxHeartbeat"),
   sandbox_id: sandboxId,
   up_to_sequence: count,
-  /** The last entry of the replica's journal, and the number of entries that wait for an answer. */
+  /** The last entry of the replica's journal; 0 for none. */
   local_seq: count,
+  /** The number of entries that wait for an answer. */
   pending: count,
 });
 
 const headWitness = z.strictObject({
   type: z.literal("HeadWitness"),
   workspace,
-  /** The sender's view: this event has this hash, and the files after it have this Merkle root. */
   sequence: z.int().min(1),
+  /** The hash of that event, as the sender has it. */
   head_hash: hash,
+  /** The Merkle root of the files after that event. */
   root: hash,
-  /** The signed head as in docs/format.md, if the sender has one of that event. */
+  /** The signed head of that event (docs/format.md), if the sender has one. */
   signature: z.string().min(1).max(16_384).optional(),
 });
 
 const error = z.strictObject({
   type: z.literal("Error"),
-  /** A stable code of Chronicle's errors. A receiver treats an unknown one as `IO`. */
+  /** The error's code. A receiver treats an unknown code as `IO`. */
   code: z.string().regex(/^[A-Z][A-Z_]{0,63}$/),
   message: z.string().max(2048),
   hint: z.string().max(2048).optional(),
-  /** True if the sender then closes the connection. */
+  /** True if the sender closes the connection after this message. */
   fatal: z.boolean(),
-  /** With `UNAVAILABLE`: `starting` if the server is still opening what it serves. */
+  /** With `UNAVAILABLE`: `starting` if the server is still opening the workspace. */
   about: name.optional(),
 });
 
@@ -231,17 +231,16 @@ const credit = z.strictObject({
   limit: count,
 });
 
-/** A replica's own changes on their way to the origin. An entry is identified by the replica and its `local_seq`. */
-
+/** A change that a replica writes back. It is identified by the replica's id and `local_seq`. */
 const entry = z
   .strictObject({
     local_seq: z.int().min(1),
-    /** The hash of its event in the replica's own log. */
+    /** The hash of the entry's event in the replica's own log. */
     event_hash: hash.optional(),
     ...stateFields,
     mtime_ms: count,
     /**
-     * The origin's event on which the change is based: the last one of this path that the replica had applied; 0 if
+     * The origin's event on which the change is based: the last event of this path that the replica had applied; 0 if
      * none.
      */
     master_rowid_seen: count,
@@ -253,24 +252,23 @@ const entry = z
   .refine(isState, "the fields of the state do not agree");
 
 /**
- * The reason why an entry was not taken. After `unavailable` it must be sent again; after the others that does not
- * help.
+ * The reason why an entry was not taken. After `unavailable` the replica sends it again; after the others it does not.
  */
 const reason = z.enum([
   /** The origin has a later state of this path. */
   "stale",
-  /** It claims to have seen an event that does not exist, or is not about this path. */
+  /** The entry claims to be based on an event that does not exist, or is not about this path. */
   "causal-lie",
   "hash-mismatch",
   "path",
   "filtered",
   "read-only",
   "too-large",
-  /** The replica no longer has the content. */
+  /** Neither side has the content. */
   "content-missing",
   /** The origin has erased the content. */
   "erased",
-  /** The origin cannot take anything at present: nothing of the whole batch was decided. */
+  /** The origin cannot take anything at present: no entry of the batch was decided. */
   "unavailable",
 ]);
 
@@ -285,13 +283,14 @@ const writeBack = z
     "the entries do not ascend by local_seq",
   );
 
-/** The place that keeps the losing side of a conflict. */
+/** Where the origin keeps the state of a rejected entry. */
 const kept = z.strictObject({
   content_hash: hash.nullable(),
-  /** The iteration that it became, or the conflict that holds it. */
+  /** The iteration that the state became. */
   iteration: z.int().min(1).optional(),
+  /** The conflict that holds the state. */
   conflict_id: name.optional(),
-  /** A copy of it in the workspace. */
+  /** The path of a copy in the workspace. */
   copy: z.strictObject(pathFields).optional(),
 });
 
@@ -301,9 +300,9 @@ const writeBackResult = z.strictObject({
     .array(
       z.strictObject({
         local_seq: z.int().min(1),
-        /** Both are 0 if there never was anything, and there is nothing. */
+        /** The iteration of that event. Both are 0 for the deletion of a path that never existed. */
         master_iteration: count,
-        /** The event that it became, or that had already made the same change. */
+        /** The event that the entry became, or that had already made the same change. */
         sequence: count,
       }),
     )
@@ -313,7 +312,7 @@ const writeBackResult = z.strictObject({
       z.strictObject({
         local_seq: z.int().min(1),
         reason,
-        /** The last event of this path, if that is the reason. */
+        /** The last event of this path, if the entry was refused because of it. */
         current_sequence: count.optional(),
         kept: kept.optional(),
       }),
@@ -321,18 +320,15 @@ const writeBackResult = z.strictObject({
     .max(MAX_ENTRIES),
 });
 
-/**
- * The origin's events on their way to a replica. Each line is sent once, in order, in one of the first three messages.
- */
-
 /** An event's line exactly as in the log, without the newline. */
 const line = z.string().min(1).max(MAX_NOTIFIED_LINE);
 
+/** An event of a path, with its state. Lines are sent in order, each in a `Notification`, a `Rename` or an `Events`. */
 const notification = z
   .strictObject({ type: z.literal("Notification"), sequence: z.int().min(1), ...stateFields, line })
   .refine(isState, "the fields of the state do not agree");
 
-/** A deletion and the creation of the same content elsewhere, as two adjacent events that are applied together. */
+/** The deletion of a path and the creation of another one in the next event. They are applied together. */
 const rename = z
   .strictObject({
     type: z.literal("Rename"),
@@ -384,7 +380,7 @@ const barrierRequest = z.strictObject({ type: z.literal("BarrierRequest"), seque
 
 const barrierConfirmation = z.strictObject({
   type: z.literal("BarrierConfirmation"),
-  /** The event that was asked about. */
+  /** The `sequence` of the request. */
   sequence: count,
   satisfied: z.boolean(),
   current_sequence: count,
@@ -396,18 +392,20 @@ const catchupRequest = z.strictObject({
   since_sequence: count,
 });
 
-/** An object as in JSON; its reader checks what it holds. */
+/** A JSON object. Its reader validates the fields. */
 const body = z.custom<RecordBody>((value) => value !== null && typeof value === "object" && !Array.isArray(value));
 
 /** The end of a full reconciliation: the event, and the state after it. */
 const anchor = z.strictObject({
   /** The hash of event `current_sequence`. */
   event_hash: hash,
-  /** The Merkle root of the files after it, and the frontier of the log tree. */
+  /** The Merkle root of the files after that event. */
   root: hash,
+  /** The frontier of the log tree. */
   frontier: z.array(hash).max(53),
-  /** The workspace record in force then, and its event. */
+  /** The workspace record in force after that event. */
   record: body,
+  /** The event that recorded it. */
   sequence: z.int().min(1),
   ts: z.string().max(64),
 });
@@ -415,18 +413,18 @@ const anchor = z.strictObject({
 const fullResyncRequired = z.strictObject({
   type: z.literal("FullResyncRequired"),
   /**
-   * `compacted`: those lines are in an archive. `too-far`: beyond the limit. `diverged`: the replica's head is not in
-   * this chain.
+   * `compacted`: the next lines are neither in the log nor in its archive any more. `too-far`: the replica lacks more
+   * events than the origin's limit. `diverged`: the replica's head is not in the origin's chain.
    */
   reason: z.enum(["compacted", "too-far", "diverged"]),
   current_sequence: count,
-  /** For a replica that can reconcile (`tree`). */
+  /** Requires the capability `tree`. */
   anchor: anchor.optional(),
 });
 
 /**
- * All messages. The twelve original ones keep their names and the names of their fields; docs/protocol.md has the
- * table. A message is a plain object as in its JSON, except for its bytes.
+ * All messages; docs/protocol.md has a table of them. A message is a plain object with the fields of its JSON; only
+ * byte fields hold the bytes themselves.
  */
 export const MESSAGE = z.discriminatedUnion("type", [
   notification,
@@ -466,8 +464,8 @@ export type MessageType = Message["type"];
 export type MessageOf<Type extends MessageType> = Extract<Message, { readonly type: Type }>;
 
 /**
- * Messages that wait for credit: those that carry lines, contents or listings. All others are small, answer or govern
- * the conversation, and overtake these.
+ * The messages that wait for credit: those that carry lines, contents or listings. All others are small and overtake
+ * them.
  */
 const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "Notification",
@@ -481,12 +479,12 @@ const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "ErasuresResponse",
 ]);
 
-/** True if a message of this type waits for credit. */
+/** Returns true if a message of this type waits for credit. */
 export function isCredited(type: MessageType): boolean {
   return CREDITED.has(type);
 }
 
-/** Returns the name of the byte field in the objects of a message. */
+/** Returns the name of the byte field of a message, or of the entries of a `WriteBack`. `undefined` if it has none. */
 export function bytesFieldOf(type: unknown): string | undefined {
   if (type === "Notification" || type === "WriteBack") return "inline_content";
   if (type === "ContentFetchResponse" || type === "ContentAhead") return "content";
@@ -496,9 +494,10 @@ export function bytesFieldOf(type: unknown): string | undefined {
   return type === "Events" ? "lines" : undefined;
 }
 
+/** Maximum length of the text about an invalid message, in characters. */
 const MOST_COMPLAINT = 300;
 
-/** Validates a message. Throws `USAGE` with the field that is invalid, and `PATH_INVALID` for a refused path. */
+/** Validates a message. Throws `USAGE` with the invalid field, and `PATH_INVALID` for a refused path. */
 export function checkMessage(given: unknown): Message {
   const parsed = MESSAGE.safeParse(given);
   if (parsed.success) return parsed.data;

@@ -3,8 +3,6 @@ import { parsePath, type WorkspacePath } from "../../core/values/path.ts";
 import { count, hash, pathFields, anyPathFromFields, pathToFields } from "./fields.ts";
 import { MAX_CHILDREN, MAX_FOLDERS } from "./limits.ts";
 
-/** A full reconciliation: folders by their Merkle hashes, so that only differing ones are compared. */
-
 /** A name in a folder, as text or in Base64. */
 const childName = z.string().min(1).max(2048);
 
@@ -21,8 +19,8 @@ export function nameToFields(name: string): NameFields {
 }
 
 /**
- * Returns the name in a message. Accepts names that are absolute on Windows, since a folder's hash depends on them.
- * Throws `PATH_INVALID`.
+ * Returns the name in a message. Accepts names that are absolute paths on Windows, because the hash of a folder covers
+ * them too. Throws `PATH_INVALID`.
  */
 export function nameFromFields({ name, name_b64 }: NameFields): string {
   if (name_b64 !== undefined) return anyPathFromFields({ filepath: name, filepath_b64: name_b64 });
@@ -31,25 +29,28 @@ export function nameFromFields({ name, name_b64 }: NameFields): string {
 
 const folder = z.strictObject({
   ...pathFields,
-  /** Only children after this name are wanted: for a folder with more children than fit into a message. */
+  /** Only children after this name are requested: those before were in an earlier message. */
   after: childName.optional(),
   after_b64: childName.optional(),
   /**
-   * The folder's Merkle hash at the replica. If it is the same at the origin, and nothing in the folder was touched,
-   * the folder is not listed.
+   * The folder's Merkle hash at the replica. If the origin has the same hash, and nothing in the folder has an event
+   * after `since`, the answer has no children of it.
    */
   hash: hash.optional(),
 });
 
-/** Checks that the path is valid; `""` is the root. */
+/**
+ * Returns false if both `after` and `after_b64` are set. Throws `PATH_INVALID` for an invalid path; `""` is the root.
+ */
 function isFolder(fields: z.output<typeof folder>): boolean {
   anyPathFromFields(fields);
   return fields.after === undefined || fields.after_b64 === undefined;
 }
 
+/** Asks for folders of a state. The replica then asks for those in them whose Merkle hashes differ from its own. */
 export const treeRequest = z.strictObject({
   type: z.literal("TreeRequest"),
-  /** The event whose state is asked for: the one that `FullResyncRequired` has named. */
+  /** The event after which the state is asked for: `current_sequence` of `FullResyncRequired`. */
   sequence: count,
   /** The last event that the replica holds. Later deletions are listed, and folders touched later are marked. */
   since: count,
@@ -60,37 +61,37 @@ const child = z
   .strictObject({
     name: childName.optional(),
     name_b64: childName.optional(),
-    /** `absent`: it was deleted after `since`. */
+    /** `absent`: the path was deleted after `since`. */
     kind: z.enum(["file", "symlink", "dir", "absent"]),
     permissions: z.int().min(0).max(0o7777),
     size: count,
     mtime_ms: z.int(),
-    /** The hash of the content or the link's target, or the folder's Merkle hash; null if it is absent. */
+    /** The hash of the content or the link's target, or the folder's Merkle hash; null for `absent`. */
     hash: hash.nullable(),
-    /** The event that recorded this state, and its iteration. */
+    /** The event that recorded this state. */
     sequence: z.int().min(1),
     iteration: z.int().min(1),
-    /** True if something in this folder, or in what was one, has an event after `since`. */
+    /** For a folder, or a path that was one: true if something in it has an event after `since`. */
     touched: z.boolean().optional(),
-    /** Set if the file was recorded as a secret, by its name. */
+    /** Set if the file was recorded as protected. */
     class: z.literal("protected").optional(),
   })
-  .refine(({ kind, hash: of }) => (kind === "absent") === (of === null), "has a hash exactly where it is there")
+  .refine(({ kind, hash: of }) => (kind === "absent") === (of === null), "must have a hash unless it is absent")
   .refine((fields) => {
     const name = nameFromFields(fields);
     return name !== "" && !name.includes("/");
-  }, "is no name");
+  }, "is not a name");
 
 const listing = z
   .strictObject({
     ...pathFields,
-    /** The folder's Merkle hash; null if there is no such folder at that event. */
+    /** The folder's Merkle hash; null if the state has no such folder. */
     hash: hash.nullable(),
-    /** True if something in it has an event after `since`. */
+    /** True if something in the folder has an event after `since`. */
     touched: z.boolean(),
     /** Sorted by bytes. */
     children: z.array(child).max(MAX_CHILDREN),
-    /** True if there are further children after the last of these. */
+    /** True if the folder has further children after the last of these. */
     more: z.boolean(),
   })
   .refine((fields) => anyPathFromFields(fields) !== undefined);

@@ -2,7 +2,7 @@ import { ChronicleError, type ErrorCode, STARTING } from "../../core/values/erro
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The known codes. An unknown one, of a later version, is treated as `IO`. */
+/** The known codes. A code of a later version is unknown, and treated as `IO`. */
 const KNOWN: Readonly<Record<ErrorCode, true>> = {
   USAGE: true,
   NOT_FOUND: true,
@@ -31,11 +31,12 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
   IO: true,
 };
 
+/** Maximum length of a message or hint that is sent, in characters. */
 const MOST = 2000;
 
 /**
- * Converts an error to a message: its code, message and hint, and whether the server is still starting. Its other data
- * are not sent, since they may reveal what concerns nobody else.
+ * Converts an error to a message with its code, its text, its hint, and whether the server is still starting. Its other
+ * data are not sent, since they may name paths of this machine.
  */
 export function errorToMessage(error: ChronicleError, fatal: boolean): MessageOf<"Error"> {
   const hint = error.hint === undefined ? {} : { hint: shortened(error.hint) };
@@ -47,7 +48,7 @@ function shortened(text: string): string {
   return text.slice(0, MOST).toWellFormed();
 }
 
-/** Converts the peer's error to one of this side. `data.peer` marks it. */
+/** Converts a message to an error that `isFromPeer` recognises by `data.peer`. */
 export function errorFromMessage({ code, message, hint, about }: MessageOf<"Error">): ChronicleError {
   const known = Object.hasOwn(KNOWN, code) ? (code as ErrorCode) : "IO";
   return new ChronicleError(known, `the other side says: ${message}`, {
@@ -56,12 +57,12 @@ export function errorFromMessage({ code, message, hint, about }: MessageOf<"Erro
   });
 }
 
-/** True if the peer reported the error, rather than this side. */
+/** Returns true if the peer reported the error, rather than this side. */
 export function isFromPeer(error: ChronicleError): boolean {
   return error.data["peer"] === true;
 }
 
-/** Errors that accuse the peer of invalid frames. */
+/** Codes of the errors that this side raises for what the peer has sent. */
 const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   "USAGE",
   "PATH_INVALID",
@@ -70,14 +71,14 @@ const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   "FORMAT_UNSUPPORTED",
 ]);
 
-/** True if this side ended the conversation because of what the peer sent. */
+/** Returns true if the error is this side's complaint about what the peer has sent. */
 export function isViolation(error: ChronicleError): boolean {
   return VIOLATIONS.has(error.code) && !isFromPeer(error);
 }
 
 /**
- * Returns the WebSocket close code (RFC 6455, section 7.4) for an error; 1000 without one. Errors without a standard
- * code get 4000 plus the corresponding HTTP status.
+ * Returns the WebSocket close code (RFC 6455, section 7.4) for an error; 1000 without an error. A client that is
+ * refused gets 4000 plus the HTTP status of the error; errors without a code of their own get 1011.
  */
 export function closeCodeOf(code: ErrorCode | undefined): number {
   switch (code) {

@@ -4,15 +4,15 @@ import type { MessageOf } from "./messages.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
 
-/** One change of a replica in its wire form. */
+/** An entry of `WriteBack`: one change of a replica. */
 export type WriteBackEntry = WriteBack["entries"][number];
 
-/** Bytes for the rest of a head, and the lengths of byte fields. */
+/** Bytes of a head that are left for the fields beside the entries. */
 const SPARE_BYTES = 1024;
 
 /**
- * Packs entries, in order, into as few messages as fit into frames. Throws `LIMIT_EXCEEDED` for an entry that fits into
- * none, which takes texts far beyond their own limits.
+ * Packs entries, in order, into as few messages as the limits of a frame allow. Throws `LIMIT_EXCEEDED` for an entry
+ * that alone is too long for a frame; a valid entry is not.
  */
 export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntry>): Generator<WriteBack> {
   let batch: WriteBackEntry[] = [];
@@ -22,7 +22,7 @@ export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntr
     const own = headBytes(entry);
     const inline = entry.inline_content?.length ?? 0;
     if (own > MAX_HEAD_BYTES - SPARE_BYTES)
-      throw new ChronicleError("LIMIT_EXCEEDED", `entry ${entry.local_seq} fits into no frame`);
+      throw new ChronicleError("LIMIT_EXCEEDED", `entry ${entry.local_seq} is too long for a frame`);
     const isFull = batch.length === MAX_ENTRIES || head + own > MAX_HEAD_BYTES || body + inline > MAX_PIECE_BYTES;
     if (isFull) {
       yield { type: "WriteBack", sandbox_id: sandboxId, entries: batch };
@@ -37,7 +37,7 @@ export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntr
   if (batch.length > 0) yield { type: "WriteBack", sandbox_id: sandboxId, entries: batch };
 }
 
-/** Returns an upper limit of the entry's JSON in bytes, with its comma. */
+/** Returns the length of an entry in the head, with a comma, in bytes. */
 function headBytes(entry: WriteBackEntry): number {
   const { inline_content, ...rest } = entry;
   const length = inline_content === undefined ? {} : { inline_content: inline_content.length };

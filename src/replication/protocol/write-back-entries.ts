@@ -6,7 +6,7 @@ import { optional } from "../../util/optional.ts";
 
 type WireEntry = MessageOf<"WriteBack">["entries"][number];
 
-/** An entry as it is sent. Throws `PATH_INVALID` for a path that no peer takes (what Windows reads as absolute). */
+/** Converts an entry to its wire form. Throws `PATH_INVALID` for a path that peers refuse: one absolute on Windows. */
 export function entryToWire(
   { localSeq, eventHash, path, entry, seen, actor, session, turn, action }: WriteBackEntry,
   inline: Uint8Array | undefined,
@@ -25,13 +25,13 @@ export function entryToWire(
     ...optional({ inline_content: inline }),
     mtime_ms: Math.max(0, entry?.mtimeMs ?? 0),
     master_rowid_seen: seen,
-    // Whoever has no name is still somebody.
+    // An entry must have an actor.
     actor: plainNameOf(actor) ?? "unknown",
-    ...whose({ session: plainNameOf(session), turn: plainNameOf(turn), action: plainNameOf(action) }),
+    ...workOf({ session: plainNameOf(session), turn: plainNameOf(turn), action: plainNameOf(action) }),
   };
 }
 
-/** The entry in a message that was checked. */
+/** Converts an entry of a validated message. Throws `PATH_INVALID`. */
 export function entryFromWire(wire: WireEntry): WriteBackEntry {
   const path = pathFromFields(wire);
   const { kind, content_hash, size, permissions, mtime_ms } = wire;
@@ -47,16 +47,17 @@ export function entryFromWire(wire: WireEntry): WriteBackEntry {
           hash: content_hash ?? undefined,
         };
   const { local_seq: localSeq, event_hash: eventHash, master_rowid_seen: seen, actor } = wire;
-  return { localSeq, ...optional({ eventHash }), path, entry, seen, actor, ...whose(wire) };
+  return { localSeq, ...optional({ eventHash }), path, entry, seen, actor, ...workOf(wire) };
 }
 
-interface Whose {
+/** The work that a change belongs to. */
+interface Work {
   readonly session?: string | undefined;
   readonly turn?: string | undefined;
   readonly action?: string | undefined;
 }
 
-function whose({ session, turn, action }: Whose): Pick<WriteBackEntry, "session" | "turn" | "action"> {
+function workOf({ session, turn, action }: Work): Pick<WriteBackEntry, "session" | "turn" | "action"> {
   return {
     ...optional({ session, turn, action }),
   };
@@ -80,7 +81,7 @@ export function answerToWire({ accepted, rejected }: WriteBackAnswer): MessageOf
   };
 }
 
-/** Converts an answer of a checked message. */
+/** Converts the answer in a validated message. */
 export function answerFromWire({ accepted, rejected }: MessageOf<"WriteBackResult">): WriteBackAnswer {
   return {
     accepted: accepted.map(({ local_seq: localSeq, master_iteration: iteration, sequence }) => ({

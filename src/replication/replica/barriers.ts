@@ -2,17 +2,18 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
-interface Asked {
-  /** The last event held here when the question was asked. */
+/** A caller that waits for the answer to a barrier request. */
+interface Waiting {
+  /** The last event that this replica held at the request; it identifies the answer. */
   readonly sequence: number;
   readonly resolve: (current: number) => void;
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Asks an origin for its last event, on behalf of callers who wait until this replica has reached it. */
+/** Asks an origin for its last event, for callers that wait until this replica holds that event. */
 export class Barriers {
   readonly #channel: Channel;
-  #asked: Asked[] = [];
+  #waiting: Waiting[] = [];
   #isWelcome = false;
   #end: ChronicleError | undefined;
 
@@ -21,38 +22,41 @@ export class Barriers {
   }
 
   /**
-   * Resolves to the origin's last event when it answers. Rejects with `UNAVAILABLE` if the conversation ends before.
+   * Resolves to the origin's last event once the origin answers. Rejects with `UNAVAILABLE` if the conversation ends
+   * before. `sequence`: the last event held here.
    */
   ask(sequence: number): Promise<number> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     return new Promise((resolve, reject) => {
-      this.#asked.push({ sequence, resolve, reject });
+      this.#waiting.push({ sequence, resolve, reject });
       if (this.#isWelcome) this.#send(sequence);
     });
   }
 
-  /** Called once the origin answers: sends the questions asked before. */
+  /** Called once the origin has welcomed this replica. Sends the requests made before. */
   begin(): void {
     this.#isWelcome = true;
     this.beat();
   }
 
-  /** Called with each heartbeat: sends the questions again, since a question or answer may have got lost. */
+  /**
+   * Called with each heartbeat. Sends unanswered requests again: the origin does not answer a request that fails there.
+   */
   beat(): void {
-    for (const { sequence } of this.#asked) this.#send(sequence);
+    for (const { sequence } of this.#waiting) this.#send(sequence);
   }
 
   /** Takes an answer. */
   took({ sequence, current_sequence }: MessageOf<"BarrierConfirmation">): void {
-    const answered = this.#asked.filter((one) => one.sequence === sequence);
-    this.#asked = this.#asked.filter((one) => one.sequence !== sequence);
+    const answered = this.#waiting.filter((one) => one.sequence === sequence);
+    this.#waiting = this.#waiting.filter((one) => one.sequence !== sequence);
     for (const { resolve } of answered) resolve(current_sequence);
   }
 
   /** Called at the end of the conversation. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before the origin had answered");
-    for (const { reject } of this.#asked.splice(0)) reject(this.#end);
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#end);
   }
 
   #send(sequence: number): void {

@@ -9,53 +9,54 @@ import { Patience } from "../contents/patience.ts";
 type Response = MessageOf<"BlocksResponse">;
 
 /**
- * Part of an answer. Everything in it was asked for and is new, except for blocks' contents that are not in `fresh`.
+ * The new contents of one `BlocksResponse`: only those that were pending. A block may hold others that came before.
  */
 export interface FetchedBlocks {
   readonly blocks: readonly FetchedBlock[];
   /** Contents that the origin does not have. */
   readonly absent: readonly Hash[];
-  /** Contents to be asked for one by one. */
+  /** Contents that the caller must ask for one by one. */
   readonly apart: readonly Hash[];
 }
 
-/** A block with at least one new content. Only its table has been read. */
+/** A block with at least one new content. Only its table has been read, so no content is checked yet. */
 export interface FetchedBlock {
   readonly block: BlobBlock;
   /** The contents that had not come before. */
   readonly fresh: ReadonlySet<Hash>;
 }
 
-/** Number of messages that may wait for the caller; above it, the channel is not read. */
+/** The number of messages waiting for the caller at which the channel is not read any further. */
 const MOST_HELD = 2;
 /**
- * More contents are asked for once at most this many are pending: asks for as many at once as allowed. If only part of
- * a block is asked for, the origin must pack it anew, so it should know of many at once.
+ * More contents are asked for once at most this many are pending. Each request then names as many as allowed: the
+ * origin has to pack a block anew if only some of its contents were asked for.
  */
 const LOW = MAX_PENDING - MAX_ASKED;
 
-/** One request of a caller, until all of it is answered. */
+/** One call of `get`, until all its contents are answered. */
 interface Asking {
   readonly asked: ReadonlySet<Hash>;
-  /** Asked for, but not answered yet. */
+  /** Contents that were asked for and are not answered yet. */
   readonly pending: Set<Hash>;
-  /** Not asked for yet, in order. */
+  /** Contents that were not asked for yet; the next one is last. */
   readonly later: Hash[];
+  /** Answers that wait for the caller. */
   readonly held: Response[];
-  /** Called when something has come, or nothing comes any more. */
+  /** Called when an answer has arrived, or the conversation has ended. */
   wake: () => void;
-  /** Called when there is room again. */
+  /** Called when `held` has room again. */
   room: () => void;
 }
 
-/** Asks for many contents at once, and passes on the blocks that come. */
+/** Fetches many contents at once, as blocks. */
 export class BlockFetch {
   readonly #channel: Channel;
   #asking: Asking | undefined;
   readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
-  /** True once the origin has said that it supports this. Nothing is asked for before. */
+  /** True if the capability `blocks` was agreed on. The caller must not ask for blocks otherwise. */
   isKnown = false;
 
   constructor(channel: Channel) {
@@ -64,9 +65,9 @@ export class BlockFetch {
   }
 
   /**
-   * Yields the answers for these contents as they come; one call at a time. Throws `INTEGRITY_VIOLATION` for contents
-   * that were not asked for and for malformed blocks, and `UNAVAILABLE` if the conversation ends before all is
-   * answered.
+   * Yields the answers for these contents as they arrive; one call at a time. Throws `INTEGRITY_VIOLATION` for a
+   * malformed block, and for a content that was not asked for beside one that was; `UNAVAILABLE` if the conversation
+   * ends before all contents are answered. Ignores blocks without a pending content.
    */
   async *get(hashes: Iterable<Hash>): AsyncGenerator<FetchedBlocks, void> {
     if (this.#asking !== undefined) throw new ChronicleError("USAGE", "contents are being asked for already");
@@ -83,7 +84,7 @@ export class BlockFetch {
     this.#asking = asking;
     try {
       for (;;) {
-        this.#askOn(asking);
+        this.#askMore(asking);
         if (asking.pending.size === 0) return;
         const response = await this.#next(asking);
         const answer = settle(asking, response);
@@ -96,8 +97,8 @@ export class BlockFetch {
   }
 
   /**
-   * Takes an answer. Resolves when there is room for another one: until then the caller does not read the channel, and
-   * the origin waits too. Ignores an answer that nobody waits for, since it came twice.
+   * Takes an answer. Resolves when there is room for another one: until then the session does not read the channel, so
+   * that the origin waits too. Ignores an answer if no call waits: it came twice.
    */
   async took(message: Response): Promise<void> {
     const asking = this.#asking;
@@ -108,7 +109,7 @@ export class BlockFetch {
     if (asking.held.length >= MOST_HELD) await new Promise<void>((resolve) => (asking.room = resolve));
   }
 
-  /** Called with each heartbeat: asks again for what is overdue. */
+  /** Called with each heartbeat. Asks again for the pending contents if no answer has come for long. */
   beat(): void {
     const asking = this.#asking;
     if (asking === undefined || asking.held.length > 0) return;
@@ -116,7 +117,7 @@ export class BlockFetch {
     this.#ask([...asking.pending]);
   }
 
-  /** Called at the end of the conversation; what has come is still passed on. */
+  /** Called at the end of the conversation. Answers that have arrived are still yielded. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all contents had come");
     this.#asking?.wake();
@@ -134,7 +135,7 @@ export class BlockFetch {
     }
   }
 
-  #askOn({ pending, later }: Asking): void {
+  #askMore({ pending, later }: Asking): void {
     while (later.length > 0 && pending.size <= LOW) {
       const some: Hash[] = [];
       for (let next = later.pop(); next !== undefined; next = later.pop()) {
@@ -155,7 +156,7 @@ export class BlockFetch {
   }
 }
 
-/** Removes an answer's contents from those pending. Returns `undefined` if the answer has nothing new. */
+/** Removes the contents of an answer from the pending ones. Returns `undefined` if none of them was pending. */
 function settle({ asked, pending }: Asking, { blocks, absent, apart }: Response): FetchedBlocks | undefined {
   const fresh: FetchedBlock[] = [];
   for (const block of splitBlocks(blocks)) {

@@ -11,11 +11,12 @@ import type { BlockFetch, FetchedBlock, FetchedBlocks } from "./block-fetch.ts";
 import type { ContentFetch } from "../contents/content-fetch.ts";
 import type { EarlyFiles } from "./early-files.ts";
 
-/** Bytes after which a batch is committed, so that they need not come again after an interruption. */
+/** The number of bytes after which a batch is committed, so that they need not be fetched again after a crash. */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /**
- * A batch of any length, committed from time to time while more is taken. Disposing of it drops what was not committed.
+ * A batch of any length. It commits a portion in the background while it takes the next one. Disposing of it drops what
+ * was not committed.
  */
 class GrowingBatch implements AsyncDisposable {
   readonly #blobs: BlobStore;
@@ -30,21 +31,21 @@ class GrowingBatch implements AsyncDisposable {
     this.#portionBytes = portionBytes;
   }
 
-  /** As `BlobBatch.put`. */
+  /** Stores a content as `BlobBatch.put` does. */
   async put(content: Uint8Array): Promise<Hash> {
     const batch = await this.#open();
     this.#bytes += content.length;
     return batch.put(content);
   }
 
-  /** As `BlobBatch.putBlock`. */
+  /** Stores a block as `BlobBatch.putBlock` does. */
   async putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void> {
     const batch = await this.#open();
     this.#bytes += block.bytes.length;
     await batch.putBlock(block, checked);
   }
 
-  /** Makes durable and visible what was taken. More may follow. */
+  /** Makes everything put so far durable and visible. Further contents may be put. */
   async commit(): Promise<void> {
     await this.#beginCommit();
     await this.#committing;
@@ -55,7 +56,9 @@ class GrowingBatch implements AsyncDisposable {
     await this.#committing.catch(() => undefined);
   }
 
-  /** At most one commit is under way, so that memory stays bounded if the disk is slower than the network. */
+  /**
+   * Starts a commit once the one before has ended, so that memory stays bounded if the disk is slower than the network.
+   */
   async #beginCommit(): Promise<void> {
     const batch = this.#batch;
     this.#batch = undefined;
@@ -82,31 +85,31 @@ type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>
 
 /** Maximum number of requests under way at once. */
 const PARALLEL = 16;
-/** Number of answers that workers may check at once: they stay busy while this thread makes some of it durable. */
-const MOST_LOOKED_AT = 8;
+/** Maximum number of answers that workers check at once. They stay busy while this thread makes others durable. */
+const MOST_CHECKING = 8;
 
 /** The contents that need not be fetched, if other than what the store holds. */
 export interface HeldContents {
   /**
-   * Returns those of the hashes that are held and not damaged. `inline`: contents that came along, for which this need
-   * not be determined.
+   * Returns those of the hashes whose contents are held and not damaged. `inline`: contents that arrived with their
+   * entries; they need not be looked up, since they can be stored at once.
    */
   has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>>;
   /** Notes a content that was fetched and is durable. */
   add(hash: Hash): void;
 }
 
-/** Optional parts of an intake. */
+/** Options of an intake. */
 interface IntakeParts {
   /** Default: the undamaged contents of the store. */
   readonly held?: HeldContents;
   /** Fetches many contents at once, if the other side supports it. */
   readonly blocks?: BlockFetch;
-  /** Called repeatedly while a large content is joined, which takes long. Must not throw. */
+  /** Called for each chunk while a large content is joined, which may take long. Must not throw. */
   readonly onJoining?: () => void;
   /** Workers that check blocks. */
   readonly early?: EarlyFiles | undefined;
-  /** Called with the progress of a content that comes in pieces. Must not throw. */
+  /** Called with the progress of a content that is fetched in pieces. Must not throw. */
   readonly onBytes?: OnBytes | undefined;
 }
 
@@ -114,27 +117,27 @@ interface IntakeParts {
 type OnBytes = (done: number, total: number) => void;
 
 /** An answer, and the running checks of its blocks. */
-interface Looking {
+interface Checking {
   readonly answer: FetchedBlocks;
   readonly checks: ReadonlyMap<FetchedBlock, Promise<void>>;
 }
 
-/** Wanted contents, with their stated sizes. */
+/** Contents that a call of `ensure` stores. */
 interface WantedContents {
   readonly hashes: readonly Hash[];
-  /** Contents that came along, already checked. */
+  /** Contents that arrived with their events or entries. */
   readonly inline?: ReadonlyMap<Hash, Uint8Array>;
   /** Expected sizes. A content of another size is refused. */
   readonly sizes?: ReadonlyMap<Hash, number>;
-  /** Called with the number of contents taken so far. Must not throw. */
+  /** Called with the number of contents held or fetched so far. Must not throw. */
   readonly onTaken?: (contents: number) => void;
 }
 
 /**
- * Stores the contents that events name in this side's blobs, durably, before the events are taken. Every content is
- * hashed. Contents come many at once as blocks, if the other side supports it. A larger one comes in chunks, each of
- * which is stored under its own hash, so that after an interruption only the missing chunks come again. No record names
- * the chunks, so the collector frees them.
+ * Fetches the contents that events or entries name, and stores them durably. Every content is compared with its hash.
+ * Many contents are fetched at once as blocks, if the other side supports it. A content longer than one piece is
+ * fetched in chunks. Each chunk is stored under its own hash, so that after an interruption only missing chunks are
+ * fetched. No record names the chunks, so the collector frees them later.
  */
 export class ContentIntake {
   readonly #blobs: BlobStore;
@@ -156,9 +159,9 @@ export class ContentIntake {
   }
 
   /**
-   * Resolves once all available contents are durable, to those that the other side does not have (pruned, or withheld).
-   * The caller holds a lease of the store until what needs them is durable too. Rejects with `INTEGRITY_VIOLATION` for
-   * a content that does not match its hash; nothing of it is kept.
+   * Stores all contents that are not held. Resolves, once they are durable, to those that the other side does not have
+   * (pruned, or withheld). The caller holds a lease of the store until the events that name the contents are durable
+   * too. Rejects with `INTEGRITY_VIOLATION` for a content that does not match its hash or stated size.
    */
   async ensure({ hashes, inline = new Map(), sizes, onTaken }: WantedContents): Promise<Hash[]> {
     const held = await this.#held.has(hashes, inline);
@@ -177,7 +180,7 @@ export class ContentIntake {
     const { absent, apart } = await this.#takeBlocks(asked, batch, { sizes, count });
     for (const hash of absent) gone.push(hash);
     for await (const [hash, response] of ahead(apart, PARALLEL, (hash) => this.#get(hash))) {
-      if (response !== undefined) mustMeasure(hash, response.size, sizes);
+      if (response !== undefined) mustHaveSize(hash, response.size, sizes);
       if (response === undefined) gone.push(hash);
       else if (response.chunk_manifest !== undefined) large.push([hash, response.chunk_manifest]);
       else mustBe(hash, await batch.put(response.content));
@@ -191,8 +194,8 @@ export class ContentIntake {
   }
 
   /**
-   * Takes the contents that come in blocks. Returns those `absent` at the origin, and those to be asked for one by one
-   * (`apart`).
+   * Stores the contents that the origin sends in blocks. Returns those that are `absent` at the origin, and those to be
+   * asked for one by one (`apart`).
    */
   async #takeBlocks(
     asked: readonly Hash[],
@@ -202,11 +205,11 @@ export class ContentIntake {
     const absent: Hash[] = [];
     if (this.#blocks?.isKnown !== true) return { absent, apart: asked };
     const apart: Hash[] = [];
-    // With workers that check blocks, further answers are fetched meanwhile.
-    const most = this.#early === undefined ? 1 : MOST_LOOKED_AT;
-    for await (const { answer, checks } of ahead(this.#blocks.get(asked), most, async (one) => this.#look(one))) {
+    // Further answers are fetched while workers check blocks.
+    const most = this.#early === undefined ? 1 : MOST_CHECKING;
+    for await (const { answer, checks } of ahead(this.#blocks.get(asked), most, async (one) => this.#check(one))) {
       for (const one of answer.blocks) {
-        for (const { hash, length } of one.block.entries) mustMeasure(hash, length, sizes);
+        for (const { hash, length } of one.block.entries) mustHaveSize(hash, length, sizes);
         await takeBlock(batch, one, checks.get(one));
         count(one.fresh.size);
       }
@@ -216,8 +219,8 @@ export class ContentIntake {
     return { absent, apart };
   }
 
-  /** Starts the workers' checks of the blocks that are taken whole. */
-  #look(answer: FetchedBlocks): Looking {
+  /** Starts the workers' checks of those blocks of an answer that are stored whole. */
+  #check(answer: FetchedBlocks): Checking {
     const whole = answer.blocks.filter(isTakenWhole);
     const checks = this.#early?.check(whole.map(({ block }) => block)) ?? [];
     return { answer, checks: new Map(checks.map((check, i) => [whole[i] as FetchedBlock, check])) };
@@ -227,7 +230,7 @@ export class ContentIntake {
     return [hash, await this.#fetch.get(hash)];
   }
 
-  /** Takes a large content by its chunks. Returns false if the origin no longer has it. */
+  /** Fetches a large content by its chunks, and stores it. Returns false if the other side no longer has it. */
   async #takeLarge(hash: Hash, { chunks, total_size: total }: Manifest): Promise<boolean> {
     const held = await this.#held.has(chunks.map((chunk) => chunk.hash));
     for (const chunk of chunks) {
@@ -246,7 +249,7 @@ export class ContentIntake {
     return true;
   }
 
-  /** Counts bytes for `onBytes`. Chunks come in order, so everything before this one is here. */
+  /** Reports the bytes of a chunk to `onBytes`. Chunks are fetched in order, so all bytes before `from` are here. */
   async *#counted(
     pieces: AsyncIterable<Uint8Array>,
     { from, total }: { readonly from: number; readonly total: number },
@@ -266,8 +269,9 @@ export class ContentIntake {
     }
     const fetch = async (range: (typeof ranges)[number]) => ({ range, response: await this.#fetch.get(hash, range) });
     for await (const { range, response } of ahead(ranges, PARALLEL, fetch)) {
-      if (response === undefined) throw missing(hash, "the origin no longer has it");
-      if (response.content.length !== range.length) violated(`a piece of ${hash} is not as long as was asked for`);
+      if (response === undefined) throw missing(hash, "the other side no longer has it");
+      if (response.content.length !== range.length)
+        violated(`a piece of ${hash} does not have the length that was asked for`);
       yield response.content;
     }
   }
@@ -278,26 +282,26 @@ export class ContentIntake {
       if (reader === undefined) throw new ChronicleError("UNAVAILABLE", `the chunk ${chunk} was freed meanwhile`);
       yield* reader.pieces();
       this.#onJoining?.();
-      // Nothing in this loop waits: without a yield, this and all other conversations would be silent as if this side
-      // were gone.
+      // Nothing else in this loop waits for I/O. Without a yield, no conversation of this process could send
+      // heartbeats.
       await yieldToEventLoop();
     }
   }
 }
 
-/** Takes the whole block, unless most of it has come before: then only its new contents. */
+/** Stores a block as a whole, or only its new contents if they are less than half of it. */
 async function takeBlock(batch: GrowingBatch, one: FetchedBlock, checked: Promise<void> | undefined): Promise<void> {
   if (isTakenWhole(one)) return batch.putBlock(one.block, checked);
   const raw = openBlock(one.block);
-  for (const { at, length } of newsOf(one)) await batch.put(raw.subarray(at, at + length));
+  for (const { at, length } of freshEntries(one)) await batch.put(raw.subarray(at, at + length));
 }
 
 function isTakenWhole(one: FetchedBlock): boolean {
-  const newBytes = newsOf(one).reduce((sum, { length }) => sum + length, 0);
+  const newBytes = freshEntries(one).reduce((sum, { length }) => sum + length, 0);
   return newBytes * 2 >= one.block.rawLength;
 }
 
-function newsOf({ block, fresh }: FetchedBlock): BlobBlock["entries"] {
+function freshEntries({ block, fresh }: FetchedBlock): BlobBlock["entries"] {
   return block.entries.filter(({ hash }) => fresh.has(hash));
 }
 
@@ -305,9 +309,9 @@ function mustBe(wanted: Hash, found: Hash): void {
   if (found !== wanted) violated(`the content that was sent for ${wanted} hashes to ${found}`);
 }
 
-function mustMeasure(hash: Hash, size: number, sizes: ReadonlyMap<Hash, number> | undefined): void {
+function mustHaveSize(hash: Hash, size: number, sizes: ReadonlyMap<Hash, number> | undefined): void {
   const said = sizes?.get(hash) ?? size;
-  if (said !== size) violated(`the content ${hash} is said to have ${said} bytes, and comes with ${size}`);
+  if (said !== size) violated(`the content ${hash} is said to have ${said} bytes, and has ${size}`);
 }
 
 function violated(reason: string): never {

@@ -15,17 +15,18 @@ export interface OriginAddress {
   readonly url: string;
   /** The token, for a port. */
   readonly token?: string;
-  /** The workspace by id or name. For a port it is in the address, too, since proxies may look there. */
+  /** The workspace, by id or name. It is added to the URL of a port, because a proxy may route by it. */
   readonly workspace?: string;
 }
 
-/** Timeouts for the first answer over a connection (`PATIENCE_MS`) and for the connection (`CONNECT_MS`), in ms. */
-const PATIENCE_MS = 8_000;
+/** The timeout for the WebSocket handshake, or for connecting to a Unix socket, in ms. */
+const HANDSHAKE_MS = 8_000;
+/** The timeout for a TCP connection, in ms. */
 const CONNECT_MS = 4_000;
 
 /**
- * Connects to an origin. Rejects with `UNAVAILABLE` if nobody answers, `UNAUTHENTICATED`, `FORBIDDEN`, `NOT_FOUND` (a
- * server that serves no replicas) or `RATE_LIMITED` as the server says, `USAGE` for an invalid address.
+ * Connects to an origin. Rejects with `UNAVAILABLE` if no origin answers, with `UNAUTHENTICATED`, `FORBIDDEN`,
+ * `RATE_LIMITED` or `NOT_FOUND` (a server that serves no replicas) if the server refuses. Throws for an invalid URL.
  */
 export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise<Channel> {
   return address.url.startsWith("unix:")
@@ -35,7 +36,7 @@ export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise
 
 function dialSocket(path: string, signal: AbortSignal): Promise<Channel> {
   const { promise, resolve, reject } = Promise.withResolvers<Channel>();
-  const socket = connect({ path, timeout: PATIENCE_MS });
+  const socket = connect({ path, timeout: HANDSHAKE_MS });
   const ended = ending(signal, (error) => {
     socket.destroy();
     reject(error);
@@ -61,9 +62,9 @@ function dialSocket(path: string, signal: AbortSignal): Promise<Channel> {
 }
 
 const NO_SOCKET: Readonly<Record<string, string>> = {
-  ENOENT: "it is not there",
+  ENOENT: "it does not exist",
   ECONNREFUSED: "nobody listens on it",
-  EACCES: "it is somebody else's",
+  EACCES: "another user owns it",
 };
 
 function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSignal): Promise<Channel> {
@@ -73,7 +74,7 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
   const socket = new WebSocket(target, {
     perMessageDeflate: false,
     maxPayload: MAX_FRAME_BYTES,
-    handshakeTimeout: PATIENCE_MS,
+    handshakeTimeout: HANDSHAKE_MS,
     followRedirects: false,
     finishRequest: (request) => {
       request.once("socket", giveUpLate);
@@ -85,7 +86,7 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
     reject(error);
     socket.terminate();
   });
-  // In the same turn as the opening, so that no message is lost.
+  // The channel is made in the turn of the event, so that no message is lost.
   socket.once("open", () => {
     ended();
     resolve(channelOn(new WebSocketWire(socket), signal));
@@ -109,8 +110,8 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
 }
 
 /**
- * Ends an attempt that the system would repeat for minutes at growing intervals: a new attempt notices a repaired
- * network sooner.
+ * Ends an attempt to connect after `CONNECT_MS`. The system would repeat it for minutes at growing intervals; a new
+ * attempt notices sooner that the network works again.
  */
 function giveUpLate(socket: Socket): void {
   if (!socket.connecting) return;
@@ -120,15 +121,15 @@ function giveUpLate(socket: Socket): void {
   socket.once("connect", done).once("close", done);
 }
 
-/** Calls `end` when the signal aborts; returns a function that stops listening. */
+/** Calls `end` when the signal aborts. Returns a function that removes the listener. */
 function ending(signal: AbortSignal, end: (error: ChronicleError) => void): () => void {
-  const run = (): void => end(new ChronicleError("UNAVAILABLE", "it is not wanted any more"));
+  const run = (): void => end(new ChronicleError("UNAVAILABLE", "the attempt to connect was cancelled"));
   if (signal.aborted) run();
   signal.addEventListener("abort", run, { once: true });
   return () => signal.removeEventListener("abort", run);
 }
 
-/** Makes a channel that closes when the signal aborts. */
+/** Returns a channel that closes when the signal aborts. */
 function channelOn(wire: Wire, signal: AbortSignal): Channel {
   const channel = new FramedChannel(wire);
   const close = (): void => channel.close();
@@ -145,11 +146,11 @@ const REFUSALS: Readonly<Record<number, readonly [ErrorCode, string, string]>> =
   ],
   403: [
     "FORBIDDEN",
-    "the origin does not let this one in",
+    "the origin does not admit this client",
     "on the origin's machine, `token list` says what the token may",
   ],
-  404: ["NOT_FOUND", "the server there serves no replicas", "it is to be started there with `serve --replication`"],
-  421: ["FORBIDDEN", "the server is not asked by this name", "start it with --allow-host and this name"],
+  404: ["NOT_FOUND", "the server there serves no replicas", "start it there with `serve --replication`"],
+  421: ["FORBIDDEN", "the server does not answer under this host name", "start it with --allow-host and this name"],
   429: ["RATE_LIMITED", "the origin has too many replicas with this token", "it is tried again"],
   503: ["UNAVAILABLE", "the origin's server is being ended, or started", "it is tried again by itself"],
 };
@@ -160,19 +161,19 @@ function refused(url: string, { statusCode = 0 }: IncomingMessage): ChronicleErr
   const known = REFUSALS[statusCode];
   if (known === undefined) {
     const hint = "is the address that of a `serve --replication`?";
-    return unavailable(`whoever answers at ${url} is no origin (${statusCode})`, hint, undefined);
+    return unavailable(`the server at ${url} is not an origin (${statusCode})`, hint, undefined);
   }
   const [code, message, hint] = known;
   const about = statusCode === UNAVAILABLE ? { about: STARTING } : {};
   return new ChronicleError(code, message, { hint, data: { status: statusCode, url, ...about } });
 }
 
-/** Returns the reason of a failure in plain words, without Node's advice. */
+/** Returns the reason of a failure in plain words, without Node's hints. */
 function reasonOf(cause: Error): string {
   const errno = errnoOf(cause);
   if (errno === "ECONNREFUSED") return "nobody listens there";
   if (errno === "ENOTFOUND" || errno === "EAI_AGAIN") return "its name is not known here";
-  if (errno === "EPROTO") return "it speaks no TLS there: http:// instead of https://, perhaps";
+  if (errno === "EPROTO") return "the server does not speak TLS there: try http:// instead of https://";
   return cause.message.split(/[;\n]/, 1)[0] || (errno ?? "no reason is given");
 }
 

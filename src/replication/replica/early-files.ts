@@ -2,21 +2,20 @@ import type { Entry } from "../../core/values/entry.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
 
 /**
- * Workers that check blocks beside this thread, and at once write the files made of them to the early stage, from which
- * the next step takes them into the folder. Before that step the files are neither visible nor counted. Backends:
- * `StagedEarlyFiles`.
+ * Workers that check blocks in other threads, and write the files in them to the early stage. The next step of the sync
+ * moves these files into the folder; they are neither visible nor counted before. Backends: `StagedEarlyFiles`.
  */
 export interface EarlyFiles {
   /**
-   * Announces the entries that the folder is to hold, folders before their contents. Their contents come from now on,
-   * in blocks or otherwise.
+   * Announces entries that the folder is to hold, each folder before what is in it. Their contents arrive after this
+   * call, in blocks or one by one.
    */
   expect(entries: readonly Entry[]): void;
   /**
-   * Checks blocks as `checkBlock` does: returns a promise for each, which rejects if that would throw. A file is
-   * written only after its block was found correct. Returns `undefined` if the caller must check.
+   * Starts to check blocks. Returns a promise for each block, which rejects where `checkBlock` would throw; `undefined`
+   * if the caller must check them itself. A file is written only after its block was found correct.
    */
   check(blocks: readonly BlobBlock[]): readonly Promise<void>[] | undefined;
-  /** Called when nothing more comes for now. Resolves once nothing is being written. */
+  /** Called when no more contents are expected for now. Resolves once no file is being written. */
   rest(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { asFatal, type Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { Patience } from "../contents/patience.ts";
 
-/** Fetches the erasures of one state of the origin, in pieces. */
+/** Fetches the erasures as of one event of the origin, in pieces. */
 export class ErasureFetch {
   readonly #channel: Channel;
   readonly #sequence: number;
@@ -14,22 +14,23 @@ export class ErasureFetch {
   readonly #result = Promise.withResolvers<readonly BaseRecord[]>();
   #isAsked = false;
   #isDone = false;
-  /** Bytes that have come, and the total; `undefined` before the first piece. */
+  /** The number of bytes that have arrived. */
   #held = 0;
+  /** The number of bytes in all; `undefined` before the first piece. */
   #total: number | undefined;
 
-  /** `sequence`: the state that is asked about. */
+  /** `sequence`: the event as of which the erasures are fetched. */
   constructor(channel: Channel, sequence: number) {
     this.#channel = channel;
     this.#sequence = sequence;
     this.#patience = new Patience(channel);
-    // A failure before anybody waits is reported to whoever waits later.
+    // `get` reports a failure, even one that comes before its call.
     this.#result.promise.catch(() => undefined);
   }
 
   /**
-   * Resolves to the last event of each `erase:` record in that state, by ascending seq. Rejects with `UNAVAILABLE` if
-   * the conversation ends, and with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the received rows are invalid.
+   * Resolves to the last event of each `erase:` record as of that event, by ascending seq. Rejects with `UNAVAILABLE`
+   * if the conversation ends before, and with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the received rows are invalid.
    */
   get(): Promise<readonly BaseRecord[]> {
     this.#isAsked = true;
@@ -37,12 +38,14 @@ export class ErasureFetch {
     return this.#result.promise;
   }
 
-  /** Takes a piece. Ignores one that nobody waits for, since it came twice. */
+  /** Takes the next piece. Ignores any other, which came twice. */
   took({ sequence, offset, total, rows }: MessageOf<"ErasuresResponse">): void {
     if (!this.#isWaiting || sequence !== this.#sequence || offset !== this.#held) return;
     this.#patience.heard();
     if (total !== (this.#total ??= total)) {
-      return this.#endWith(new ChronicleError("INTEGRITY_VIOLATION", "the erasures have another length than was said"));
+      return this.#endWith(
+        new ChronicleError("INTEGRITY_VIOLATION", "the pieces of the erasures state different total lengths"),
+      );
     }
     this.#pieces.push(Buffer.from(rows));
     this.#held += rows.length;
@@ -55,7 +58,7 @@ export class ErasureFetch {
     }
   }
 
-  /** Called with each heartbeat: asks again if the answer is overdue. */
+  /** Called with each heartbeat. Asks again if no piece has come for long. */
   beat(): void {
     if (this.#patience.isOver() && this.#isWaiting) this.#ask();
   }
@@ -80,7 +83,7 @@ export class ErasureFetch {
   }
 }
 
-/** Decodes and validates the records in such rows. */
+/** Decodes and validates the records in the rows. */
 function erasuresIn(rows: Buffer, sequence: number): BaseRecord[] {
   const records = decodeRecordRows(rows);
   const ids = new Set<string>();
@@ -89,7 +92,10 @@ function erasuresIn(rows: Buffer, sequence: number): BaseRecord[] {
     const isRight =
       recordId.startsWith(ERASE) && op === "upsert" && !ids.has(recordId) && seq > last && seq <= sequence;
     if (!isRight) {
-      throw new ChronicleError("INTEGRITY_VIOLATION", `${recordId} of event ${seq} has no place among the erasures`);
+      throw new ChronicleError(
+        "INTEGRITY_VIOLATION",
+        `${recordId} of event ${seq} is invalid among the erasures, or not in order`,
+      );
     }
     // Throws for an invalid record.
     void decodeErase(record);

@@ -16,8 +16,8 @@ import type { EarlyFiles } from "./early-files.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Returns the contents that an event names, by the rule of `verify`; those of its base's rows come with
- * `contentsOfRows`. An event that takes an erasure back names the contents that are there again.
+ * Returns the contents that `verify` would miss for an event. Those of the rows of its base are returned by
+ * `contentsOfRows`. An event that withdraws an erasure names the contents that are in the store again.
  */
 export function contentsOf(event: LogEvent): readonly Hash[] {
   if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));
@@ -25,12 +25,12 @@ export function contentsOf(event: LogEvent): readonly Hash[] {
   return state === "withdrawn" ? contents : [];
 }
 
-/** Returns the base on which an event starts the history, or `undefined`. */
+/** Returns the hash of the base that an event names, or `undefined`. */
 function baseNamedBy(event: LogEvent): Hash | undefined {
   return baseOf(event);
 }
 
-/** Returns the contents that some rows of that base name. */
+/** Returns the contents that rows of a base name. `event`: the event that names the base. */
 function contentsOfRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Hash[] {
   return collect((needs) => needs.rows(rows, event, ""));
 }
@@ -43,20 +43,21 @@ function collect(give: (needs: HistoryNeeds) => void): Hash[] {
   return hashes;
 }
 
-/** An event that has arrived, with its content if that came along (and was checked). */
+/** An event that has arrived. */
 export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
   readonly event: Event;
+  /** The event's content, if it arrived with it. It was compared with its hash. */
   readonly inline: { readonly hash: Hash; readonly bytes: Uint8Array } | undefined;
 }
 
-/** Returns whether the content of this path is wanted here. */
+/** Returns true if this replica takes the contents of this path. */
 type WantsPath = (path: WorkspacePath) => boolean;
 
-/** Contents that events name and that were not taken. */
+/** Contents that events name and this replica did not take. */
 export interface NotTaken {
   /** Contents that the origin does not have: it has freed them, or withholds them. */
   readonly gone: readonly Hash[];
-  /** Contents that are not wanted here. */
+  /** Contents that the rules leave out, or that an erasure covers. */
   readonly unwanted: readonly Hash[];
 }
 
@@ -64,19 +65,20 @@ export interface NotTaken {
 export interface TakeRules {
   /** Selects the paths whose contents are taken. Default: all paths. */
   readonly wants?: WantsPath | undefined;
-  /** Called with the number of a base's entries whose contents are here. Must not throw. */
+  /** Called with the number of entries of a base whose contents are stored, and their total. Must not throw. */
   readonly onReceived?: ((done: number, total: number) => void) | undefined;
-  /** Workers that write future files while their contents come. */
+  /** Workers that write the files of a base early, while further contents are fetched. */
   readonly early?: EarlyFiles | undefined;
 }
 
 /**
- * Number of base batches (of at most 4,096 rows) whose contents are taken together. Between two such groups no request
- * is under way, and a file whose content came with an earlier group cannot be written early.
+ * The number of batches of a base (of at most 4,096 rows each) whose contents are taken together. It is large because
+ * no request is under way between two such groups, and because a file whose content came with an earlier group is not
+ * written early.
  */
 const GROUP_BATCHES = 24;
 
-/** Stores the wanted contents that events name in the replica's blobs, before the events' lines are taken. */
+/** Stores the contents that events name, as far as the rules take them, before the lines of the events are stored. */
 export class EventContents {
   readonly #blobs: BlobStore;
   readonly #intake: ContentIntake;
@@ -93,8 +95,8 @@ export class EventContents {
   }
 
   /**
-   * Resolves once all wanted and available contents are durable, as `ContentIntake.ensure`. Rejects with `UNAVAILABLE`
-   * if an event's base is not available: the history cannot be known without it.
+   * Stores the contents of events as `ContentIntake.ensure` does, as far as the rules take them. Rejects with
+   * `UNAVAILABLE` if the origin does not have an event's base: the state after the event is unknown without it.
    */
   async take(arrived: readonly ArrivedEvent[]): Promise<NotTaken> {
     const inline = new Map<Hash, Uint8Array>();
@@ -118,21 +120,23 @@ export class EventContents {
   }
 
   /**
-   * Asks again for contents that were not taken with their events; returns how many have come. The caller holds a
-   * lease.
+   * Asks again for contents that were not taken with their events. Returns the number of those that are held now. The
+   * caller holds a lease.
    */
   async takeAgain(hashes: readonly Hash[]): Promise<number> {
     return hashes.length - (await this.#intake.ensure({ hashes })).length;
   }
 
-  /** Stores the content of a path, if it is wanted, before an event names it. Rejects as `ContentIntake.ensure`. */
+  /** Stores the content of a path before an event names it, if the rules take it. Rejects as `ContentIntake.ensure`. */
   async takeAhead(path: WorkspacePath, { hash, bytes }: NonNullable<ArrivedEvent["inline"]>): Promise<void> {
     if (!this.#wants(path)) return;
     using _lease = await this.#blobs.lease();
     await this.#intake.ensure({ hashes: [hash], inline: new Map([[hash, bytes]]) });
   }
 
-  /** Takes the contents that the rows of bases name; adds to those that were not taken. */
+  /**
+   * Stores the contents that the rows of the events' bases name. Adds those that are not taken to `gone`, `unwanted`.
+   */
   async #takeBases(
     arrived: readonly ArrivedEvent[],
     { gone, unwanted }: { readonly gone: Hash[]; readonly unwanted: Hash[] },
@@ -157,18 +161,19 @@ export class EventContents {
     return entries.flatMap(({ path, entry }) => (entry !== undefined && this.#wants(path) ? [entry] : []));
   }
 
-  /** Counts the entries of a base, whose event states their total. */
+  /** Returns a counter of the entries of a base. The event that names the base states their total. */
   #progressOf({ record }: Pick<LogEvent, "record">) {
     const total = typeof record["entries"] === "number" ? record["entries"] : 0;
     let before = 0;
     return {
-      /** Reports the contents that have come for the next rows. There are fewer than rows, since folders have none. */
+      /** Reports the contents stored so far for the next `rows`, of which some (folders) have none. */
       within: (contents: number, rows: number) => this.#onReceived?.(before + Math.min(contents, rows), total),
+      /** Reports that all contents of the next `rows` are stored. */
       all: (rows: number) => this.#onReceived?.((before += rows), total),
     };
   }
 
-  /** Like `take`, for rows of a base that an event names. */
+  /** Stores the contents that rows of a base name, as far as the rules take them. `event`: the one with that base. */
   async takeRows(
     batches: readonly BaseBatch[],
     event: Pick<LogEvent, "seq">,
@@ -187,7 +192,7 @@ export class EventContents {
   }
 }
 
-/** Collects the erasures that came with these events, so that their contents are not asked for. */
+/** Returns the erasures among these events: contents that they erase are not asked for. */
 function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
   const erasures = new Erasures();
   for (const { event } of arrived)
@@ -196,22 +201,22 @@ function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
 }
 
 /**
- * Throws if a base is not available. The origin has compacted the event away while it was on its way, and freed its
- * base: whoever connects again gets the origin's new beginning. The base of a compaction is exempt, because it repeats
- * what is held, or comes with a reconciliation.
+ * Throws `UNAVAILABLE` if the origin does not have the base of an event. It has compacted the event away while that was
+ * being sent, and freed the base. A new connection gets the history as it begins now. The base of a compaction may be
+ * missing, because this replica holds its state, or gets it by a reconciliation.
  */
 function refuseBaseless(arrived: readonly ArrivedEvent[], gone: readonly Hash[]): void {
   for (const { event } of arrived) {
     const base = event.op === "compact" ? undefined : baseNamedBy(event);
     if (base === undefined || !gone.includes(base)) continue;
     throw new ChronicleError("UNAVAILABLE", `the origin has freed the base of its event ${event.seq} by now`, {
-      hint: "it is asked anew; if it does not end, `chronicle verify` at the origin says what is missing there",
+      hint: "this replica asks again by itself; if that does not help, run `chronicle verify` at the origin",
       data: { seq: event.seq },
     });
   }
 }
 
-/** Groups the batches of a base: the contents of a group are asked for, and made durable, together. */
+/** Yields the batches of a base in groups of `GROUP_BATCHES`. */
 async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<readonly BaseBatch[], void> {
   let held: BaseBatch[] = [];
   for await (const batch of batches) {

@@ -8,37 +8,37 @@ import type { Mirror } from "./mirror.ts";
 import { replicaHello } from "./replica-hello.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Parts for asking an origin which events it still has in common with this replica. */
+/** What `findCommonEvent` works with. */
 export interface CommonEventParts {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly mirror: Pick<Mirror, "head" | "start" | "hashAt">;
   readonly sandboxId: string;
-  /** The workspace's id, or the name by which it was asked for. */
+  /** The workspace, by id or name. */
   readonly workspace?: string;
   readonly token?: string;
   readonly signal: AbortSignal;
 }
 
-/** The common part of two histories of one workspace. */
+/** How far the histories of a replica and its origin are equal. */
 export interface CommonHistory {
   /** The last event held here. */
   readonly held: number;
   /** The origin's last event. */
   readonly origin: number;
   /**
-   * The last event that both have. `undefined` if that cannot be told, since the origin has compacted it away, or this
-   * side never had it.
+   * The last event that both have. `undefined` if that cannot be found out: the origin has compacted it away, or this
+   * side does not hold it.
    */
   readonly common: number | undefined;
 }
 
-/** An origin's answer about one event. */
+/** The origin's answer about one event: it has the same, or another one, or cannot tell. */
 type Answer = "same" | "other" | "unknown";
 
 /**
- * Finds the last event that this replica and its origin have in common. Each probe is one short conversation: `Hello`
- * names an event as the last one held, and the origin goes on from it or says that it has another one. Rejects if the
- * origin cannot be reached, or refuses this replica.
+ * Finds the last event that this replica and its origin have in common, by binary search. Each probe is one short
+ * conversation: `Hello` names an event as the last one held, and the origin sends what follows it or says that it has
+ * another event there. Rejects if the origin cannot be reached, or refuses this replica.
  */
 export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHistory> {
   const { mirror } = parts;
@@ -46,7 +46,7 @@ export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHi
   const last = await ask(parts, held);
   const { origin } = last;
   if (last.answer === "same") return { held, origin, common: held };
-  // Before their first events, all histories are equal.
+  // The last event known to be common: 0 always is, since all histories begin empty.
   let confirmed = 0;
   let low = Math.max(0, mirror.start - 1);
   let high = Math.min(held - 1, origin);
@@ -60,15 +60,16 @@ export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHi
   return { held, origin, common: low === confirmed ? low : undefined };
 }
 
-interface Said {
+interface ProbeResult {
   readonly answer: Answer;
+  /** The origin's last event. */
   readonly origin: number;
 }
 
-async function ask(parts: CommonEventParts, seq: number): Promise<Said> {
+async function ask(parts: CommonEventParts, seq: number): Promise<ProbeResult> {
   const { mirror, connect, signal, sandboxId, workspace, token } = parts;
   const hash = seq === mirror.head.seq ? mirror.head.hash : await mirror.hashAt(seq);
-  // Nothing is known of the events before the state on which this replica started.
+  // A mirror that starts on an anchor does not know earlier hashes.
   if (hash === undefined) return { answer: "unknown", origin: seq };
   const channel = await connect(signal);
   const leave = (): void => channel.close();
@@ -88,7 +89,7 @@ async function ask(parts: CommonEventParts, seq: number): Promise<Said> {
   }
 }
 
-async function answerFrom(channel: Channel, { seq, hash }: { seq: number; hash: Hash | "" }): Promise<Said> {
+async function answerFrom(channel: Channel, { seq, hash }: { seq: number; hash: Hash | "" }): Promise<ProbeResult> {
   let origin: number | undefined;
   try {
     for await (const message of channel.receive()) {
@@ -102,12 +103,12 @@ async function answerFrom(channel: Channel, { seq, hash }: { seq: number; hash: 
       }
     }
   } catch (error) {
-    // The origin says so, and then ends the conversation.
+    // With this error the origin ends a conversation about an event that it does not have.
     const isOther = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" && isFromPeer(error);
     if (isOther && origin !== undefined) return { answer: "other", origin };
     throw error;
   }
-  throw new ChronicleError("UNAVAILABLE", "the origin has ended the conversation without a word");
+  throw new ChronicleError("UNAVAILABLE", "the origin has ended the conversation without an answer");
 }
 
 function welcomed({ version, head }: MessageOf<"HelloAck">): number {
@@ -116,8 +117,8 @@ function welcomed({ version, head }: MessageOf<"HelloAck">): number {
 }
 
 /**
- * Reads a message as an answer: the origin goes on from the named event, or says why not. `undefined` for other
- * messages.
+ * Returns what a message says about the event that `Hello` named; `undefined` if nothing. `too-far` means that the
+ * origin has the event.
  */
 function answerOf(message: Message): Answer | undefined {
   switch (message.type) {

@@ -7,8 +7,8 @@ import type { ArrivedEvent } from "./event-contents.ts";
 type Events = MessageOf<"Events">;
 
 /**
- * Joins a line that comes in parts. Holds what has come, never what was announced. Parts come in order, one line after
- * the other, with no other `Events` between them.
+ * Joins a line that is sent in parts. The parts of a line come in order, without other `Events` between them. Memory is
+ * used only for bytes that have arrived, whatever total a part states.
  */
 export class LineParts {
   #parts: Uint8Array[] = [];
@@ -17,14 +17,13 @@ export class LineParts {
   #total = 0;
 
   /**
-   * Returns the events that are complete with this message: the message itself if it has no part, one line with its
-   * last part, `undefined` until then. Throws `INTEGRITY_VIOLATION` for a part that does not continue the one before,
-   * or for a missing part.
+   * Takes a message. Returns it if it has no part; the whole line after its last part; else `undefined`. Throws
+   * `INTEGRITY_VIOLATION` for a part that does not continue the one before, and for a line without its last part.
    */
   add(message: Events): Events | undefined {
     const { part, lines, first_sequence } = message;
     if (part === undefined) {
-      if (this.#length > 0) violated("a line was left off in the middle");
+      if (this.#length > 0) violated("a line was not sent to its end");
       return message;
     }
     if (part.offset !== this.#length) violated("a part of a line is missing, or came twice");
@@ -38,7 +37,7 @@ export class LineParts {
     return this.#length < part.total ? undefined : this.#whole();
   }
 
-  /** Drops the partial line, for a new connection. */
+  /** Drops the partial line. */
   clear(): void {
     this.#parts = [];
     this.#length = 0;
@@ -59,18 +58,19 @@ function violated(reason: string): never {
 type EventMessage = MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">;
 
 /**
- * The result of taking a message. `old`: the events are already here. `gap`: an earlier event is missing, or there is
- * no room.
+ * The result of taking a message. `old`: the events have arrived before. `gap`: an earlier event is missing, or too
+ * many bytes wait to be stored.
  */
 type Taken = "taken" | "old" | "gap";
 
-/** Bytes of lines and contents that may wait to be stored. Origins stay far below it (their window). */
+/** The maximum of bytes that wait to be stored. An origin stays far below it, because of its window. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
-/** Arrived and checked events that wait to be stored; each follows the one before it. */
+/** The queue of events that have arrived, were checked, and wait to be stored. Each follows the one before it. */
 export class IncomingEvents {
   readonly #parts = new LineParts();
   #tail: Head;
+  /** True while a line is incomplete. */
   #inParts = false;
   #waiting: ArrivedEvent<SealedEvent>[] = [];
   #waitingBytes = 0;
@@ -85,14 +85,14 @@ export class IncomingEvents {
     return this.#tail;
   }
 
-  /** True if there is something to store. */
+  /** True if events wait to be stored. */
   get isWaiting(): boolean {
     return this.#waiting.length > 0;
   }
 
   /**
-   * Takes the events that follow `tail`. Throws `INTEGRITY_VIOLATION` for events that claim to follow it and do not;
-   * `data.kind` is the line's fault.
+   * Takes the events of a message if they follow `tail`. Throws `INTEGRITY_VIOLATION` for events that should follow it
+   * by their numbers and do not; `data.kind` is then the fault of the line.
    */
   add(message: EventMessage): Taken {
     const [first, last] = rangeOf(message);
@@ -133,14 +133,14 @@ export class IncomingEvents {
   #addEvents(message: MessageOf<"Events">): Taken {
     const { part } = message;
     if (part !== undefined) {
-      // It begins again after a catch-up, or its beginning was lost.
+      // After a catch-up a line is sent from its beginning again. Without its beginning, a part is useless.
       if (part.offset === 0) this.#parts.clear();
       else if (!this.#inParts) return this.#lost();
     }
     const whole = this.#parts.add(message);
     this.#inParts = part !== undefined && whole === undefined;
     if (whole === undefined) return "taken";
-    // The checked lines are UTF-8 without newlines, so splitting restores their bytes.
+    // `openEvents` checks that the lines are UTF-8, so the text of each line has the same bytes.
     const lines = Buffer.from(whole.lines).toString("utf8").split("\n");
     return this.#push(openEvents(whole, this.#tail), lines);
   }

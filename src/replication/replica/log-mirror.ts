@@ -10,27 +10,31 @@ import { Signal } from "../../util/signal.ts";
 import type { Mirror } from "./mirror.ts";
 import { MirrorPart, type MirrorFiles } from "./mirror-part.ts";
 
-/** The store of a mirror's parts. */
+/** Stores the parts of a mirror. */
 export interface MirrorPlaces {
   /**
-   * The anchors on which the parts start, oldest first (`undefined`: event 0); at least one. The last part is in force.
+   * Returns the anchors after which the parts start, oldest first; `undefined` for a part from event 1 on. There is at
+   * least one part; the last one is in force.
    */
   list(): readonly (HistoryAnchor | undefined)[];
   open(anchor: HistoryAnchor | undefined): Promise<MirrorFiles>;
-  /** Creates a part that starts there. From then on it is in force, durably. */
+  /** Creates a part that starts after this anchor, durably. It is in force from then on. */
   begin(anchor: HistoryAnchor): void;
-  /** Removes a closed part, keeping only its lines; `last`: the seq of the last line. */
+  /** Removes a closed part, except for its lines. `last`: the seq of the last line. */
   giveUp(anchor: HistoryAnchor | undefined, last: number): void;
 }
 
-/** A mirror on logs: the part in force, and those before reconciliations that the folder has not applied yet. */
+/**
+ * A mirror in parts, each a log. Each full reconciliation begins a part, which is in force then. The parts before it
+ * are kept until the folder has applied its state.
+ */
 export class LogMirror implements Mirror {
   readonly changed = new Signal<void>();
   readonly #places: MirrorPlaces;
-  /** Oldest first. */
+  /** The parts, oldest first; at least one. */
   readonly #parts: MirrorPart[];
 
-  /** Opens it for the only process that follows the origin. Throws `LOG_DAMAGED`. */
+  /** Opens the mirror. Only one process may have it open: the one that follows the origin. Throws `LOG_DAMAGED`. */
   static async open(places: MirrorPlaces): Promise<LogMirror> {
     const parts: MirrorPart[] = [];
     try {
@@ -94,7 +98,7 @@ export class LogMirror implements Mirror {
     for (const part of this.#parts) {
       const isNeeded = part === this.#present || from < part.head.seq;
       if (!isNeeded || upTo <= from) continue;
-      // The base on which a part starts covers what was recorded between it and the part before.
+      // In the index of a part, the rows of its base cover the events between the part before and this one.
       for (const path of await part.ask((index) => index.touched(from, upTo))) all.add(path);
       from = Math.max(from, part.head.seq);
     }
@@ -129,7 +133,7 @@ export class LogMirror implements Mirror {
   }
 
   async erasures(): Promise<readonly LoggedErasure[]> {
-    // A part that starts on an anchor does not know the erasures before it.
+    // Each part knows only some erasures; for one that several parts know, the last part is right.
     const all = new Map<string, LoggedErasure>();
     for (const part of this.#parts) for (const one of await part.erasures()) all.set(one.recordId, one);
     return [...all.values()].sort((a, b) => a.seq - b.seq);
@@ -170,7 +174,7 @@ export class LogMirror implements Mirror {
     for (const part of this.#parts) await part.close();
   }
 
-  /** Drops the part in force: the part before it is in force again, or an empty one. */
+  /** Drops the part in force. The part before is in force then, or an empty one from event 1 on. */
   async #leavePresent(): Promise<void> {
     const part = this.#present;
     await part.close();
@@ -183,7 +187,7 @@ export class LogMirror implements Mirror {
     return this.#parts.at(-1) as MirrorPart;
   }
 
-  /** Returns the part that knows best about a state: the last one that starts before it. */
+  /** Returns the part that answers about a state: the last one that starts at or before it, else the first one. */
   #partAt(seq: number): MirrorPart {
     return this.#parts.findLast((part) => part.start <= seq) ?? (this.#parts[0] as MirrorPart);
   }

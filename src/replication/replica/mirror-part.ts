@@ -30,26 +30,27 @@ import { rootAtHead } from "../../engine/log/tree.ts";
 import { writeBaseIf } from "../../engine/upkeep/write-base.ts";
 
 /**
- * At least this many events are remembered, and at most twice as many: those that one step asks about, and those that
- * come meanwhile.
+ * At least this many events are remembered, and at most twice as many. That is enough for those of one step of the
+ * sync, and for those that arrive meanwhile.
  */
 const MOST_EVENTS = 8_192;
 
 type Body = Pick<LogEvent, "recordId" | "record">;
 
 /**
- * The file records of the last events, as they came. A step asks about each of its events soon after it was appended,
- * and reading one from the log costs a check of its end, three index queries, and opening a file.
+ * The file records of the last events, in memory. A step of the sync asks for the record of each event soon after it
+ * was appended, and to read it from the log costs a check of the log's end, three index queries, and the opening of a
+ * file.
  */
 export class RecentRecords {
-  /** By seq. */
+  /** The records by seq. */
   readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);
 
   add(events: readonly Pick<LogEvent, "seq" | "recordId" | "record">[]): void {
     for (const { seq, recordId, record } of events.slice(-MOST_EVENTS)) this.#bodies.put(seq, { recordId, record });
   }
 
-  /** Returns `undefined` if the event is not remembered, and `null` if it is not about a file. Throws `LOG_DAMAGED`. */
+  /** Returns `null` if the event is not about a file, `undefined` if it is not remembered. Throws `LOG_DAMAGED`. */
   get(seq: number): FileRecord | null | undefined {
     const body = this.#bodies.get(seq);
     if (body === undefined) return undefined;
@@ -57,17 +58,17 @@ export class RecentRecords {
   }
 }
 
-/** Number of events that are read in one turn. */
+/** The number of events that are read at once. */
 const AT_ONCE = 1_000;
-/** If at least one of this many events is asked for, those between them are read as well. */
+/** If at least one in this many events of a range is asked for, one query reads the rows of the whole range. */
 const SPARSE = 4;
 
-/** The files of a mirror's part. Its `workspaceId` is not known before its first line. */
+/** The files of a part of a mirror. The workspace's id is not known before the first line. */
 export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
   close(): Promise<void>;
 }
 
-/** A stretch of the origin's history, from the beginning or from an anchor on: a log of exact lines, and its index. */
+/** A part of a mirror: the origin's lines from event 1 or from an anchor on, in a log, and their index. */
 export class MirrorPart {
   readonly #files: MirrorFiles;
   #recent = new RecentRecords();
@@ -75,8 +76,8 @@ export class MirrorPart {
   #head: Head;
 
   /**
-   * Opens it for the process that follows the origin. Moves what a crash left after the last sound line into
-   * quarantine, since it comes again. Throws `LOG_DAMAGED` if an older line is damaged.
+   * Opens a part for the process that follows the origin. Moves the bytes that a crash left after the last sound line
+   * into quarantine; the origin sends these events again. Throws `LOG_DAMAGED` if an older line is damaged.
    */
   static async open(files: MirrorFiles): Promise<MirrorPart> {
     const part = new MirrorPart(files);
@@ -93,7 +94,7 @@ export class MirrorPart {
     return this.#files.anchor;
   }
 
-  /** The event after which it starts. */
+  /** The event after which this part starts. */
   get start(): number {
     return this.anchor?.seq ?? 0;
   }
@@ -106,7 +107,7 @@ export class MirrorPart {
     return this.#history?.workspaceId ?? "";
   }
 
-  /** Runs `work` on the index after bringing it up to the lines. */
+  /** Brings the index up to date with the lines, and runs `work` on it. */
   async ask<T>(work: (index: IndexStore) => Promise<T>): Promise<T> {
     const history = this.#history;
     return history === undefined ? work(this.#files.index) : answer(history, () => work(history.index));
@@ -177,7 +178,7 @@ export class MirrorPart {
     return all;
   }
 
-  /** Returns the Merkle hash of a folder at the head. */
+  /** Returns the Merkle hash of a folder at the head; `undefined` if there is no such folder. */
   async treeHash(folder: WorkspacePath): Promise<Hash | undefined> {
     const history = this.#history;
     if (history === undefined) return undefined;
@@ -207,8 +208,8 @@ export class MirrorPart {
   }
 
   /**
-   * See `Mirror`. A part that starts on an anchor cannot make it, since it does not know the earlier records, which are
-   * in a base.
+   * See `Mirror`. Makes nothing in a part that starts after an anchor, since such a part lacks records that are in the
+   * base.
    */
   async makeBase(compaction: LogEvent): Promise<void> {
     const history = this.#history;
@@ -218,7 +219,7 @@ export class MirrorPart {
     await answer(history, async ({ head }) => writeBaseIf(await withRoots(history), head.seq, { base, root }));
   }
 
-  /** Appends events that follow `head`; they are durable when it resolves. Throws `INTEGRITY_VIOLATION`. */
+  /** Appends events durably. Throws `INTEGRITY_VIOLATION` if they do not follow `head`. */
   async append(events: readonly SealedEvent[]): Promise<void> {
     const [first] = events;
     if (first === undefined) return;
@@ -230,7 +231,7 @@ export class MirrorPart {
     await follow(history, events);
   }
 
-  /** See `Mirror`. Resets the index first, so that after an interruption it follows the remaining lines. */
+  /** See `Mirror`. Resets the index before it cuts the log, so that the index never has rows of missing lines. */
   async rewind(seq: number): Promise<void> {
     if (seq >= this.#head.seq) return;
     const { log, lock, index, waitMs } = this.#files;
@@ -239,7 +240,7 @@ export class MirrorPart {
       using _held = await lock.exclusive(waitMs);
       await index.reset();
       await log.quarantine({ seq: seq + 1, offset });
-      // A concurrent reader may have brought back the removed rows.
+      // A concurrent reader may have filled the index from the old lines meanwhile.
       await index.reset();
     }
     this.#recent = new RecentRecords();
@@ -263,7 +264,7 @@ export class MirrorPart {
     return this.#files.close();
   }
 
-  /** Returns the history of the anchor, or the one that begins with this event. */
+  /** Returns the history that starts after the anchor; without one, the history that begins with this event. */
   #historyOf(first: Pick<SealedEvent, "seq" | "recordId" | "record"> | undefined): HistoryContext {
     const { anchor } = this.#files;
     if (anchor !== undefined) return { ...this.#files, workspaceId: anchor.workspace };
@@ -271,7 +272,7 @@ export class MirrorPart {
     if (first === undefined || id === undefined) {
       throw new ChronicleError(
         "INTEGRITY_VIOLATION",
-        `what the origin sends begins with ${first?.recordId ?? "nothing"}: it is no workspace's`,
+        `the origin's log begins with ${first?.recordId ?? "nothing"}, not with a workspace's record`,
       );
     }
     decodeWorkspace(first.record);
@@ -283,8 +284,8 @@ export class MirrorPart {
     const { bytes, tornBytes } = await log.refresh();
     const first = anchor === undefined && bytes > 0 ? await firstEvent(log) : undefined;
     if (anchor === undefined && first === undefined) {
-      // There is no valid beginning: a crash has torn the first lines, or there never were any.
-      if ((await index.head()).seq > 0) throw damagedMirror(new ChronicleError("LOG_DAMAGED", "its lines are gone"));
+      // The log has no valid first line: a crash has torn it, or none was ever written.
+      if ((await index.head()).seq > 0) throw damagedMirror(new ChronicleError("LOG_DAMAGED", "its lines are missing"));
       if (bytes + tornBytes > 0) await log.quarantine({ seq: 1, offset: 0 });
       return;
     }
@@ -293,15 +294,15 @@ export class MirrorPart {
     if (damage !== undefined) throw damagedMirror(damage);
     const end = await log.refresh();
     if (end.bytes + end.tornBytes > head.offset) await log.quarantine({ seq: head.seq + 1, offset: head.offset });
-    // Lines of a session that ended before its sync count as held from now on.
+    // An earlier session may have ended before it synced these lines, which count as held from now on.
     await log.sync();
     this.#head = headOf(head);
   }
 }
 
 /**
- * Returns the rows of some events, ascending, if their lines are held. Uses one query if most events between them are
- * asked for.
+ * Returns the rows of events (`seqs` ascends), without those that have no line here. Uses one query for the whole range
+ * if enough of its events are asked for (`SPARSE`).
  */
 async function rowsOf(index: IndexStore, seqs: readonly number[]): Promise<EventRow[]> {
   const [from = 0, to = 0] = [seqs[0], seqs.at(-1)];
@@ -340,7 +341,7 @@ function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
 
-/** Returns the first line's event, or `undefined` if the line is invalid. */
+/** Returns the event of the log's first line; `undefined` if there is no line, or an invalid one. */
 async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   for await (const [line] of log.read({ seq: 1, offset: 0 })) {
     if (line === undefined) continue;
@@ -350,7 +351,7 @@ async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   return undefined;
 }
 
-/** Updates the index to the durable lines. If that fails, the next query does it, or reports what is wrong. */
+/** Adds durable lines to the index. If that fails, the next query adds them, or reports the failure. */
 async function follow(history: HistoryContext, events: readonly SealedEvent[]): Promise<void> {
   const known = await history.index.head();
   if (known.seq !== (events[0]?.seq ?? 0) - 1) return;

@@ -4,7 +4,7 @@ import type { MessageOf } from "../protocol/messages.ts";
 import type { Capability } from "../protocol/capabilities.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A replica's description of itself. */
+/** What `Hello` says about a replica: some of `ReplicaOptions`. */
 interface Introduction {
   readonly sandboxId: string;
   readonly workspace?: string;
@@ -13,13 +13,12 @@ interface Introduction {
   readonly upstream: { readonly head: Head };
   readonly mirror?: unknown;
   readonly journal?: { readonly settledTo: number };
-  /** True if secrets by name are wanted, which an origin gives only to people. */
+  /** True to ask for protected files too, which an origin sends only to people. */
   readonly withProtected?: boolean | undefined;
 }
 
 /**
- * Returns the capabilities that a replica names beyond the version. One that can start anew (`mirror`) reconciles by
- * trees.
+ * Returns the capabilities that a replica names. Only a replica with a mirror names `tree`, since it can start anew.
  */
 export function capabilitiesOf({
   mirror,
@@ -32,8 +31,8 @@ export function capabilitiesOf({
 }
 
 /**
- * Makes a replica's first message. It names the workspace as it was asked for, not as it was resolved, so that a change
- * to another workspace is noticed.
+ * Returns a replica's first message. It names the workspace as the user did, not by the id that was found for it, so
+ * that the replica notices if the same name now stands for another workspace.
  */
 export function replicaHello(introduction: Introduction): MessageOf<"Hello"> {
   const { sandboxId, workspace: known, asked = known, token, upstream, mirror, journal, withProtected } = introduction;

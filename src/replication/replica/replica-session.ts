@@ -31,24 +31,24 @@ import { WriteBackPush } from "./write-back-push.ts";
 import type { WriteJournal } from "./write-journal.ts";
 import type { WithheldContents } from "./withheld-contents.ts";
 
-/** An origin's report about itself. */
-interface OriginWord {
-  /** Its last event. */
+/** What an origin reports about itself. */
+interface OriginReport {
+  /** The origin's last event. */
   readonly sequence: number;
-  /** Since when its folder is missing, by its clock (epoch milliseconds). */
+  /** Since when the origin's folder is missing, by its clock (epoch milliseconds). */
   readonly folderAwaySince?: number | undefined;
-  /** Sent when it admits a replica: true if it takes no writes of that replica. */
+  /** True if the origin takes no writes of this replica. Set only in the first report. */
   readonly isReadOnly?: boolean;
 }
 
 /** Returns the report in a heartbeat. */
-function wordOf({ agent_sequence, folder_away_since }: MessageOf<"Heartbeat">): OriginWord {
+function reportOf({ agent_sequence, folder_away_since }: MessageOf<"Heartbeat">): OriginReport {
   return { sequence: agent_sequence, folderAwaySince: folder_away_since };
 }
 
 /**
- * Splits events into parts, in order. A compaction begins a part, so that the state it amounts to is held when it
- * comes.
+ * Splits events into parts, in order. Each compaction begins a part, so that the events before it are stored when it
+ * is: `makeBase` needs their state.
  */
 function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op"> }>(
   all: readonly Arrived[],
@@ -63,18 +63,18 @@ function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op">
 }
 
 /**
- * Stores contents that come ahead of their events, one at a time. They become durable sooner, while the origin is still
- * making them and their events durable. A content that is skipped comes with its event as well.
+ * Stores contents that come ahead of their events, one at a time, while the origin is still making them and their
+ * events durable. A content may be skipped, since its event brings it too.
  */
 class ContentsAhead {
   readonly #contents: EventContents;
-  readonly #onLie: (error: ChronicleError) => void;
+  readonly #onMismatch: (error: ChronicleError) => void;
   #storing: Promise<void> | undefined;
 
-  /** `onLie`: called for a content that does not match its hash. Must not throw. */
-  constructor(contents: EventContents, onLie: (error: ChronicleError) => void) {
+  /** `onMismatch`: called for a content that does not match its hash. Must not throw. */
+  constructor(contents: EventContents, onMismatch: (error: ChronicleError) => void) {
     this.#contents = contents;
-    this.#onLie = onLie;
+    this.#onMismatch = onMismatch;
   }
 
   /** Stores the content in the background, unless another one is being stored. */
@@ -84,8 +84,8 @@ class ContentsAhead {
       .takeAhead(pathFromFields(message), { hash, bytes })
       .catch((error: unknown) => {
         const failure = asFatal(error);
-        // Ignores disk errors: they occur again, and are reported, when the event comes.
-        if (failure.code === "INTEGRITY_VIOLATION") this.#onLie(failure);
+        // A disk error is ignored: it occurs again, and is reported, when the event is stored.
+        if (failure.code === "INTEGRITY_VIOLATION") this.#onMismatch(failure);
       })
       .finally(() => (this.#storing = undefined));
   }
@@ -98,68 +98,72 @@ class ContentsAhead {
 
 /** Options for following an origin. */
 export interface ReplicaOptions extends TakeRules {
-  /** This replica's id: chosen once, kept for ever. */
+  /** This replica's id, which never changes. */
   readonly sandboxId: string;
-  /** The workspace's id. Default: the origin's own workspace. */
+  /** The workspace's id. Default: the origin chooses (docs/protocol.md, `Hello`). */
   readonly workspace?: string;
-  /** The text by which the workspace was asked for, if not its id: its name, for example. */
+  /** The text by which the user named the workspace, if that was not its id. */
   readonly asked?: string;
-  /** True to ask for files that are secrets by their names, too. Default: they stay at the origin. */
+  /** True to ask for the contents of protected files, too. Default: they stay at the origin. */
   readonly withProtected?: boolean | undefined;
   /** The token, if the transport has not already presented it. */
   readonly token?: string;
   readonly upstream: UpstreamLines;
-  /** Like `upstream`, but able to start anew: then a replica that cannot follow any more reconciles in full. */
+  /**
+   * Set to the mirror that `upstream` is, for a replica that reconciles in full when it cannot follow any more.
+   * Default: the conversation then ends with an error.
+   */
   readonly mirror?: Mirror;
   readonly blobs: BlobStore;
   readonly notes: WitnessNotes;
   /** Records which contents were not taken. */
   readonly withheld?: WithheldContents;
   /**
-   * Returns contents that were not taken and are wanted by now, so that they are asked for again. Default: none.
-   * `onRegained` is called if some of them have come; it must not throw.
+   * Returns contents that were not taken when their events came, and are wanted now: they are asked for again. Default:
+   * none.
    */
   readonly lacked?: (() => Promise<readonly Hash[]>) | undefined;
+  /** Called if some of the lacked contents are held after they were asked for again. Must not throw. */
   readonly onRegained?: () => void;
   /** This side's own changes, for the origin. Default: nothing is written back. */
   readonly journal?: WriteJournal;
   /** The origin's verifier key, with which signed heads must be signed. */
   readonly vkey?: string;
-  /** Default: the platform's. */
+  /** The timers for heartbeats and pauses. Default: the platform's. */
   readonly timers?: Timers;
   /**
-   * Receives events in order, each once in the life of `upstream`, after they and their contents are durable and before
-   * they are acknowledged, to materialise them. After a crash, the receiver goes on from its own cursor, by
-   * `upstream`'s lines.
+   * Called with events in order, after they and their contents are durable and before they are acknowledged. Each event
+   * is passed at most once in the life of `upstream`: after a crash, the receiver reads those that it has missed from
+   * `upstream`, by its own cursor.
    */
   readonly onEvents?: (events: readonly SealedEvent[]) => Promise<void>;
   /** Called with the progress of a large content that is received or sent. Must not throw. */
   readonly onBytes?: (phase: "receiving" | "sending", done: number, total: number) => void;
   /** Called when the origin has admitted this replica, and with each later report. Must not throw. */
-  readonly onOrigin?: (said: OriginWord) => void;
+  readonly onOrigin?: (report: OriginReport) => void;
 }
 
-/** While each turn of the event loop brings more, up to about this many events are gathered. */
+/** Events are gathered as long as each turn of the event loop brings more, and up to about this many. */
 const GATHER_MOST = 1_000;
 
 /**
- * The interval assumed until the origin names its own. An origin that needs longer for `HelloAck` sends `Credit`
- * meanwhile.
+ * The heartbeat interval until the origin names its own, in ms. An origin that needs longer for `HelloAck` sends
+ * `Credit` meanwhile.
  */
 const HANDSHAKE_BEAT_MS = 2_000;
 
-/** If more bytes than this arrive between two heartbeats, the origin is sending data. */
+/** If more bytes than this arrive between two heartbeats, the origin is taken to be sending data. */
 const HEARTBEAT_BYTES = 4_096;
 
 const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
 
 /**
- * A replica's conversation with its origin (docs/protocol.md). The order is: contents durable, then lines durable, then
- * acknowledged. So the network or a crash may interrupt it anywhere: the next session goes on from the last line that
- * is there, and nothing acknowledged is missing.
+ * The replica's side of a conversation with its origin (docs/protocol.md). Contents are made durable first, then the
+ * lines that name them, and then the events are acknowledged. So a crash or the network may interrupt it anywhere: the
+ * next session continues after the last line held, and nothing acknowledged is missing.
  *
- * Nothing that the origin sends is trusted: lines are hashed and must follow each other, contents must match their
- * hashes, and a history that contradicts what is held ends the conversation and leaves a permanent note.
+ * The origin is not trusted: each line is hashed and must follow the one before, and contents must match their hashes.
+ * A history that contradicts what is held ends the conversation and is noted (`WitnessNotes`).
  */
 export class ReplicaSession {
   readonly #channel: Channel;
@@ -171,8 +175,9 @@ export class ReplicaSession {
   readonly #ahead: ContentsAhead;
   readonly #witness: Witness;
   readonly #writeBack: WriteBackPush | undefined;
-  /** Serves the contents of what is written back. */
+  /** Serves the contents of entries that are written back. */
   readonly #served: ContentServer;
+  /** Callers that wait until this replica holds an event. */
   readonly #held = new Waiters();
   readonly #missing = new Set<Hash>();
   readonly #barriers: Barriers;
@@ -185,10 +190,13 @@ export class ReplicaSession {
   #trees: TreeFetch | undefined;
   #erasures: ErasureFetch | undefined;
   #isEnded = false;
+  /** True after a `CatchupRequest`, until an event arrives that follows. */
   #isCatchingUp = false;
-  /** The tail at the last heartbeat: a real gap is one that does not close by itself. */
+  /** The last event that had arrived at the last heartbeat of the origin. */
   #tailAtBeat = -1;
+  /** The number of bytes that had arrived by then. */
   #bytesAtBeat = 0;
+  /** The work in the background, of which one is done at a time: storing, regaining or reconciling. */
   #storing: Promise<void> | undefined;
   #regaining: Promise<void> | undefined;
 
@@ -226,7 +234,8 @@ export class ReplicaSession {
   }
 
   /**
-   * A barrier: resolves once this replica holds everything that the origin had when it was asked. Rejects as `reaches`.
+   * A barrier: resolves, once this replica holds everything that the origin had at the call, to the origin's last
+   * event. Rejects as `reaches`.
    */
   async barrier(): Promise<number> {
     const current = await this.#barriers.ask(this.#options.upstream.head.seq);
@@ -236,8 +245,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Follows the origin until the conversation has ended and everything begun is done or given up. Never rejects: the
-   * channel's end holds the error. A replica with a witness's note does not even begin.
+   * Follows the origin until the conversation has ended and no work is left in the background. Never rejects: the
+   * channel's end holds the error. Does not begin if `notes` holds a note: the end holds it as an error.
    */
   async run(): Promise<ChannelEnd> {
     let own: ChronicleError | undefined;
@@ -264,14 +273,15 @@ export class ReplicaSession {
     await this.#storing;
     await this.#ahead.rest();
     const end = await this.#channel.ended;
-    // An origin of another workspace may also have ended it, because it does not know this history.
+    // `#welcome` refuses another workspace. That origin may have ended the conversation first, for an unknown history;
+    // the refusal is the better reason.
     return own?.code === "NOT_FOUND" && end.by === "peer" ? { by: "us", error: own } : end;
   }
 
   async #handle(message: Message): Promise<void> {
     if (message.type === "HelloAck") return this.#welcome(message);
     if (!this.#isWelcome && message.type !== "Error") {
-      // On a network that reorders frames they may come before the welcome; lost events come again.
+      // A network that reorders frames may deliver others before `HelloAck`. They are ignored; events are sent again.
       return;
     }
     refuseUnagreed(message, this.#agreed);
@@ -283,7 +293,7 @@ export class ReplicaSession {
       case "WriteBackResult":
         return this.#writeBack?.took(message);
       case "Heartbeat":
-        this.#options.onOrigin?.(wordOf(message));
+        this.#options.onOrigin?.(reportOf(message));
         return this.#heartbeat(message.agent_sequence);
       case "BarrierConfirmation":
         return this.#barriers.took(message);
@@ -312,7 +322,7 @@ export class ReplicaSession {
       case "BlocksResponse":
         return this.#blocks.took(message);
       case "ContentAhead":
-        // Skip it while other things are being stored.
+        // The content is ignored while other work is done in the background.
         if (this.#storing === undefined && this.#trees === undefined) this.#ahead.take(message);
         return undefined;
       default:
@@ -344,7 +354,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Asks for the lacked contents. What arrives meanwhile is stored afterwards, so that no content is asked for twice.
+   * Asks for the lacked contents, in the background. Events that arrive meanwhile are stored afterwards, so that no
+   * content is asked for twice.
    */
   regain(): void {
     const { lacked } = this.#options;
@@ -362,8 +373,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Refuses to go on if the origin has decided other changes under the same numbers: ours would get those answers, and
-   * never be done.
+   * Throws `ROLLBACK_DETECTED` if the entry that the origin has decided last is not this replica's: its changes would
+   * then get the answers to others with the same numbers.
    */
   async #refuseForked({ settled_local_seq: settled, settled_hash: hash }: MessageOf<"HelloAck">): Promise<void> {
     const { journal } = this.#options;
@@ -372,12 +383,12 @@ export class ReplicaSession {
   }
 
   /**
-   * Refuses an event that the origin took under this replica's id but that this replica did not write: a copy of it
-   * must have. Nothing else reveals this for entries without an answer.
+   * Throws `ROLLBACK_DETECTED` for an event that the origin took under this replica's id but this replica did not
+   * write: a copy of it did. For entries without an answer, only their events show that.
    */
   async #refuseOther(event: SealedEvent): Promise<void> {
     const { journal, sandboxId } = this.#options;
-    // Most events are not of a replica, and need not be decoded.
+    // Most events come from no replica, and need not be decoded.
     if (event.op !== "upsert" || journal === undefined || event.record["replica"] === undefined) return;
     for (const { path, file } of changesOf(event)) {
       const { replica } = file;
@@ -387,7 +398,7 @@ export class ReplicaSession {
   }
 
   async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {
-    // Events that come now come again, after the state that is being reconciled with.
+    // Events are ignored during a reconciliation: those after the new state are sent again.
     if (this.#trees !== undefined) return;
     const taken = this.#witness.watch(this.#incoming.tail, () => this.#incoming.add(message));
     if (taken === "gap") return this.#askAgain();
@@ -396,14 +407,14 @@ export class ReplicaSession {
     this.#store();
   }
 
-  /** Stores what has arrived, in the background, since its contents come over the same channel. */
+  /** Stores the arrived events, in the background, since their contents come over the same channel. */
   #store(): void {
     if (this.#storing === undefined) this.#inBackground(this.#storeAll());
   }
 
   /**
-   * Runs work in the background. A failure ends the conversation. Events that arrive just as it finishes are stored as
-   * well.
+   * Runs work in the background. A failure ends the conversation. Events that have arrived by its end are stored after
+   * it.
    */
   #inBackground(work: Promise<void>): void {
     const storing = work
@@ -412,7 +423,7 @@ export class ReplicaSession {
         this.#channel.close(asFatal(error));
       })
       .then(() => {
-        // A reconciliation that waited for it has taken its place.
+        // Other work that waited for this one has replaced it.
         if (this.#storing !== storing) return;
         this.#storing = undefined;
         if (this.#incoming.isWaiting && !this.#isEnded) this.#store();
@@ -431,7 +442,7 @@ export class ReplicaSession {
     const events = some.map(({ event }) => event);
     for (const event of events) await this.#refuseOther(event);
     {
-      // Until the lines are durable, only this lease keeps the collector from the contents that they name.
+      // The lease keeps the contents from the collector until the lines that name them are durable.
       using _lease = await blobs.lease();
       await this.#ahead.rest();
       if (events[0]?.op === "compact") await mirror?.makeBase(events[0]);
@@ -445,7 +456,7 @@ export class ReplicaSession {
   }
 
   /**
-   * Gathers the events that have come and those that come meanwhile: all are stored together, with the same few syncs.
+   * Returns the events that have arrived, and those that arrive meanwhile. All are stored together, with few syncs.
    */
   async #gather(): Promise<ArrivedEvent<SealedEvent>[]> {
     const all = this.#incoming.takeAll();
@@ -457,16 +468,17 @@ export class ReplicaSession {
     return all;
   }
 
-  /** Records contents that were not taken, before the lines that name them are stored. */
+  /** Records the contents that were not taken. Called before the lines that name them are stored. */
   #note({ gone, unwanted }: NotTaken): void {
     for (const hash of gone) this.#missing.add(hash);
     this.#options.withheld?.add([...gone, ...unwanted]);
   }
 
+  /** Asks for a catch-up if the origin has later events, and nothing has arrived since its heartbeat before. */
   async #heartbeat(agentSequence: number): Promise<void> {
     const { seq } = this.#incoming.tail;
     const { arrived } = this.#channel;
-    // On a slow line, one frame may take longer than a heartbeat.
+    // On a slow line, a frame may take longer than a heartbeat interval to arrive.
     const isComing = arrived - this.#bytesAtBeat > HEARTBEAT_BYTES;
     const isIdle = this.#storing === undefined && this.#trees === undefined && !isComing;
     const isStuck = seq === this.#tailAtBeat && isIdle;
@@ -476,7 +488,7 @@ export class ReplicaSession {
     await this.#askAgain();
   }
 
-  /** Asks for a catch-up once, until something comes: events that are on their way need not be asked for. */
+  /** Asks for a catch-up, unless one was asked for already and no event has arrived since. */
   async #askAgain(): Promise<void> {
     if (this.#isCatchingUp) return;
     this.#isCatchingUp = true;
@@ -484,6 +496,7 @@ export class ReplicaSession {
     await this.#channel.send({ type: "CatchupRequest", sandbox_id: this.#options.sandboxId, since_sequence });
   }
 
+  /** Begins to reconcile in full if that is possible. Throws why this replica cannot follow otherwise. */
   #cannotFollow({ reason, current_sequence, anchor }: MessageOf<"FullResyncRequired">): void {
     const { upstream, mirror } = this.#options;
     const { seq } = upstream.head;
@@ -493,7 +506,7 @@ export class ReplicaSession {
       if (this.#trees === undefined && current_sequence > seq) this.#reconcile(mirror, goal);
       return;
     }
-    const details = { hint: "begin this replica anew", data: { reason, current_sequence } };
+    const details = { hint: "set this replica up anew", data: { reason, current_sequence } };
     if (reason === "compacted") {
       throw new ChronicleError("PRUNED", `the origin has compacted away the events after ${seq}`, details);
     }
@@ -501,7 +514,7 @@ export class ReplicaSession {
     throw new ChronicleError("LIMIT_EXCEEDED", why, details);
   }
 
-  /** Reconciles in the background, since what it asks for comes over the same channel. */
+  /** Reconciles in full, in the background, since the answers come over the same channel. */
   #reconcile(mirror: Mirror, goal: ResyncGoal): void {
     const trees = new TreeFetch(this.#channel, { sequence: goal.sequence, since: mirror.head.seq });
     this.#trees = trees;

@@ -25,46 +25,47 @@ import type { EventContents, NotTaken } from "./event-contents.ts";
 import type { Mirror } from "./mirror.ts";
 import type { FetchedFolder, TreeChild, TreeFetch, WantedFolder } from "./tree-fetch.ts";
 
-/** The state to end at, as the origin has named it. */
+/** The state at which a full reconciliation ends, as the origin has named it. */
 export interface ResyncGoal {
   readonly workspace: string;
   readonly sequence: number;
   readonly anchor: NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 }
 
-/** Parts of a reconciliation. */
+/** What a `TreeResync` works with. */
 export interface ResyncParts {
   readonly mirror: Mirror;
   readonly blobs: BlobStore;
   readonly fetch: TreeFetch;
-  /** Returns the origin's erasures as of the goal, by seq. Default: the origin cannot provide them. */
+  /** Returns the origin's erasures as of the goal, by seq. Default: the origin lacks the capability `erasures`. */
   readonly erasures?: (() => Promise<readonly BaseRecord[]>) | undefined;
   readonly contents: EventContents;
-  /** Called with the contents that are not taken, before anything relies on them. */
+  /** Called with the contents that are not taken, before the new state is stored. */
   readonly note: (left: NotTaken) => void;
 }
 
-/** Requests under way at once; number of rows whose contents are taken together. */
+/** The maximum number of requests under way at once. */
 const PARALLEL = 4;
+/** The number of rows whose contents are taken together. */
 const ROWS = 20_000;
 
 /**
  * A full reconciliation of a mirror that cannot follow any more. It compares the mirror with the origin's present state
- * folder by folder, from the root on, and lists only folders in which something differs or was touched since. The
- * result must have the Merkle root that the origin has named. Then contents are fetched, the state is stored as a base,
- * and the mirror starts anew on it. If it is interrupted before that, nothing has changed.
+ * folder by folder, from the roots on, and asks only for folders in which something differs or was touched since. Then
+ * the contents are fetched, and the state is stored as a base, which must have the Merkle root that the origin has
+ * named. In the end the mirror starts anew on that base; before, it is unchanged.
  */
 export class TreeResync {
   readonly #parts: ResyncParts;
   readonly #goal: ResyncGoal;
-  /** The known state by path: first that of the mirror, in the end that of the origin. */
+  /** The last iteration of each path: at first in the mirror, in the end at the origin. */
   readonly #rows = new Map<WorkspacePath, IterationRow>();
   /**
-   * By folder, the children that exist in the mirror, or have something beneath them that does (the end of a commit may
-   * be missing).
+   * By folder, the children in the mirror that exist, or have a path beneath them that exists. A deleted folder may
+   * have such paths if the mirror ends in the middle of a commit.
    */
   readonly #held = new Map<WorkspacePath, Set<WorkspacePath>>();
-  /** Existing paths whose state has changed. */
+  /** The rows of paths whose content at the origin differs from that in the mirror. */
   readonly #changed: IterationRow[] = [];
 
   constructor(parts: ResyncParts, goal: ResyncGoal) {
@@ -77,7 +78,7 @@ export class TreeResync {
     const { mirror, blobs, note, contents } = this.#parts;
     const { anchor, sequence, workspace } = this.#goal;
     const { record, sequence: recordSeq, ts } = anchor;
-    // Throws for an impossible frontier.
+    // The constructor throws for a frontier that no log with this many events has.
     void new LogTree(anchor.frontier, sequence);
     const roots = decodeWorkspace(record).roots.map(({ id }) => id ?? undefined);
     using _lease = await blobs.lease();
@@ -91,7 +92,8 @@ export class TreeResync {
     const own = { recordId: `workspace:${workspace}`, seq: recordSeq, ts, op: "upsert" as const, record };
     const records = [own, ...erasures].sort((a, b) => a.seq - b.seq);
     const { base, root } = await storeBase(blobs, { rows, records, roots }, (computed) => {
-      if (computed !== anchor.root) violated(`what the origin lists has the root ${computed}, not ${anchor.root}`);
+      if (computed !== anchor.root)
+        violated(`the state that the origin lists has the root ${computed}, not ${anchor.root}`);
     });
     const start: HistoryAnchor = {
       workspace,
@@ -106,8 +108,8 @@ export class TreeResync {
   }
 
   /**
-   * Reads all that was ever recorded, as far as the mirror knows it, so that the numbering continues if a path comes
-   * back.
+   * Reads the last iteration of every path that the mirror knows, deleted ones too: if such a path is made again, its
+   * iterations continue.
    */
   async #readMirror(): Promise<void> {
     const { mirror } = this.#parts;
@@ -127,7 +129,7 @@ export class TreeResync {
     }
   }
 
-  /** Goes down level by level, so that each level needs few requests. */
+  /** Compares the folders level by level, so that each level needs few requests. */
   async #descend(roots: readonly WorkspacePath[]): Promise<void> {
     const { fetch } = this.#parts;
     let level: WantedFolder[] = [];
@@ -151,7 +153,7 @@ export class TreeResync {
     return { path, hash: await this.#parts.mirror.treeHash(path) };
   }
 
-  /** Takes a folder's listing; returns the folders in it that must be asked for. */
+  /** Takes the listing of a folder. Returns the folders in it that must be asked for. */
   async #take({ path: folder, children }: FetchedFolder): Promise<WantedFolder[]> {
     const next: WantedFolder[] = [];
     const gone = new Set(this.#held.get(folder));
@@ -162,13 +164,14 @@ export class TreeResync {
       const row = rowOf(path, child);
       this.#rows.set(path, row);
       if (row.entry?.hash !== undefined && row.entry.hash !== before?.hash) this.#changed.push(row);
-      // A path that is no folder any more is asked for only if something was deleted in it.
+      // A path that is not a folder at the origin is asked for only if something was in it.
       if (child.kind !== "dir" && !this.#held.has(path) && child.touched !== true) continue;
       const wanted = await this.#wanted(path);
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);
     }
     for (const path of gone) {
-      // The origin does not even know that it existed; or it was deleted before, but not everything beneath it was.
+      // The origin did not list this child. If it exists in the mirror, the origin never had it. Else its deletion is
+      // known to both, and only paths beneath it exist in the mirror.
       if (this.#rows.get(path)?.entry !== undefined) this.#rows.delete(path);
       if (this.#held.has(path)) next.push({ path, hash: undefined });
     }

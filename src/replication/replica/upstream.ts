@@ -4,37 +4,38 @@ import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event
 import type { Hash } from "../../core/values/hash.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 
-/** Lines that were cut off when an upstream log was opened, because a crash had left them. */
+/** The lines that were cut off when an upstream log was opened, because a crash had damaged them. */
 export interface UpstreamCut {
   /** The first event that was cut off. */
   readonly seq: number;
-  /** Their name in the log's quarantine. */
+  /** The name of the cut-off part in the log's quarantine. */
   readonly quarantine: string;
 }
 
-/** The origin's lines as a session of the replica needs them. */
+/** The origin's lines that a replica holds, as a session needs them. */
 export interface UpstreamLines {
   /** The last event held durably. */
   readonly head: Head;
   /** Returns the hash of an event; `undefined` if it is not held. */
   hashAt(seq: number): Promise<Hash | undefined>;
-  /** Appends checked events that follow `head`; they are durable when it resolves. */
+  /** Appends checked events that follow `head`, durably. */
   append(events: readonly SealedEvent[]): Promise<void>;
 }
 
 /**
- * `upstream.wal`: the origin's lines, byte for byte, as a replica holds them. Opening checks every hash and link; only
- * lines that follow are taken. One writer: the replica's session, with the replica's lock held.
+ * The origin's lines that a replica holds, byte for byte, in `upstream.wal`. `open` checks every hash and link, and
+ * `append` checks the links. Only one process may write: the session of the replica, which holds the replica's lock.
  */
 export class Upstream implements UpstreamLines {
-  /** The lines that were cut off at opening. They come again from the origin. */
+  /** The lines that `open` has cut off. The origin sends them again. */
   readonly cut: UpstreamCut | undefined;
   readonly #log: EventLog;
   readonly #hashes: Hash[];
 
   /**
-   * Reads the log from its first line on. Moves what a crash left after the last sound line into quarantine. Throws
-   * `LOG_DAMAGED` if a sound line follows a bad one: no crash does that, and acknowledged events must not be forgotten.
+   * Reads the log from its first line on. Moves the bytes that a crash left after the last sound line into quarantine.
+   * Throws `LOG_DAMAGED` if a sound line follows a bad one: a crash does not cause that, and events that were
+   * acknowledged must not be dropped.
    */
   static async open(log: EventLog): Promise<Upstream> {
     const { tornBytes, bytes } = await log.refresh();
@@ -42,7 +43,7 @@ export class Upstream implements UpstreamLines {
     const torn = tornBytes > 0 ? { seq: hashes.length + 1, offset: bytes } : undefined;
     const from = bad ?? torn;
     const cut = from === undefined ? undefined : { seq: from.seq, quarantine: await log.quarantine(from) };
-    // Lines of a session that ended before its sync count as held from now on.
+    // An earlier session may have ended before it synced these lines, which count as held from now on.
     await log.sync();
     return new Upstream(log, hashes, cut);
   }
@@ -68,7 +69,7 @@ export class Upstream implements UpstreamLines {
   }
 }
 
-/** Returns the hashes of all sound lines, and the position of the first bad one. */
+/** Returns the hashes of the sound lines, and the position of the first bad line. Throws `LOG_DAMAGED` as `open`. */
 async function readChain(log: EventLog): Promise<{ readonly hashes: Hash[]; readonly bad: LogPosition | undefined }> {
   const hashes: Hash[] = [];
   let head: Head = EMPTY_HEAD;

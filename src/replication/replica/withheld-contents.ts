@@ -4,23 +4,23 @@ import { folderOf, writeFully } from "../../disk/write-fully.ts";
 import { readDiskFile } from "../../disk/read-disk-file.ts";
 
 /**
- * Contents that lines of the origin name and this replica did not take, because they were filtered out or the origin
- * had freed them. Stored before the lines, so that `verify` knows what is rightly missing. Listing a content that the
- * replica has all the same (for another path, or later) does no harm.
+ * The list of contents that the origin's lines name and this replica did not take: its rules leave them out, or the
+ * origin does not have them. The list is stored before the lines, so that `verify` does not report these contents as
+ * missing. A listed content may be in the store all the same (for another path, or since later).
  */
 export interface WithheldContents {
-  /** Returns all of them. */
+  /** Returns all listed contents. */
   list(): ReadonlySet<Hash>;
-  /** Stores them durably. Throws `IO`. */
+  /** Adds contents, durably. Throws `IO`. */
   add(hashes: readonly Hash[]): void;
 }
 
-/** A list in its own append-only file, one hash per line. A line that a crash has torn is ignored. */
+/** The list in a file of its own, one hash per line, which is only appended to. A torn line is ignored. */
 export class FileWithheldContents implements WithheldContents {
   readonly #disk: Disk;
   readonly #path: string;
   #known: Set<Hash> | undefined;
-  /** False until a sync: a process that died may have left unsynced lines, on which nothing may rely. */
+  /** True once this object has synced the file: an earlier process may have left lines that are not durable. */
   #isDurable = false;
 
   constructor(disk: Disk, path: string) {
@@ -38,7 +38,7 @@ export class FileWithheldContents implements WithheldContents {
     if (fresh.length === 0 && (this.#isDurable || hashes.length === 0)) return;
     const fd = this.#disk.open(this.#path, "append", 0o600);
     try {
-      // The text before it may be torn, so each list begins on a line of its own.
+      // The file may end in a torn line, so the new hashes begin on a line of their own.
       if (fresh.length > 0) writeFully(this.#disk, fd, Buffer.from(`\n${fresh.join("\n")}\n`), null);
       this.#disk.sync(fd);
     } finally {

@@ -8,27 +8,27 @@ import { parseSignedHead, verifySignedHead } from "../../core/log/signed-head.ts
 import type { MessageOf } from "../protocol/messages.ts";
 import type { UpstreamLines } from "./upstream.ts";
 
-/** A contradiction that a replica has witnessed: the origin told another history than before. */
+/** A contradiction between what an origin says and what a replica holds of its history. */
 interface WitnessNote {
   readonly workspace: string;
-  /** The event at which the two histories differ, or after which one of them ends. */
+  /** An event that this replica holds and the origin contradicts; not always the first one. */
   readonly sequence: number;
-  /** The event's hash as this replica holds it. */
+  /** The hash of that event as this replica holds it. */
   readonly held: string;
-  /** The origin's hash of it; `""` if it has no such event. */
+  /** The hash of that event at the origin; `""` if the origin has no such event, or did not tell its hash. */
   readonly told: string;
   readonly reason: string;
 }
 
-/** Keeps the first contradiction. A replica that has one does not connect until a person has looked at it. */
+/** Keeps the note of the first contradiction. A replica with a note does not connect until a person has removed it. */
 export interface WitnessNotes {
   /** Returns the note, or `undefined`. */
   get(): WitnessNote | undefined;
-  /** Stores the first note durably; later ones change nothing. Throws `IO`. */
+  /** Stores a note durably, unless there is one already. Throws `IO`. */
   keep(note: WitnessNote): void;
   /**
-   * Removes the note after a person has looked at it: the replica connects again, and makes a new note if the origin
-   * still contradicts. Throws `IO`.
+   * Removes the note, for a person who has looked at it. The replica then connects again, and makes a new note if the
+   * contradiction lasts. Throws `IO`.
    */
   forget(): void;
 }
@@ -50,7 +50,7 @@ export class MemoryWitnessNotes implements WitnessNotes {
   }
 }
 
-/** A note in its own JSON file. */
+/** A note in a JSON file of its own. */
 export class FileWitnessNotes implements WitnessNotes {
   readonly #disk: Disk;
   readonly #path: string;
@@ -97,7 +97,7 @@ function isNote(value: unknown): value is WitnessNote {
 }
 
 function noNote(path: string, cause?: unknown): ChronicleError {
-  return new ChronicleError("LOG_DAMAGED", `${path} is no note of a witness`, { cause });
+  return new ChronicleError("LOG_DAMAGED", `${path} is not a valid note of a witness`, { cause });
 }
 
 /** Returns the note as an error that says why the replica does not connect. */
@@ -112,7 +112,7 @@ export function witnessed({ sequence, reason }: WitnessNote): ChronicleError {
   );
 }
 
-/** Input and storage of a witness. */
+/** Options of a witness. */
 interface WitnessOptions {
   readonly upstream: UpstreamLines;
   readonly notes: WitnessNotes;
@@ -122,20 +122,20 @@ interface WitnessOptions {
 type Told = MessageOf<"HelloAck">["head"];
 
 /**
- * Compares what the origin says with what this replica holds. Each method stores a note and then throws
- * `INTEGRITY_VIOLATION` for a history that contradicts it.
+ * Compares what the origin says of its history with what this replica holds. For a contradiction, each method stores a
+ * note and then throws `INTEGRITY_VIOLATION`.
  */
 export class Witness {
   readonly #options: WitnessOptions;
   #workspace = "";
-  /** A head whose event this replica does not hold yet. */
+  /** A head of the origin that is compared once this replica holds its event. */
   #ahead: Told | undefined;
 
   constructor(options: WitnessOptions) {
     this.#options = options;
   }
 
-  /** Checks the head that the origin named with its workspace. */
+  /** Compares the head in `HelloAck`. */
   async met(workspace: string, head: Told): Promise<void> {
     this.#workspace = workspace;
     const held = this.#options.upstream.head;
@@ -143,7 +143,7 @@ export class Witness {
     await this.#compare(head);
   }
 
-  /** Checks a head that the origin vouches for. With a verifier key, its signature must be valid. */
+  /** Compares the head in `HeadWitness`. If it is signed and `vkey` is given, the signature must be valid. */
   async heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): Promise<void> {
     if (workspace !== this.#workspace) violated("HeadWitness is about another workspace");
     const { vkey } = this.#options;
@@ -152,25 +152,25 @@ export class Witness {
         violated("a head is not signed by the origin's key");
       const signed = parseSignedHead(signature).content;
       const isSame = signed.workspace === workspace && signed.seq === sequence && signed.hash === head_hash;
-      if (!isSame) violated("HeadWitness says other things than the signed head");
+      if (!isSame) violated("HeadWitness disagrees with the signed head in it");
     }
     await this.#compare({ sequence, hash: head_hash });
   }
 
-  /** Called when this replica holds more events than before. */
+  /** Called when this replica holds more events than before. Compares the head that was kept for later. */
   async grown(): Promise<void> {
     const ahead = this.#ahead;
     this.#ahead = undefined;
     if (ahead !== undefined) await this.#compare(ahead);
   }
 
-  /** Called when the origin says that it does not know the head of this replica. */
+  /** Called when the origin says that its history lacks the head of this replica. */
   diverged(): never {
     return this.#contradicts(this.#options.upstream.head, "", "its log does not hold that event");
   }
 
   /**
-   * Runs the check of a line that should follow `tail`. A line that is valid by itself but follows another event is a
+   * Runs the check of a line that should follow `tail`. A valid line that follows another event by its hash is a
    * contradiction.
    */
   watch<Result>(tail: Head, check: () => Result): Result {
@@ -191,7 +191,7 @@ export class Witness {
       return;
     }
     const held = sequence === 0 ? "" : await upstream.hashAt(sequence);
-    // Nothing is known of the events before the state on which this replica started.
+    // A mirror that starts on an anchor does not know earlier hashes.
     if (held === undefined || held === hash) return;
     this.#contradicts({ seq: sequence, hash: held }, hash, `its event ${sequence} is another one`);
   }

@@ -21,44 +21,49 @@ export interface WriteBackPushOptions {
 }
 
 /**
- * A batch without an answer is sent again after `beats` heartbeats, plus one for each `pieceBytes` of it, since a slow
- * line needs them. After `MOST_TRIES` the connection is given up.
+ * A batch without an answer is sent again after `beats` heartbeats, plus one for each `pieceBytes` of inline contents,
+ * since a slow line needs that long.
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
+/** The number of times that a batch is sent again before the conversation is ended. */
 const MOST_TRIES = 50;
 
-/** Delay before resending what the origin could not take, in ms. */
-const AGAIN_MS = 1_000;
+/** The delay before a batch that the origin could not take (`unavailable`) is sent again, in ms. */
+const RETRY_MS = 1_000;
 
-/** A batch without an answer. */
+/** A batch that was sent and is not wholly answered. */
 interface InFlight {
   readonly message: WriteBack;
-  /** Entries without an answer. */
+  /** The `local_seq` of each entry without an answer. */
   readonly open: Set<number>;
   readonly contents: ReadonlySet<Hash>;
   readonly resolve: (answer: WriteBackAnswer | undefined) => void;
-  /** The number of heartbeats to wait for an answer. */
+  /** The number of heartbeats after which the batch is sent again. */
   readonly patience: number;
+  /** The number of heartbeats since the batch was sent, or a sign of its arrival came. */
   beats: number;
+  /** The number of times that the batch was sent again since then. */
   tries: number;
 }
 
 /**
- * Sends the replica's own changes to its origin, in order, one batch at a time, beside the loop that receives. A batch
- * is sent until it is answered; the journal settles the answers before the next batch goes. Entries that the origin
- * says to have decided are not sent again, whatever this side remembers.
+ * Sends the replica's own changes to its origin, in order, one batch at a time, while the session goes on receiving
+ * messages. A batch is repeated until it is answered; the journal settles the answers before the next batch is sent.
+ * Entries that the origin has decided, as it says in `HelloAck`, are not sent again, whatever this side remembers.
  */
 export class WriteBackPush {
   readonly #channel: Channel;
   readonly #options: WriteBackPushOptions;
-  /** The last answered entry. `undefined` until it is known. */
+  /** The last answered entry; `undefined` before `begin`. */
   #settled: number | undefined;
-  /** The origin's last event when this conversation began: all earlier answers are within its history up to then. */
+  /** The origin's last event when this conversation began. Entries that it had decided before have no later event. */
   #head = 0;
   #flight: InFlight | undefined;
+  /** True if the journal may have entries to send. */
   #isNoted = true;
   #isRunning = false;
   #isEnded = false;
+  /** The timer of the pause after an answer `unavailable`. */
   #pause: Disposable | undefined;
 
   constructor(channel: Channel, options: WriteBackPushOptions) {
@@ -71,12 +76,12 @@ export class WriteBackPush {
     return this.#flight?.message.entries.at(-1)?.local_seq ?? this.#settled ?? 0;
   }
 
-  /** Number of entries that were sent and have no answer. */
+  /** The number of entries that were sent and have no answer. */
   get pending(): number {
     return this.#flight?.open.size ?? 0;
   }
 
-  /** Called when the origin says that it has decided all entries up to `settled`; `head` is its own last event. */
+  /** Called at `HelloAck`. The origin has decided all entries up to `settled`, and its last event is `head`. */
   begin(settled: number, head: number): void {
     this.#settled = settled;
     this.#head = head;
@@ -84,14 +89,17 @@ export class WriteBackPush {
     this.note();
   }
 
-  /** Called when there may be something to send. */
+  /** Called when the journal may have entries to send. */
   note(): void {
     this.#isNoted = true;
     if (!this.#isRunning && !this.#isEnded && this.#settled !== undefined && this.#pause === undefined)
       void this.#run();
   }
 
-  /** Takes an answer. Ignores one that nobody waits for: it came twice, or is to a batch of an earlier conversation. */
+  /**
+   * Takes an answer. An answer to the last batch of an earlier conversation is settled, if the journal lacks it. Others
+   * that no batch waits for are ignored, since they came twice.
+   */
   took(message: MessageOf<"WriteBackResult">): void {
     const flight = this.#flight;
     const answer = answerFromWire(message);
@@ -104,21 +112,21 @@ export class WriteBackPush {
       journal.settled(last, answer).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Called with each heartbeat: sends an overdue batch again. */
+  /** Called with each heartbeat. Sends a batch again whose answer is overdue. */
   beat(): void {
     const flight = this.#flight;
-    // Data that is still queued need not be sent again.
+    // The batch may still be queued here.
     if (flight === undefined || this.#channel.pendingBytes > 0) return;
     flight.beats += 1;
     if (flight.beats < flight.patience) return;
     flight.beats = 0;
     flight.tries += 1;
     if (flight.tries > MOST_TRIES)
-      this.#fail(new ChronicleError("UNAVAILABLE", "the origin does not answer what is written back"));
+      this.#fail(new ChronicleError("UNAVAILABLE", "the origin does not answer a write-back"));
     else void this.#send(flight.message);
   }
 
-  /** Opens the content of an entry that is being sent; the origin may ask for nothing else. */
+  /** Opens a content that the batch under way names; the origin may ask for no other. */
   async open(hash: Hash): Promise<BlobReader | undefined> {
     const flight = this.#flight;
     if (flight?.contents.has(hash) !== true) return undefined;
@@ -180,8 +188,8 @@ export class WriteBackPush {
   }
 
   /**
-   * Sends a batch until it is answered. Returns `undefined` if there is no answer: the conversation is over, or the
-   * origin can take nothing at present.
+   * Sends a batch, and waits for its answer. Returns `undefined` if the conversation ends before, or if the origin can
+   * take nothing at present. In the latter case, the entries are sent again after a pause.
    */
   async #deliver(message: WriteBack): Promise<WriteBackAnswer | undefined> {
     const { promise, resolve } = Promise.withResolvers<WriteBackAnswer | undefined>();
@@ -193,7 +201,7 @@ export class WriteBackPush {
     const answer = await promise;
     this.#flight = undefined;
     if (answer?.rejected.some(({ reason }) => reason === "unavailable") !== true) return answer;
-    this.#pause = this.#options.timers.after(AGAIN_MS, () => {
+    this.#pause = this.#options.timers.after(RETRY_MS, () => {
       this.#pause = undefined;
       this.note();
     });
@@ -237,7 +245,7 @@ function isSendable(entry: WriteBackEntry): boolean {
 function forgotten(upTo: number, settled: number): ChronicleError {
   return new ChronicleError(
     "ROLLBACK_DETECTED",
-    `this replica's history ends at event ${upTo}, and the origin has had its changes up to ${settled}`,
-    { hint: "it was put back to an earlier state: begin this replica anew", data: { upTo, settled } },
+    `this replica's history ends at event ${upTo}, and the origin has its changes up to event ${settled}`,
+    { hint: "this replica was put back to an earlier state: set it up anew", data: { upTo, settled } },
   );
 }

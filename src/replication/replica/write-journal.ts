@@ -5,41 +5,44 @@ import type { Signal } from "../../util/signal.ts";
 import type { WriteBackAnswer, WriteBackEntry } from "../../core/records/write-back.ts";
 
 /**
- * A replica's own changes for its origin, in order, each durable before it is shown here. `localSeq` is the event's seq
- * in the replica's own log.
+ * The journal: a replica's own changes for its origin, in order. Only durable changes are in it. The `localSeq` of an
+ * entry is the seq of its event in the replica's own log.
  */
 export interface WriteJournal {
-  /** The last entry whose answer the replica remembers; 0 if none. The origin knows better. */
+  /** The last entry whose answer the replica remembers; 0 if none. The origin may have decided later ones. */
   readonly settledTo: number;
   /**
-   * Returns the next entries after one, at most `limit`. `upTo`: the last entry that was considered; none before it is
-   * left out.
+   * Returns the next entries after `after`, at most `limit`. `upTo`: the last own event that was looked at. Events up
+   * to it that are not returned need not be sent.
    */
   next(after: number, limit: number): Promise<JournalPage>;
   /**
-   * Notes that all entries up to here have their answers, or need none. An entry whose answer was lost was decided with
-   * event `decidedBy` of the origin at the latest.
+   * Notes that all entries up to `upTo` are answered, or need no answer. `decidedBy`: an event of the origin. Entries
+   * whose answers were lost were decided with that event or an earlier one.
    */
   settled(upTo: number, answer: WriteBackAnswer, decidedBy?: number): Promise<void>;
   /**
-   * Notes that the origin remembers its answers up to here, and that its last event is `head`. If it has already given
-   * later answers, or decided with a later event, it was put back to an earlier state.
+   * Notes that the origin has decided all entries up to `upTo`, and that its last event is `head`. If this side has
+   * answers to later entries, or with later events, the origin was put back to an earlier state.
    */
   remembered(upTo: number, head: number): void;
   /**
-   * True if this own event is still the one that the origin has heard of, or if that cannot be told: `hash` is
-   * undefined, or the event was compacted away.
+   * Returns false if this replica's own event has another hash than the one that the origin was sent, or is missing.
+   * Returns true if that cannot be found out: `hash` is undefined, or the event was compacted away.
    */
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean>;
-  /** True if this own event changes this path, or something in it. An event that is no longer known counts as one. */
+  /**
+   * Returns true if this replica's own event changes this path, or a path beneath it, or if the event is compacted
+   * away.
+   */
   hasWritten(localSeq: number, path: WorkspacePath): Promise<boolean>;
   /** Emitted when there may be more entries. */
   readonly changed: Signal<void>;
-  /** Opens the content of an entry; `undefined` if it is gone. */
+  /** Opens the content of an entry; `undefined` if the content is not in the store any more. */
   open(hash: Hash): Promise<BlobReader | undefined>;
 }
 
-/** A page of a journal. */
+/** A page of a journal: see `next`. */
 export interface JournalPage {
   readonly entries: readonly WriteBackEntry[];
   readonly upTo: number;

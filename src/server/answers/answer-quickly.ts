@@ -3,10 +3,10 @@ import type { RouteMatch, ServerReply } from "./route.ts";
 import { sendProblem } from "./send.ts";
 import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
 
-/** The time that the body of a quick request may take, in milliseconds. */
+/** The time within which the body of a request must arrive, in milliseconds. */
 const BODY_MS = 60_000;
 
-/** Thrown for a body that is larger than the route accepts. */
+/** Thrown for a body that is larger than the route takes. */
 class BodyTooLarge extends Error {}
 
 /** Options of `answerQuickly`. */
@@ -16,7 +16,7 @@ export interface QuickAnswering {
   readonly report: Report;
 }
 
-/** Answers a request by one of the quick routes, whose bodies are read whole. */
+/** Answers a request by a quick route. Reads the whole body first. */
 export async function answerQuickly(
   request: IncomingMessage,
   response: ServerResponse,

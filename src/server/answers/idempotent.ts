@@ -3,7 +3,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Caller } from "../callers/caller.ts";
 import { statusOf } from "./problem.ts";
 
-/** A kept reply, to be sent again. */
+/** A reply that is kept, to be sent again when the request is repeated. */
 export interface KeptReply {
   readonly status: number;
   readonly value: unknown;
@@ -11,30 +11,37 @@ export interface KeptReply {
 
 /** The state of a request with an idempotency key. */
 export type Standing =
-  /** Not seen before. It is recorded now, and may be done. */
+  /** The key was not used before. After `begin`, the request may be done. */
   | { readonly kind: "new" }
   | { readonly kind: "done"; readonly reply: KeptReply }
   /** The key was used for another request. */
   | { readonly kind: "other" }
-  /** The request is running, or was when the server died: it is unknown how far it came. */
+  /**
+   * The request was begun at `since` (epoch milliseconds) and has no reply. `going`: this process is doing it. Else it
+   * is unknown how far it came: the server ended meanwhile, or the request failed.
+   */
   | { readonly kind: "begun"; readonly since: number; readonly going: boolean };
 
 /**
  * Remembers the replies to changes with an `Idempotency-Key`, so that a repeated request is not done again. Backends:
- * `MemoryIdempotencyStore`, and a file. Bounded: the oldest are forgotten, and all after a day.
+ * `MemoryIdempotencyStore`, and a file. Each change is forgotten after a day; the oldest ones sooner, if there are too
+ * many.
  *
- * The rule: `begin` is durable before a change is tried. A change that was begun and has no end is never tried again
- * under the same key, since it may have been done; its client is told to check.
+ * `begin` is durable before a change is made. A change that was begun and has no reply is not made again under the same
+ * key, since it may have been made; the client is told to check.
  */
 export interface IdempotencyStore {
-  /** Returns what `begin` would return, and begins nothing. */
+  /** Returns what `begin` would return, without beginning the request. */
   standing(key: string, print: string, now: number): Standing;
   /**
-   * Begins a request. `print` identifies its content, in any form; `now` is in epoch milliseconds. Durable when it
-   * returns.
+   * Begins a request, durably, if its key was not used before. `print`: a text that differs for different requests.
+   * `now`: epoch milliseconds.
    */
   begin(key: string, print: string, now: number): Standing;
-  /** Ends a begun request: with its reply; with `nothing`, if nothing was done, which forgets it; or with `unknown`. */
+  /**
+   * Ends a begun request: with its reply; with `nothing` if nothing was changed, after which the key may be used again;
+   * or with `unknown` if it is not known what was changed.
+   */
   end(key: string, how: KeptReply | "nothing" | "unknown"): void;
 }
 
@@ -49,12 +56,12 @@ export interface NamedChange {
   readonly body: unknown;
 }
 
-/** Larger replies are not kept: a repetition only learns that the change was done. In characters of JSON. */
+/** The most characters of JSON of a reply that is kept. For a larger one, only the fact that it was done is kept. */
 const MOST_REPLY = 256 * 1024;
 
 /**
- * Does a change once, however often it is sent under one key, and returns the same reply each time. Throws as the work
- * does.
+ * Makes a change once, however often it is sent under one key, and returns the same reply each time. Throws what `work`
+ * throws; `LOCKED` or `REFUSED` for a change that was begun and has no reply; `USAGE` for a key of another request.
  */
 export async function onlyOnce(
   book: IdempotencyStore,
@@ -77,8 +84,8 @@ export async function onlyOnce(
 }
 
 /**
- * Returns the reply that a change got earlier, whether or not its result still exists; `undefined` if it was not begun.
- * Throws as `onlyOnce` does for a key that was used.
+ * Returns the reply that a change got earlier; `undefined` if it was not begun. Throws `LOCKED`, `REFUSED` and `USAGE`
+ * as `onlyOnce`.
  */
 export function replyBefore(book: IdempotencyStore, change: NamedChange): KeptReply | undefined {
   return replyFrom(book.standing(keyOf(change), printOf(change), Date.now()));
@@ -102,22 +109,25 @@ function replyFrom(standing: Standing): KeptReply | undefined {
 }
 
 /**
- * True if the change was refused or did not get its turn, so it may be retried. For any other error it is unknown how
- * far the change came.
+ * Returns true if the change was refused or did not get its turn: then nothing was changed. For other errors that is
+ * not known.
  */
 function changedNothing(error: unknown): boolean {
   return error instanceof ChronicleError && (statusOf(error) < 500 || error.code === "LOCKED");
 }
 
-/** The error for a key that another request has used. */
+/** Returns the error for a key that another request has used. */
 export function reused(): ChronicleError {
-  return new ChronicleError("USAGE", "this Idempotency-Key was used for something else", {
+  return new ChronicleError("USAGE", "this Idempotency-Key was used for another request", {
     hint: "make a new key for each change",
     data: { field: "Idempotency-Key", reused: true },
   });
 }
 
-/** True if a key was used for two requests, whether this table noticed or the log (which names the `request`). */
+/**
+ * Returns true for the error that a key was used for two requests. It is `reused`, or thrown by the engine, which finds
+ * the key in the log and names the `request`.
+ */
 export function isReused(error: unknown): boolean {
   if (!(error instanceof ChronicleError) || error.code !== "USAGE") return false;
   return error.data["reused"] === true || error.data["request"] !== undefined;

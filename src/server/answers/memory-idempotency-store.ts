@@ -1,28 +1,30 @@
 import type { KeptReply, IdempotencyStore, Standing } from "./idempotent.ts";
 
-/** The number of changes remembered, and how long each is, in milliseconds. */
+/** The most changes that are remembered. */
 const MOST = 10_000;
+/** The time for which a change is remembered, in milliseconds. */
 const DAY_MS = 86_400_000;
-/** The characters of replies kept in all. Beyond it, the oldest changes are only remembered as done. */
+/** The most characters of all kept replies. Beyond it, the oldest replies are dropped: their changes count as done. */
 const MOST_KEPT = 8 * 1024 ** 2;
-/** Replies up to this length are not worth dropping, in characters. */
+/** The length up to which replies are not counted or dropped, in characters. */
 const SHORT = 100;
 
-/** One remembered change. */
+/** A change that is remembered. */
 export interface BookEntry {
   readonly print: string;
   readonly at: number;
   readonly reply?: KeptReply;
-  /** True if this process is running the change. */
+  /** True if this process is making the change. */
   readonly going: boolean;
 }
 
-/** The replies of this process alone. A durable backend fills it from its file. */
+/** Remembers the replies in memory. A durable backend fills this from its file. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
-  /** Oldest first. */
+  /** The changes by key, oldest first. */
   readonly #entries = new Map<string, BookEntry>();
-  /** The lengths of the replies, oldest first. */
+  /** The lengths of the replies longer than `SHORT`, by key, oldest first. */
   readonly #lengths = new Map<string, number>();
+  /** The sum of these lengths. */
   #kept = 0;
 
   standing(key: string, print: string, now: number): Standing {
@@ -47,7 +49,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (how !== "unknown") this.#noteReply(key, how);
   }
 
-  /** Adds an entry as it was kept. */
+  /** Adds a change, or replaces it. */
   put(key: string, entry: BookEntry): void {
     this.#forget(key);
     this.#entries.set(key, entry);

@@ -6,7 +6,7 @@ import { hintOfErrno, isOutOfSpace, STAYS_IN_WORDS, troubleInWords } from "../..
 import { ChronicleError, codedError, type ErrorCode, errnoOf } from "../../core/values/errors.ts";
 import { Encoded } from "./received.ts";
 
-/** Returns a problem in the form of RFC 9457. `code` is stable; `detail` is for people. */
+/** Returns the reply of a quick route with a problem (RFC 9457). `code`: a stable code. `detail`: a text for people. */
 export function problemReply(status: number, code: string, detail: string): ServerReply {
   return {
     status,
@@ -20,9 +20,9 @@ export interface Problem {
   readonly type: "about:blank";
   readonly title: string;
   readonly status: number;
-  /** A stable code; see `core/values/errors.ts`. `INTERNAL`: an unexpected error. */
+  /** A stable code of `core/values/errors.ts`, or `INTERNAL` for an unexpected error. */
   readonly code: string;
-  /** The problem in words, for people. */
+  /** A text for people. */
   readonly detail: string;
   readonly hint?: string;
   readonly data?: Readonly<Record<string, unknown>>;
@@ -30,34 +30,37 @@ export interface Problem {
   readonly id?: string;
 }
 
-/** The folders that a problem's body must not name, and the diagnostics that get the details instead. */
+/** Options for the problem of an error. */
 export interface ProblemSetting {
-  /** Absolute folders of this machine that the caller must not learn. */
+  /** Absolute paths of folders on this machine that the problem must not name. */
   readonly hidden: readonly string[];
-  /** True if the caller has the command line: hints may then name its commands. */
+  /** True if the caller has the command line. Hints may name commands only then. */
   readonly commands?: boolean;
+  /** Called with the details that are left out of the problem. */
   readonly report: Report;
 }
 
-/** Adds a line to the server's diagnostics, with the error that it is about. */
+/** Adds a line to the server's diagnostics. `error`: the error that the line is about. */
 export type Report = (line: string, error?: unknown) => void;
 
 /** The text that replaces a folder of this machine. */
 const HIDDEN = "…";
+/** The maximum length of a text in a problem, in characters. */
 const MAX_DETAIL = 1_000;
 
+/** Returns a problem. */
 export function makeProblem(status: number, code: string, detail: string): Problem {
   return { type: "about:blank", title: STATUS_CODES[status] ?? "Error", status, code, detail };
 }
 
-/** Returns the same problem under another status. */
+/** Returns the problem with another status. */
 export function withStatus(problem: Problem, status: number): Problem {
   return { ...problem, status, title: STATUS_CODES[status] ?? "Error" };
 }
 
 /**
- * Returns the status for an error. Sent data of which a line does not verify is the client's fault, not the server's. A
- * full disk has a status of its own (RFC 4918).
+ * Returns the HTTP status for an error: 507 for a full disk (RFC 4918), 422 for a line of the request that does not
+ * verify, else that of the code.
  */
 export function statusOf({ code, data }: ChronicleError): number {
   if (code === "IO" && isOutOfSpace(data["errno"])) return 507;
@@ -65,9 +68,8 @@ export function statusOf({ code, data }: ChronicleError): number {
 }
 
 /**
- * Returns the problem that a caller gets for an error. For trouble of the store or of this machine, and for unexpected
- * errors, it has only a code and an id. The message, which may name files of this machine, goes to the diagnostics
- * under the same id.
+ * Returns the problem that a caller gets for an error. For failures of the store or of this machine, and for unexpected
+ * errors, that is the result of `unexpectedProblem`.
  */
 export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
   const error = codedError(thrown);
@@ -82,7 +84,7 @@ export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
   };
 }
 
-/** Hints that name a command are left out for callers without the command line. */
+/** Matches a hint that names a command. Such hints are left out for callers without the command line. */
 const COMMAND = /\bchronicle (?:-\w \S+ )?[a-z]/;
 
 function isFor(hint: string, { commands }: { readonly commands?: boolean }): boolean {
@@ -95,8 +97,9 @@ function isForDiagnostics(error: ChronicleError): boolean {
 }
 
 /**
- * Returns the problem for an error that the caller cannot act on. If the disk is the reason, it is named, since that
- * reveals nothing of the machine.
+ * Returns the problem for an error that the caller cannot act on. The error's message may name files of this machine,
+ * so it goes to the diagnostics. The problem has the id of that line, and the reason in words if the disk or the store
+ * is the cause.
  */
 export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<ProblemSetting, "hidden">): Problem {
   const error = codedError(thrown);
@@ -127,14 +130,14 @@ function whyOf({ code, data }: ChronicleError, errno: string | undefined): strin
   return CODES_IN_WORDS[code];
 }
 
-/** Trouble of the store in words that name nothing of the machine, where no errno says more. */
+/** Failures of the store in words that name nothing of the machine, for errors without an errno. */
 const CODES_IN_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  POISONED: "an earlier write could not be made durable, and the store is not taken up again yet",
+  POISONED: "an earlier write could not be made durable, and the store takes no writes yet",
   INTEGRITY_VIOLATION: "something in the store is not as it was recorded",
   BLOB_MISSING: "a content is not in the store",
   BLOB_CORRUPT: "a content in the store is damaged",
   LOG_DAMAGED: "a log in the store is damaged, or cannot be read",
-  ROLLBACK_DETECTED: "a history does not go on from the head that is kept of it",
+  ROLLBACK_DETECTED: "a history does not continue from its kept head",
 };
 
 const LOOK = "`chronicle doctor` and `chronicle verify` say what is wrong with the store";
@@ -146,7 +149,7 @@ const DAMAGE_HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   ROLLBACK_DETECTED: LOOK,
 };
 
-/** The errno of an error, or of what has caused it: trouble of the store often begins with a refusal of the system. */
+/** Returns the errno of an error, or of the first of its causes that has one. */
 function errnoWithin(error: ChronicleError): string | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const errno = at instanceof ChronicleError ? errnoIn(at) : errnoOf(at);
@@ -160,18 +163,18 @@ function errnoIn({ data }: ChronicleError): string | undefined {
 }
 
 /**
- * Returns the text with these folders of the machine hidden. If one is within another, the whole path of the inner one
- * is.
+ * Returns the text with `…` in place of these folders. Longer paths are replaced first, so that a folder within another
+ * one is replaced as a whole.
  */
 export function hide(text: string, hidden: readonly string[]): string {
-  const outermostLast = hidden.toSorted((a, b) => b.length - a.length);
-  return outermostLast.reduce(
+  const longestFirst = hidden.toSorted((a, b) => b.length - a.length);
+  return longestFirst.reduce(
     (so, folder) => (folder === "" || folder === "/" ? so : so.replaceAll(folder, HIDDEN)),
     text,
   );
 }
 
-/** Returns data for programs: texts, numbers and lists of them, without absolute paths. */
+/** Returns the data of an error without absolute paths, and with the hidden folders replaced. */
 function cleanData(data: Readonly<Record<string, unknown>>, hidden: readonly string[]): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(data)) {
@@ -194,7 +197,7 @@ function cleanValue(value: unknown, hidden: readonly string[]): unknown {
   return undefined;
 }
 
-/** Returns the problem for an error of Fastify, which only concerns the form of the request; `undefined` for others. */
+/** Returns the problem for an error about the form of the request (Fastify's, or `Encoded`); `undefined` for others. */
 export function formProblem(error: unknown): Problem | undefined {
   if (error instanceof Encoded) return makeProblem(415, "USAGE", error.message);
   if (error instanceof ChronicleError || !(error instanceof Error)) return undefined;

@@ -1,33 +1,34 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { ChronicleError } from "../../core/values/errors.ts";
 
+/** The maximum length of an idempotency key, in characters. */
 const MAX_KEY = 128;
 
-/** ETags (RFC 9110 §8.8.3). */
+/** Matches the ETags in a header (RFC 9110 §8.8.3). */
 const TAGS = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
 
-/** The hash of a content; empty for a folder. */
+/** Matches the ETag of a file, the hash of its content, and that of a folder, which is empty. */
 const HASH = /^(?:[0-9a-f]{64})?$/;
 
-/** Thrown for a body with a content encoding: none is decoded. */
+/** Thrown for a body with a content encoding, since no encoding is decoded. */
 export class Encoded extends Error {}
 
-/** Throws `Encoded` for an encoded body: bodies are stored as they arrive. */
+/** Throws `Encoded` for a body with a content encoding. */
 export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHeaders): void {
   if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return;
-  throw new Encoded("a body is taken as it is: without Content-Encoding");
+  throw new Encoded("a body is taken without Content-Encoding only");
 }
 
 /**
- * Returns the hashes of which `If-Match` requires one; `none` for `If-None-Match: *`, which only allows a new path.
- * Throws `USAGE`, and `PRECONDITION_FAILED` if none of the ETags can be a content's: weak ones never match.
+ * Returns the condition of a change: the hashes of which the path must have one (`If-Match`), `*` for any state, or
+ * `none` for a new path (`If-None-Match: *`). Throws `USAGE`, and `PRECONDITION_FAILED` if none of the ETags can match.
  */
 export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string | readonly string[] } {
   const match = headers["if-match"];
   const noneMatch = headers["if-none-match"];
   if (match !== undefined && noneMatch !== undefined) throw unclear("If-Match and If-None-Match at once");
   if (noneMatch !== undefined) {
-    if (noneMatch.trim() !== "*") throw unclear("only `If-None-Match: *` means something for a change");
+    if (noneMatch.trim() !== "*") throw unclear("a change takes no If-None-Match but `If-None-Match: *`");
     return { ifMatch: "none" };
   }
   if (match === undefined) return {};
@@ -36,13 +37,17 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
   if (tags.length === 0 || /[^\s,]/.test(match.replaceAll(TAGS, ""))) {
     throw unclear('If-Match takes ETags, as "HASH", or *');
   }
-  // A weak ETag never matches, nor one that is no content's hash.
+  // A weak ETag never matches; neither does one that is not a hash.
   const hashes = tags.flatMap(([, weak, hash = ""]) => (weak === undefined && HASH.test(hash) ? [hash] : []));
   const [first, ...others] = hashes;
   if (first === undefined) {
-    throw new ChronicleError("PRECONDITION_FAILED", "what If-Match names is not there: nothing was changed", {
-      hint: "give the ETag of what was read",
-    });
+    throw new ChronicleError(
+      "PRECONDITION_FAILED",
+      "no state of the path has an ETag of If-Match: nothing was changed",
+      {
+        hint: "give the ETag of what was read",
+      },
+    );
   }
   return { ifMatch: others.length === 0 ? first : hashes };
 }
@@ -51,7 +56,7 @@ function unclear(message: string): ChronicleError {
   return new ChronicleError("USAGE", message, { data: { field: "If-Match" } });
 }
 
-/** Returns the request's idempotency key, with which it may be sent again. Throws `USAGE`. */
+/** Returns the request's idempotency key, if it has one. Throws `USAGE` for an invalid key. */
 export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined {
   const key = headers["idempotency-key"];
   if (key === undefined) return undefined;
@@ -62,8 +67,8 @@ export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined
 }
 
 /**
- * True if one of the ETags of `If-None-Match` matches. Weak ones count as well, since a content is either the same or
- * not.
+ * Returns true if one of the ETags of `If-None-Match` matches. Weak ones match as well, since contents with the same
+ * hash are equal.
  */
 export function isKnown(header: string | undefined, hash: string): boolean {
   if (header === undefined) return false;
@@ -71,7 +76,7 @@ export function isKnown(header: string | undefined, hash: string): boolean {
   return header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === `"${hash}"`);
 }
 
-/** Returns the seq in `Last-Event-ID`. Throws `USAGE`. */
+/** Returns the seq in `Last-Event-ID`, if there is that header. Throws `USAGE` if it is not a seq. */
 export function eventIdIn({ "last-event-id": id }: IncomingHttpHeaders): number | undefined {
   if (typeof id !== "string") return undefined;
   if (/^\d{1,15}$/.test(id)) return Number(id);

@@ -1,16 +1,16 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** A request whose body has been read. */
+/** A request of a quick route. */
 export interface ServerRequest {
   readonly method: string;
   /** The path, decoded once, without the query. */
   readonly path: string;
-  /** Values of the `:name`s of the route's path. */
+  /** The values of the `:name` components in the route's path, by name. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** True if it came on the owner's Unix socket. */
+  /** True if the request came on the owner's Unix socket. */
   readonly isOwner: boolean;
 }
 
@@ -20,32 +20,32 @@ export interface ServerReply {
   readonly body: string | Uint8Array;
 }
 
-/** One quick route of the server. Each surface brings its own. */
+/** A quick route: one that is answered without loading the app. */
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** `/hooks/:agent`: a `:name` stands for one component. */
+  /** The path, in which `:name` stands for any one component, such as `/hooks/:agent`. */
   readonly path: string;
-  /** The most bytes of a body; a larger one is refused before it is read. */
+  /** The most bytes of a body. A larger one is refused. */
   readonly maxBody: number;
-  /** Answers anybody, also without a token. Other routes are for the owner on the Unix socket. */
+  /** True if the route answers anybody, without a token. Other routes answer the owner, on the Unix socket. */
   readonly open?: true;
-  /** Also answers an operator of the whole store on a port. */
+  /** True if the route also answers, on a port, an operator of the whole store. */
   readonly forOperators?: true;
   handle(request: ServerRequest): Promise<ServerReply>;
 }
 
-/** A route, and the values of its names. */
+/** A route that matches a request, and its parameters. */
 export interface RouteMatch {
   readonly route: Route;
   readonly params: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns the route for a path (still encoded); `undefined` if there is none. There are four, which are compared one by
- * one: for hooks no router is loaded.
+ * Returns the route for a path (still encoded); `undefined` if there is none. The few quick routes are compared one by
+ * one, because loading a router would slow down hooks.
  */
 export function matchRoute(routes: readonly Route[], method: string, path: string): RouteMatch | undefined {
-  // All of the app's routes, and none of these.
+  // Only routes of the app begin so.
   if (path.startsWith("/v1/")) return undefined;
   const given = path.split("/").map(decoded);
   const route = routes.find((one) => one.method === method && fits(one.path.split("/"), given));
@@ -60,7 +60,7 @@ function fits(wanted: readonly string[], given: readonly (string | undefined)[])
   return wanted.every((part, at) => (part.startsWith(":") ? given[at] !== undefined : part === given[at]));
 }
 
-/** `undefined` for text that is not percent-encoded UTF-8, which no route has. */
+/** Decodes a component; `undefined` if it is not percent-encoded UTF-8. */
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

@@ -14,9 +14,9 @@ interface ByteRange {
 }
 
 /**
- * Returns the range that a `Range` header requests (RFC 9110 §14). `undefined`: the whole content, since there is no
- * header, or its unit or syntax is unknown, which a server ignores. `unsatisfiable`: the content has no byte of the
- * range, or the header requests several ranges.
+ * Returns the range that a `Range` header requests (RFC 9110 §14). Returns `undefined` for the whole content: there is
+ * no header, or one with another unit or an invalid syntax, which a server ignores. Returns `unsatisfiable` if the
+ * content has no byte of the range, or the header requests several ranges.
  */
 export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];
@@ -36,8 +36,7 @@ function suffix(length: number, size: number): ByteRange | "unsatisfiable" {
 }
 
 /**
- * Types that a browser shows without ever running any of the content. Everything else is sent as bytes or as plain
- * text.
+ * The types that a browser shows without running anything in them. All other files are sent as plain text or as bytes.
  */
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -62,11 +61,11 @@ const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
 const PLAIN = "text/plain; charset=utf-8";
 const BYTES = "application/octet-stream";
 
-/** Types sent as plain text: markup, scripts and styles are shown as they are written. */
+/** Extensions of files that are sent as plain text. A browser then shows the source of markup, scripts and styles. */
 const TEXT =
   /^(bash|bat|c|cc|cfg|clj|conf|cpp|cs|css|csv|dart|diff|ex|exs|go|gradle|graphql|h|hpp|hs|htm|html|ini|java|jl|js|json|jsonc|jsonl|jsx|kt|less|lock|log|lua|m|md|mjs|cjs|mts|cts|ml|nix|patch|php|pl|properties|proto|ps1|py|r|rb|rs|sass|scala|scss|sh|sql|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vue|xhtml|xml|yaml|yml|zig|zsh)$/;
 
-/** Returns the media type of a file by its name alone, without its content. */
+/** Returns the media type of a file, by its name. */
 export function contentTypeOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const extension = /\.([A-Za-z0-9]{1,12})$/.exec(name)?.[1]?.toLowerCase() ?? "";
@@ -74,8 +73,8 @@ export function contentTypeOf(path: string): string {
 }
 
 /**
- * Returns a `Content-Disposition` with the file's name (RFC 6266, RFC 8187): browsers save it, and never open it in
- * place.
+ * Returns a `Content-Disposition` with the file's name (RFC 6266, RFC 8187), with which browsers save the file and do
+ * not open it.
  */
 export function attachment(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1).toWellFormed();
@@ -87,13 +86,13 @@ export function attachment(path: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-/** Contents up to this size are sent in one piece. */
+/** The size up to which a content is sent in one piece, in bytes. */
 const SMALL = 64 * 1024;
 const EMPTY = new Uint8Array();
 
 /**
- * Sends a content, or the requested part of it. Sends nothing before the first bytes are read, so that an unreadable
- * content is still a problem with a status. A later failure ends the connection short of the announced length.
+ * Sends a content, or the requested part of it. Sends nothing before the first bytes are read, so that a problem can be
+ * sent for an unreadable content. A later failure ends the connection before the announced length.
  */
 export async function sendContent(reply: FastifyReply, content: ContentReply, limits: ServerLimits): Promise<void> {
   const { headers, method } = reply.request;
@@ -103,8 +102,8 @@ export async function sendContent(reply: FastifyReply, content: ContentReply, li
     reply.code(304).headers(about).send();
     return;
   }
-  // If the content has changed since the client read its other parts, a part of it is useless, so the whole is sent
-  // (RFC 9110 §13.1.5).
+  // With an ETag of another content in `If-Range`, the client has parts of that one, so the whole content is sent (RFC
+  // 9110 §13.1.5).
   const isSame = headers["if-range"] === undefined || headers["if-range"] === `"${hash}"`;
   const range = method === "GET" && isSame ? rangeOf(headers.range, size) : undefined;
   if (range === "unsatisfiable") {
@@ -148,11 +147,11 @@ interface Sending {
 
 async function sendPieces(reply: FastifyReply, sending: Sending): Promise<void> {
   const { pieces, status, head, length, limits } = sending;
-  // A small content is read to its end, where it is checked, before any of it is sent.
+  // A small content is sent only after it was read to its end, where its hash is checked.
   if (length <= SMALL) return sendWhole(reply, sending);
   let sent = 0;
   for await (const piece of pieces) {
-    // Fastify would pipe a stream into the response without a limit on the time that a reader may take for it.
+    // Fastify would pipe a stream into the response without a time limit for the client.
     if (sent === 0) reply.hijack().raw.writeHead(status, head);
     sent += piece.length;
     if (!(await writeTo(reply.raw, piece, limits.slowMs))) return;

@@ -3,23 +3,25 @@ import type { ServerLimits } from "../limits/limits.ts";
 import { SAFE_HEADERS } from "./send.ts";
 import { writeTo } from "../limits/slow-peer.ts";
 
-/** Events to be sent as they come. */
+/** A stream of events, and the conditions for its end. */
 export interface EventsToSend {
+  /** The seq after which the events begin. */
   readonly after: number;
   readonly events: AsyncIterable<{ readonly seq: number }>;
   readonly limits: ServerLimits;
-  /** Ends the stream after a whole event; the client reconnects by itself. */
+  /** Aborted when the server is told to end. The stream then ends after an event; the client reconnects by itself. */
   readonly stopping: AbortSignal;
-  /** Checked with each heartbeat, so that a revoked or expired token holds no stream open. */
+  /** Called with each heartbeat. A stream ends when its token is not valid any more. */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
-/** The time after which a browser reconnects, in milliseconds. */
+/** The time after which a client reconnects, in milliseconds. */
 const RETRY_MS = 1_000;
 
 /**
- * Sends events as server-sent events: `id` is the seq, `data` the event. Fetches no event before the previous one was
- * taken, so a slow reader holds nothing. A reader that takes nothing is cut off, and resumes by `Last-Event-ID`.
+ * Sends events as server-sent events: `id` is the seq, `data` the event. Gets an event only after the client has taken
+ * the one before, so that a slow client needs no memory. A client that takes nothing is cut off; it may resume by
+ * `Last-Event-ID`.
  */
 export async function sendEvents(
   response: ServerResponse,
@@ -28,13 +30,13 @@ export async function sendEvents(
   response.writeHead(200, {
     ...SAFE_HEADERS,
     "content-type": "text/event-stream; charset=utf-8",
-    // For proxies that would buffer the stream.
+    // Proxies such as nginx would buffer the stream otherwise.
     "x-accel-buffering": "no",
   });
   if (response.req.method === "HEAD") return void response.end();
   response.write(`retry: ${RETRY_MS}\nid: ${after}\n\n`);
   const heartbeat = setInterval(() => {
-    // A reader with unread data needs no heartbeat.
+    // A client with unread data needs no heartbeat.
     if (!response.writableNeedDrain) response.write(":\n\n");
     isStillAdmitted().then(
       (isIn) => isIn || response.destroy(),
@@ -52,13 +54,13 @@ export async function sendEvents(
   }
 }
 
-/** All followers of a workspace get the same event, so its text is made once. */
+/** The texts of events. All followers of a workspace get the same object, so that its text is made once. */
 const texts = new WeakMap<object, Buffer>();
 
 function textOf(event: { readonly seq: number }): Buffer {
   const known = texts.get(event);
   if (known !== undefined) return known;
-  // JSON has no line breaks, so one `data` line holds all of it. A browser's `onmessage` receives it.
+  // JSON has no line breaks here, so one `data` line holds all of it. A browser passes `message` events to `onmessage`.
   const text = Buffer.from(`id: ${event.seq}\nevent: message\ndata: ${JSON.stringify(event)}\n\n`);
   texts.set(event, text);
   return text;

@@ -3,23 +3,26 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { makeProblem, type Problem } from "./problem.ts";
 
-/** The time that a refused client has for closing the connection, in milliseconds. */
+/** The time within which a refused client must close the connection, in milliseconds. */
 const LEAVE_MS = 1_000;
 
 /**
- * Refuses an upgrade in the protocol of the request, without a body. No HTTP limit covers the connection any more, so
- * one that its client does not close is cut off.
+ * Refuses an upgrade with an HTTP status, without a body. Cuts the connection off after `LEAVE_MS` if the client does
+ * not close it, since the limits of the HTTP server do not cover it any more.
  */
 export function endUpgrade(socket: Duplex, status: number): void {
   const { title } = makeProblem(status, "", "");
   const timer = setTimeout(() => socket.destroy(), LEAVE_MS);
   socket.once("close", () => clearTimeout(timer));
-  // Discards further input: unread, it would hide the end of the connection.
+  // Discards further input: the end of the connection is noticed only after all input was read.
   socket.resume();
   socket.end(`HTTP/1.1 ${status} ${title}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }
 
-/** Headers of every answer: its type is not guessed, and it is not framed, run, or cached by proxies. */
+/**
+ * Headers of every answer. Browsers must not guess its type, show it in a frame, run it or read it across origins;
+ * nobody may cache it.
+ */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -30,10 +33,10 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = {
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** Sends a problem of a request that Fastify has not got. */
+/** Sends a problem for a request that is not handled by Fastify. */
 export function sendProblem(response: ServerResponse, problem: Problem, headers: Headers = {}): void {
   if (response.headersSent) return cutShort(response);
-  // A server that is ending has already told waiting clients so.
+  // `HttpServer.close` has refused this request already.
   if (response.writableEnded) return;
   const text = JSON.stringify(problem);
   const length = { "content-length": Buffer.byteLength(text) };
@@ -42,10 +45,11 @@ export function sendProblem(response: ServerResponse, problem: Problem, headers:
   response.end(response.req.method === "HEAD" ? undefined : text);
 }
 
-/** Sends a problem. */
+/** Sends a problem for a request that Fastify handles. */
 export function replyProblem(reply: FastifyReply, problem: Problem, headers: Headers = {}): void {
   if (reply.raw.headersSent) return cutShort(reply.raw);
-  // Fastify closes the connection after each body that it could not parse, even one that it has read whole.
+  // Fastify has set this header to close the connection, since it could not parse the body. `problemHeaders` decides
+  // whether that is necessary.
   if (reply.hasHeader("connection")) return sendProblem(reply.hijack().raw, problem, headers);
   reply
     .code(problem.status)
@@ -53,12 +57,12 @@ export function replyProblem(reply: FastifyReply, problem: Problem, headers: Hea
     .send(problem);
 }
 
-/** The client sees that less arrived than was announced. */
+/** Ends the connection in the middle of an answer, by which the client sees that the answer is not whole. */
 function cutShort(response: ServerResponse): void {
   response.destroy();
 }
 
-/** Unread parts of the request are not waited for: the connection is closed. */
+/** Returns the headers of a problem. If the request was not read to its end, the connection is closed. */
 function problemHeaders({ complete }: IncomingMessage): Headers {
   return {
     ...SAFE_HEADERS,

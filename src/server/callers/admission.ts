@@ -5,20 +5,18 @@ import type { Listener } from "./listener.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
 
-/** A request that was let in. */
+/** A request that was admitted. */
 export interface AdmittedRequest {
   readonly caller: Caller;
   readonly listener: Listener;
   /**
-   * Tells whether the token is still valid, with the same role, workspaces and replicas. Long-lived connections and
-   * changes ask again.
+   * Returns whether the token is still valid, with the same role, workspaces and replicas. Called again for long-lived
+   * connections, and for changes.
    */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
-/**
- * Admits callers on every surface: HTTP, and upgrades to WebSocket. Before that, only the head of a request is read.
- */
+/** Decides which requests are served, HTTP and upgrades alike, by their headers alone. */
 export class Admission {
   readonly #authenticator: Authenticator;
   readonly #limiters: Readonly<Record<Caller["role"], RateLimiter>>;
@@ -38,7 +36,7 @@ export class Admission {
     };
   }
 
-  /** `isOpen`: this may be asked without a token. */
+  /** Returns the admitted request, or why it is refused. `isOpen`: the request needs no token. */
   async admit(request: IncomingMessage, listener: Listener, isOpen = false): Promise<AdmittedRequest | Refusal> {
     const { headers, rawHeaders, url = "/" } = request;
     const refused = refusalOf({ headers, rawHeaders, url }, listener);
@@ -59,17 +57,17 @@ export class Admission {
 
   async #isStill(caller: Caller, request: IncomingMessage): Promise<boolean> {
     const again = await this.#authenticator.bearerOf(request.headers.authorization);
-    // If the token cannot be checked just now, its earlier check still counts.
+    // If the token cannot be checked now, its earlier check counts.
     return again === "unavailable" || (again !== undefined && rightsOf(again) === rightsOf(caller));
   }
 }
 
-/** All rights of a caller: a connection must not outlast the rights it was admitted with. */
+/** Returns a text that differs if the caller or its rights differ. */
 function rightsOf({ id, role, workspaces, replicas }: Caller): string {
   return JSON.stringify([id, role, workspaces ?? null, replicas ?? null]);
 }
 
-/** For callers that were admitted without a token. */
+/** The check for callers that were admitted without a token. */
 const isStillAdmitted = (): Promise<boolean> => Promise.resolve(true);
 
 /** The caller of a health check. */

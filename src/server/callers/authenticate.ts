@@ -17,26 +17,26 @@ export interface Refusal {
 }
 
 /**
- * Headers that may be sent only once: for whom the call is made, in which role, and which request it is. Two values,
- * joined, would be ambiguous.
+ * Headers that may be sent only once: they name the actor, the role, the client and the request, or the kind of hints.
+ * Node joins the values of a repeated header, which would be ambiguous.
  */
 const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
 
-/** Refuses requests of other web pages, by the one rule of all surfaces (`strangerOf`), as a problem. */
+/** Returns the refusal of a request that `strangerOf` finds to come from a foreign web page, or to be ambiguous. */
 export function refusalOf(head: RequestHead, listener: Listener): Refusal | undefined {
   const stranger = strangerOf(head, listener.kind === "socket" ? "socket" : listener, ONCE);
   if (stranger === undefined) return undefined;
   const { status, detail } = stranger;
-  const told = status === 421 ? `${detail}: the server is told its names by --allow-host NAME` : detail;
+  const told = status === 421 ? `${detail}: start the server with --allow-host NAME` : detail;
   return { status, code: status === 400 ? "USAGE" : "FORBIDDEN", detail: told };
 }
 
-/** Rate of wrong tokens from one address: a few may be mistakes. */
+/** The rate at which one address may present wrong tokens. A few may be mistakes. */
 const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 
 /**
- * Finds the bearer of a token that is not in `book` (OIDC); `undefined` if there is none. Throws `UNAVAILABLE` if it
- * cannot tell.
+ * Finds the bearer of a token that is not in the token store (OIDC); `undefined` if there is none. Throws `UNAVAILABLE`
+ * if the issuer cannot be reached.
  */
 export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
 
@@ -44,12 +44,13 @@ interface AuthenticatorOptions {
   readonly book: TokenStore;
   /** The operator's own token, which is not in `book`. */
   readonly operatorToken?: string;
+  /** Finds the bearers of tokens that are not in `book`. Default: there are no such tokens. */
   readonly others?: OtherIssuer;
-  /** Epoch milliseconds. */
+  /** Returns the time, in epoch milliseconds. */
   readonly now: () => number;
 }
 
-/** Tells who bears a token. */
+/** Finds the caller that bears a token. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #operator: Buffer | undefined;
@@ -62,9 +63,9 @@ export class Authenticator {
   }
 
   /**
-   * Finds the caller by the `Authorization` header; `address`: the caller's. Too many wrong tokens from one address are
-   * told to wait. A right token never is, even one not seen before: behind a proxy all callers share an address, and no
-   * token can be guessed.
+   * Returns the caller by the `Authorization` header, or the refusal. `address`: the address of the client. Wrong
+   * tokens from one address are limited. A valid token is always accepted: behind a proxy all clients share an address,
+   * and tokens are too long to be guessed.
    */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
@@ -73,18 +74,19 @@ export class Authenticator {
     const hash = hashToken(token);
     const caller = await this.#bearer(token, hash, now);
     if (caller === "unavailable") {
-      const detail = "the provider of this token cannot be asked now";
+      const detail = "the issuer of this token cannot be reached now";
       return { status: 503, code: "UNAVAILABLE", detail, headers: { "retry-after": "5" } };
     }
     if (caller !== undefined) return caller;
     const wait = this.#wrong.take(address, now);
     if (wait === 0) return refused("this token is not known");
     const headers = { "retry-after": String(wait) };
-    return { status: 429, code: "RATE_LIMITED", detail: "too many wrong tokens from there", headers };
+    return { status: 429, code: "RATE_LIMITED", detail: "too many wrong tokens from this address", headers };
   }
 
   /**
-   * The current bearer of a token that was admitted before. This is no guess, so it does not count as a wrong token.
+   * Returns the present bearer of a token that was valid before; `undefined` if it is not valid any more. That does not
+   * count as a wrong token.
    */
   async bearerOf(authorization: string | undefined): Promise<Caller | "unavailable" | undefined> {
     const token = tokenIn(authorization);
@@ -92,9 +94,9 @@ export class Authenticator {
   }
 
   async #bearer(token: string, hash: string, now: number): Promise<Caller | "unavailable" | undefined> {
-    // Checked first: a token that was made for a lesser role must not count as the operator's.
+    // The token store comes first: if it has the operator's own token too, the role recorded there counts.
     const record = this.#options.book.find(hash);
-    // Compares digests: neither the length nor the time reveals how much was right.
+    // Hashes are compared, in constant time, so that neither the length nor the time reveals anything of the token.
     const isOperators = this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator);
     if (record === undefined && isOperators) {
       return { id: "operator", name: "operator", role: "operator", isOwner: false };
@@ -111,7 +113,7 @@ function tokenIn(authorization: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
 }
 
-/** While its issuer cannot be reached, a token cannot be judged, so it does not count as wrong. */
+/** Returns "unavailable" if the issuer cannot be reached: the token then does not count as wrong. */
 async function unlessAway(
   asking: Promise<Caller | undefined> | undefined,
 ): Promise<Caller | "unavailable" | undefined> {

@@ -10,26 +10,26 @@ import type { Caller } from "./caller.ts";
 import type { OpenWorkspaces } from "./open-workspaces.ts";
 import { mustSee, seesShape } from "./scope.ts";
 
-/** The row's summary, for use within a sentence. */
+/** Returns what a row does, for use within a sentence. */
 function workOf({ summary }: Pick<Route, "summary">): string {
   return `${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
 }
 
-/** The refusal for a caller without the role that a row needs. */
+/** Returns the refusal of a caller without the role that a row needs. */
 export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): ChronicleError {
   const message = `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s: ${workOf(row)}`;
   return new ChronicleError("FORBIDDEN", message, {
-    hint: "`chronicle token create` makes others",
+    hint: "`chronicle token create` makes a token with another role",
     data: { needed: row.role, role },
   });
 }
 
-/** Says who can, for a caller refused because of its token: from a token there is no way to a terminal. */
+/** The hint in place of `WHO_CAN`, which names the terminal: a caller with a token may have none. */
 const TOKEN_CAN = "a token with the role operator can; the owner of the server makes one, on its machine";
 
 /**
- * An engine's refusal names its method; HTTP clients are told instead what the call does. A refusal for another reason,
- * such as a secret, keeps its words. `role`: of the caller's token.
+ * Returns an engine's refusal in words for HTTP clients: in place of the engine's method it says what the row does. A
+ * refusal for another reason, such as a protected file, keeps its message. `role`: the role of the caller's token.
  */
 export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "FORBIDDEN" || !("what" in error.data)) return error;
@@ -49,13 +49,13 @@ function aRole(role: Role): string {
   return role === "reader" ? "a reader" : `an ${role}`;
 }
 
-/** The parts of a server's store. */
+/** The server's store, and its open workspaces. */
 export interface StoreParts {
   readonly store: StoreApi;
   readonly workspaces: OpenWorkspaces;
 }
 
-/** The store as one caller sees it: without other workspaces. */
+/** The store as one caller may use it: only with the workspaces that the caller may see. */
 export class CallerStore implements StoreApi {
   readonly home = "";
   readonly #parts: StoreParts;
@@ -66,7 +66,7 @@ export class CallerStore implements StoreApi {
     this.#caller = caller;
   }
 
-  /** A caller may not name a folder of the server's machine. */
+  /** Rejects, as `open` does: a caller may not name a folder of the server's machine. */
   init(): ReturnType<StoreApi["init"]> {
     return Promise.reject(notOffered("to begin a history of a folder"));
   }
@@ -75,15 +75,19 @@ export class CallerStore implements StoreApi {
     return Promise.reject(notOffered("to open a folder"));
   }
 
-  /** The workspace is closed again later; it is used by its id. */
+  /** Creates a hosted workspace. The row that calls this closes it again; later requests open it by its id. */
   async create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     const { store, workspaces } = this.#parts;
     const { from, name } = options;
-    // A caller confined to some workspaces may not create one that it could not see afterwards.
+    // A caller that may see only some workspaces may not create one that it cannot see afterwards.
     if (this.#caller.workspaces !== undefined && !(name !== undefined && this.#caller.workspaces.includes(name))) {
-      throw new ChronicleError("FORBIDDEN", "this token is for certain workspaces, and this would be none of them", {
-        hint: "name it as the token has it, or ask with another token",
-      });
+      throw new ChronicleError(
+        "FORBIDDEN",
+        "this token is for certain workspaces, and the new one would not be among them",
+        {
+          hint: "name it as the token has it, or ask with another token",
+        },
+      );
     }
     const origin = from === undefined ? undefined : await mustSee(workspaces, this.#caller, from.workspace);
     const forked = from === undefined || origin === undefined ? {} : { from: { ...from, workspace: origin } };
@@ -95,8 +99,8 @@ export class CallerStore implements StoreApi {
   }
 
   /**
-   * Archives a workspace. Those who have it open are cut off only once it is archived: if that is refused, or it
-   * already was, nobody is disturbed.
+   * Archives a workspace, or takes it up again. Streams of its events end only after that has succeeded, and only if it
+   * has changed the workspace.
    */
   async archive(id: string, archived = true): Promise<WorkspaceShape> {
     const { store, workspaces } = this.#parts;

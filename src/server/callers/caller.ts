@@ -1,19 +1,19 @@
 import type { Role } from "../../api/routes/role.ts";
 
-/** A known caller. */
+/** Whoever makes a request. */
 export interface Caller {
-  /** Tells callers apart: for limits, and for the keys of repeated requests. No secret. */
+  /** Identifies the caller, for limits and idempotency keys. It is not secret. */
   readonly id: string;
-  /** The name shown to people: a token's name. */
+  /** The name that people are shown: that of the token. */
   readonly name: string;
   readonly role: Role;
-  /** The ids and names of the workspaces visible to this caller; absent: all. */
+  /** The ids and names of the workspaces that this caller may see. Default: all. */
   readonly workspaces?: readonly string[];
-  /** The ids of replicas that it may use, no matter whose they were before. */
+  /** The ids of replicas that this caller may present, even if another caller presented them before. */
   readonly replicas?: readonly string[];
-  /** True for the owner of the store, on its Unix socket: no limits, and hooks. */
+  /** True for the owner of the store, on its Unix socket. The owner has no limits, and may call hooks. */
   readonly isOwner: boolean;
 }
 
-/** The caller on the store's own Unix socket: only its owner can connect there. */
+/** The caller on the store's Unix socket, to which only the owner can connect. */
 export const OWNER: Caller = { id: "owner", name: "owner", role: "operator", isOwner: true };

@@ -3,12 +3,12 @@ import { type Leave, TurnQueue } from "../../util/turn-queue.ts";
 import type { Caller } from "./caller.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
-/** Longer than any client waits, in milliseconds: a client that has gone by then gives its turn up at once. */
+/** The time after which a read leaves the queue, in milliseconds. It is longer than any client waits. */
 const PATIENCE_MS = 24 * 3_600_000;
 
 /**
- * Reads that go through a whole history, such as `verify`. One runs at a time for each workspace, because a second one
- * would only read the same again. Two run in all, because all other requests need the same disk and thread.
+ * The queue of reads of a whole history, such as `verify`. One runs at a time for each workspace, because a second one
+ * would read the same. At most two run in all, because other requests need the same disk and thread.
  */
 export class HeavyReads {
   readonly #slots: ConcurrencyLimit;
@@ -16,13 +16,13 @@ export class HeavyReads {
   readonly #queues = new Map<string, Queue>();
   readonly #lanes: readonly [Queue, Queue] = [newQueue(), newQueue()];
 
-  /** `most`: how many of them one caller may have running or waiting. */
+  /** `most`: the number of reads that one caller may have running or waiting. */
   constructor(most: number) {
     this.#most = most;
     this.#slots = new ConcurrencyLimit(most);
   }
 
-  /** Resolves when it is this caller's turn; the turn must be given back. Throws `RATE_LIMITED`. */
+  /** Resolves when a read may begin; the caller disposes of the result when it has ended. Throws `RATE_LIMITED`. */
   async turn(workspace: string, { id, isOwner }: Caller): Promise<Disposable> {
     const slot = isOwner ? undefined : this.#slots.take(id);
     if (slot === undefined && !isOwner) {
@@ -49,7 +49,7 @@ export class HeavyReads {
   }
 }
 
-/** A queue, with the number of its waiting and running reads. */
+/** A queue in which one read runs at a time. `users`: the number of waiting and running reads. */
 interface Queue {
   readonly turns: TurnQueue;
   users: number;
@@ -64,7 +64,7 @@ async function entered(queue: Queue): Promise<Leave> {
   const leave = await queue.turns.enter(true, PATIENCE_MS);
   if (leave === undefined) {
     queue.users -= 1;
-    throw new ChronicleError("UNAVAILABLE", "too much is being checked", { hint: "try again" });
+    throw new ChronicleError("UNAVAILABLE", "too many histories are being read", { hint: "try again" });
   }
   return () => {
     queue.users -= 1;

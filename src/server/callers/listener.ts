@@ -3,12 +3,15 @@ import type { ServedAddresses } from "../../util/web-guard.ts";
 /** A socket or port of the server, and its rules for admitting callers. */
 export type Listener = SocketListener | TcpListener;
 
-/** A Unix socket that only its owner can reach. That suffices: there is no host name that could be forged. */
+/** A Unix socket. Only its owner can connect, so requests need no token, and their host is not checked. */
 export interface SocketListener {
   readonly kind: "socket";
 }
 
-/** A port: each request must name one of our hosts, come from one of our origins if it names one, and bear a token. */
+/**
+ * A port. Each request must name one of its hosts, and one of its origins if it names any, and bear a token unless its
+ * route is open.
+ */
 export interface TcpListener extends ServedAddresses {
   readonly kind: "tcp";
 }
@@ -17,15 +20,18 @@ export interface TcpListener extends ServedAddresses {
 export interface ListenerNames {
   readonly scheme: "http" | "https";
   readonly port: number;
-  /** Host names that it answers to, with or without a port. */
+  /** The host names under which it is addressed, with or without a port. */
   readonly hosts: readonly string[];
-  /** Origins whose pages may send requests and read answers, as browsers send them. */
+  /** Origins, in the form that browsers send, whose pages may send requests and read answers. */
   readonly sharedWith: readonly string[];
 }
 
 const DEFAULT_PORT = { http: 80, https: 443 } as const;
 
-/** Makes the listener of a port. A host without a port means this port, and the scheme's default. */
+/**
+ * Returns the listener of a port. A name in `hosts` without a port is accepted with this port. It is also accepted
+ * without a port, unless it is a loopback name and this is not the default port of the scheme.
+ */
 export function tcpListener({ scheme, port, hosts, sharedWith }: ListenerNames): TcpListener {
   const named = hosts.flatMap((host) => namesOf(host.toLowerCase(), port, scheme));
   const origins = named.flatMap((host) => [`${scheme}://${host}`, ...(scheme === "http" ? [`https://${host}`] : [])]);
@@ -38,7 +44,7 @@ function namesOf(host: string, port: number, scheme: "http" | "https"): string[]
   return [`${host}:${port}`, ...(port === DEFAULT_PORT[scheme] || !isLoopback(host) ? [host] : [])];
 }
 
-/** True if this host is a name of this machine alone. */
+/** Returns true if a host name always means the machine itself. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "[::1]" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -16,25 +16,25 @@ import type { Caller } from "./caller.ts";
 import { isLoopback } from "./listener.ts";
 
 /**
- * Tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725). The bearer of a token that the provider
- * signed for this server has the rights in the token's claims. A token without the claims grants none.
+ * Options for the tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725). The claims of a token
+ * that the provider has signed for this server state the rights of its bearer. A token without them grants no rights.
  */
 export interface OidcOptions {
   /** The provider's identifier, as in its tokens: `https://login.example.org`. */
   readonly issuer: string;
   /** The audience that tokens for this server must name. */
   readonly audience: string;
-  /** Holds `reader`, `agent` or `operator`, or a list of them, of which the highest counts. */
+  /** The claim that holds `reader`, `agent` or `operator`, or a list of these, of which the highest counts. */
   readonly roleClaim: string;
-  /** Holds a list of ids and names of workspaces (or a text, separated by blanks); `*`: all of them. */
+  /** The claim that holds ids and names of workspaces, as a list or as a text with blanks between; `*` means all. */
   readonly workspacesClaim: string;
-  /** Epoch milliseconds. */
+  /** Returns the time, in epoch milliseconds. */
   readonly now: () => number;
-  /** Keys are read again for an unknown key, but at most this often, in milliseconds. Default: 10 s. */
+  /** The shortest interval between two reads of the keys because of unknown ones, in milliseconds. Default: 10,000. */
   readonly newKeyMs?: number;
 }
 
-/** Asymmetric algorithms only: with a shared secret, every checker of tokens could make them. */
+/** The accepted algorithms. All are asymmetric: with a shared secret, whoever verifies tokens could make them. */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -48,21 +48,24 @@ const ALGORITHMS = [
   "EdDSA",
   "Ed25519",
 ];
-/** Tolerated difference between clocks, in seconds. */
+/** The tolerated difference between the clocks, in seconds. */
 const CLOCK_TOLERANCE = 10;
+/** The timeout of a request to the provider, in milliseconds. */
 const TIMEOUT_MS = 5_000;
-/** The provider's metadata is read again after this time, in milliseconds. */
-const KNOWN_MS = 3_600_000;
-/** A provider that did not answer is not asked again for this long, in milliseconds. */
+/** The time after which the provider's metadata is read again, in milliseconds. */
+const METADATA_MS = 3_600_000;
+/** The time for which a provider is not asked again after a failure, in milliseconds. */
 const FAILED_MS = 5_000;
-/** Keys are read again after this time, in milliseconds; for an unknown key, sooner. */
+/** The time after which the keys are read again, in milliseconds. */
 const KEYS_MS = 600_000;
+/** The default of `newKeyMs`. */
 const NEW_KEY_MS = 10_000;
+/** The most workspaces of a claim that count. */
 const MOST_WORKSPACES = 1_000;
 
 /**
- * The keys of a provider as last read. They stay valid if the provider cannot be reached: they are read again after
- * `KEYS_MS`, for an unknown key after `newKeyMs`, and after a failure not before `FAILED_MS`.
+ * The keys of a provider. They are read again after `KEYS_MS`, and sooner (`newKeyMs`) for an unknown key. As long as
+ * the provider cannot be reached, the last keys stay valid.
  */
 class ProviderKeys {
   readonly #remote: ReturnType<typeof createRemoteJWKSet>;
@@ -73,7 +76,7 @@ class ProviderKeys {
 
   constructor(uri: URL, options: OidcOptions) {
     this.#options = options;
-    // This class decides when to read: jose would drop its keys if it could not read them anew.
+    // jose itself must not read the keys again: it would drop them if the provider could not be reached.
     this.#remote = createRemoteJWKSet(uri, {
       ...{ timeoutDuration: TIMEOUT_MS, cooldownDuration: Infinity, cacheMaxAge: Infinity },
     });
@@ -91,7 +94,10 @@ class ProviderKeys {
     }
   };
 
-  /** Reads the keys again. During another read, goes on with the known keys. Throws if there are none. */
+  /**
+   * Reads the keys again. If that fails or another read is under way, the last keys stay valid. Throws if none is
+   * known.
+   */
   async #readAgain(): Promise<void> {
     const isKnown = this.#remote.jwks() !== undefined;
     if (isKnown && this.#isReading) return;
@@ -119,7 +125,9 @@ class ProviderKeys {
   }
 }
 
-/** Finds the bearer of a provider's token. Throws `UNAVAILABLE` while the provider cannot be reached. */
+/**
+ * Returns a function that finds the bearer of a provider's token. It throws `UNAVAILABLE` if its keys cannot be read.
+ */
 export function oidcIssuer(options: OidcOptions): OtherIssuer {
   const provider = new Provider(options);
   return async (token) => {
@@ -129,12 +137,12 @@ export function oidcIssuer(options: OidcOptions): OtherIssuer {
   };
 }
 
-/** True if the token claims to be the provider's, so that checking it is worthwhile. None of this is trusted. */
+/** Returns true if a token claims to be the provider's. Nothing is verified yet. */
 function isOfIssuer(token: string, issuer: string): boolean {
   try {
     return ALGORITHMS.includes(decodeProtectedHeader(token).alg ?? "") && decodeJwt(token).iss === issuer;
   } catch {
-    // No token of this kind.
+    // The token is not a JWT.
     return false;
   }
 }
@@ -154,7 +162,7 @@ async function verified(token: string, keys: ProviderKeys, options: OidcOptions)
   }
 }
 
-/** True if the error means that the token is wrong, and not that the provider cannot be reached. */
+/** Returns true if the error means that the token is invalid; false if the provider cannot be reached. */
 function isRefusal(error: unknown): boolean {
   return [
     errors.JWTClaimValidationFailed,
@@ -170,10 +178,10 @@ function isRefusal(error: unknown): boolean {
 }
 
 function unreachable(issuer: string, cause: unknown): ChronicleError {
-  return new ChronicleError("UNAVAILABLE", `the provider of tokens, ${issuer}, cannot be asked now`, { cause });
+  return new ChronicleError("UNAVAILABLE", `the issuer of tokens, ${issuer}, cannot be reached now`, { cause });
 }
 
-/** A longer `sub` is replaced by its digest. */
+/** The length above which a `sub` is replaced by its hash. */
 const LONG_SUB = 58;
 
 function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOptions): Caller | undefined {
@@ -184,7 +192,7 @@ function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOption
   const name = [known, sub].find((one) => typeof one === "string" && /^[\x20-\x7e]{1,100}$/.test(one));
   const workspaces = workspacesOf(claims[workspacesClaim]);
   return {
-    // Idempotency keys begin with the id, and have room for this many characters.
+    // The id is part of idempotency keys, whose length is limited.
     id: sub.length > LONG_SUB ? `oidc#${sha256(sub).slice(0, 48)}` : `oidc:${sub}`,
     name: typeof name === "string" ? name : "oidc",
     role,
@@ -193,7 +201,7 @@ function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOption
   };
 }
 
-/** The highest role of a claim. */
+/** Returns the highest role in a claim. */
 function roleOf(claim: unknown): Role | undefined {
   const given = Array.isArray(claim) ? claim : [claim];
   return ROLES.findLast((role) => given.includes(role));
@@ -207,11 +215,11 @@ function workspacesOf(claim: unknown): readonly string[] | "*" {
 
 const DISCOVERY = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
-/** The OIDC provider, whose metadata is read when first needed. */
+/** The OIDC provider. Its metadata is read when it is first needed. */
 class Provider {
   readonly #options: OidcOptions;
   #keys: Promise<ProviderKeys> | undefined;
-  /** Time of the next read, epoch milliseconds. */
+  /** The time from which the metadata is read again, in epoch milliseconds. */
   #until = 0;
   #known: { readonly uri: string; readonly keys: ProviderKeys } | undefined;
 
@@ -222,10 +230,10 @@ class Provider {
   keys(): Promise<ProviderKeys> {
     const now = this.#options.now();
     if (this.#keys === undefined || now >= this.#until) {
-      this.#until = now + KNOWN_MS;
+      this.#until = now + METADATA_MS;
       this.#keys = this.#discover().catch((error: unknown) => {
         this.#until = this.#options.now() + FAILED_MS;
-        // The keys read before stay valid until newer ones are read.
+        // The keys that are known stay valid until the metadata can be read again.
         if (this.#known !== undefined) return this.#known.keys;
         throw unreachable(this.#options.issuer, error);
       });
@@ -242,15 +250,15 @@ class Provider {
     });
     if (!asked.ok) throw new Error(`it answers ${asked.status}`);
     const said = DISCOVERY.parse(await asked.json());
-    if (said.issuer !== issuer) throw new Error(`it calls itself ${said.issuer}`);
+    if (said.issuer !== issuer) throw new Error(`its metadata names the issuer ${said.issuer}`);
     const uri = new URL(said.jwks_uri);
-    if (!isSafe(uri)) throw new Error("its keys are not behind https");
+    if (!isSafe(uri)) throw new Error("the URL of its keys is not https");
     if (this.#known?.uri !== uri.href) this.#known = { uri: uri.href, keys: new ProviderKeys(uri, this.#options) };
     return this.#known.keys;
   }
 }
 
-/** True if keys may be fetched from this URL: by TLS, or from this machine. */
+/** Returns true if keys may be fetched from this URL: by TLS, or from this machine. */
 function isSafe({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }

@@ -3,69 +3,70 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { movedFolder, wasMoved } from "../../core/tree/moved-folder.ts";
 
-/** A workspace in use: it is not closed before the lease is disposed of. */
+/** The use of an open workspace, which is not closed before the lease is disposed of. */
 export interface Lease extends Disposable {
-  /** The workspace with a person's rights; `as` makes views of it for others. */
+  /** The workspace, with a person's rights; `as` returns it with other rights. */
   readonly workspace: WorkspaceApi;
   /**
-   * Aborted when the workspace is given up: streams of events end then. If its folder was moved (see the reason), it
-   * may be opened again.
+   * Aborted when the workspace is given up, so that streams of events end. After a move of its folder (by the reason),
+   * the workspace may be opened again.
    */
   readonly gone: AbortSignal;
 }
 
+/** An open workspace. */
 interface Held {
   readonly workspace: WorkspaceApi;
-  /** The settings when it was opened: see `settingsOf`. */
+  /** The workspace's settings when it was opened: see `settingsOf`. */
   readonly settings: string;
   readonly gone: AbortController;
-  /** Settled when it may be handed out; never rejects. */
+  /** Resolves when `onOpen` has ended; never rejects. */
   readonly ready: Promise<void>;
-  /** Time of the last lease, epoch milliseconds. */
+  /** The time when a lease was last given or returned, in epoch milliseconds. */
   used: number;
-  /** Time of the last check of its settings, epoch milliseconds. */
+  /** The time of the last check of the settings, in epoch milliseconds. */
   looked: number;
   leases: number;
-  /** True if no more leases are given; the last one closes it. */
+  /** True if no more leases are given. The workspace is closed after the last one. */
   dropped: boolean;
   closing?: Promise<void>;
 }
 
 export interface OpenWorkspacesOptions {
-  /** True if this workspace is still in the store. Another process may have forgotten it. */
+  /** Returns true if a workspace is still in the store. Another process may have removed it. */
   readonly isThere: (id: string) => boolean;
-  /** Epoch milliseconds. */
+  /** Returns the time, in epoch milliseconds. */
   readonly now: () => number;
   /**
-   * Returns the settings that a workspace reads when it is opened (what is tracked, how much is kept), in any form: if
-   * they differ later, it is reopened.
+   * Returns a text of the settings that a workspace reads when it is opened (what is tracked, how much is kept). If the
+   * text is another one later, the workspace is reopened.
    */
   readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
-  /** Called for each opened workspace, before the first lease of it. Its errors go to `onError`. */
+  /** Called for each opened workspace, before its first lease is given. Its errors go to `onError`. */
   readonly onOpen?: (workspace: WorkspaceApi) => Promise<void>;
-  /** Largest number of open workspaces, apart from those in use. Default 256. */
+  /** The number of open workspaces above which unused ones are closed. Default 256. */
   readonly most?: number;
-  /** Takes errors that no caller awaits. */
+  /** Called with errors that no caller waits for. */
   readonly onError?: (error: unknown) => void;
 }
 
 const MOST = 256;
-/** Settings of workspaces opened by id are checked at most this often, in milliseconds. */
+/** The shortest interval between two checks of the settings for `openKey`, in milliseconds. */
 const LOOK_MS = 1_000;
-/** A workspace just opened is in use within this time, in milliseconds. */
-const JUST_OPENED_MS = 1_000;
-/** `release` waits this long for those who use a workspace, in milliseconds. */
+/** The time after its last use for which a workspace is not closed to make room, in milliseconds. */
+const JUST_USED_MS = 1_000;
+/** The time that `release` waits for leases to be returned, in milliseconds. */
 const RELEASE_MS = 5_000;
 
-/** Keeps the workspaces of a store open between requests, each once; those in use are never closed. */
+/** Keeps the workspaces of a store open between requests, each once. */
 export class OpenWorkspaces {
   readonly #store: StoreApi;
   readonly #options: OpenWorkspacesOptions;
   readonly #held = new Map<string, Held>();
-  /** Ids by the names that were asked for. */
+  /** The ids of workspaces, by the names under which they were opened. */
   readonly #ids = new Map<string, string>();
   readonly #opening = new Map<string, Promise<Held>>();
-  /** Number of calls that are giving up a workspace, by its id. */
+  /** The number of `giveUp` calls in progress, by the id of the workspace. */
   readonly #givingUp = new Map<string, number>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -74,25 +75,30 @@ export class OpenWorkspaces {
     this.#options = options;
   }
 
-  /** Number of open workspaces. */
+  /** The number of open workspaces. */
   get size(): number {
     return this.#held.size;
   }
 
-  /** The nearest workspace around a folder; `create` begins one there. Throws `NOT_FOUND`. */
+  /**
+   * Opens the workspace of a folder, or the nearest one around it. If there is none, `create` begins one in the folder;
+   * else throws `NOT_FOUND`.
+   */
   async openFolder(folder: string, create: boolean): Promise<Lease> {
-    // This folder itself has a workspace, so there cannot be a nearer one.
+    // A workspace of this very folder is the nearest one.
     const known = this.#inFolder(folder);
     if (known !== undefined && (await this.#isInForce(known, 0))) return this.#handOut(known);
     return this.#handOut(await this.#inTurn(() => this.#openFolder(folder, create)));
   }
 
-  /** Like `openFolder`, but with an agent's rights, for a process that ends soon: it is never given back. */
+  /**
+   * Opens a workspace as `openFolder`, with an agent's rights. The lease is never returned: for short-lived processes.
+   */
   async open(folder: string, create: boolean): Promise<WorkspaceApi> {
     return (await this.openFolder(folder, create)).workspace.as({ role: "agent" });
   }
 
-  /** The workspace with this whole id or exact name. Throws `NOT_FOUND`. */
+  /** Opens the workspace with this whole id or exact name. Throws `NOT_FOUND`. */
   async openKey(key: string): Promise<Lease> {
     const known = this.#held.get(this.#ids.get(key) ?? key);
     if (known !== undefined && this.#isUsable(known) && (await this.#isInForce(known, LOOK_MS))) {
@@ -101,23 +107,23 @@ export class OpenWorkspaces {
     return this.#handOut(await this.#openKey(key));
   }
 
-  /** True if this very instance is the current one. Else it was given up, or reopened with other settings. */
+  /** Returns true if this object is the one in use. Otherwise the workspace was given up, or reopened. */
   isCurrent(workspace: WorkspaceApi): boolean {
     return this.#held.get(workspace.id)?.workspace === workspace;
   }
 
-  /** The id behind a name, if it was asked for by that name before. */
+  /** Returns the id of a workspace that was opened by this name; else the text itself. */
   idOf(key: string): string {
     return this.#ids.get(key) ?? key;
   }
 
-  /** Notes that a workspace's settings were just changed: the next request for it gets it with the new ones. */
+  /** Notes that the settings of a workspace may have changed: they are checked at the next request for it. */
   lookAgain(id: string): void {
     const held = this.#held.get(id);
     if (held !== undefined) held.looked = 0;
   }
 
-  /** Notes that its folder was moved, as the error says: the next request for it reopens it. */
+  /** Gives up a workspace whose folder was moved (`error`). The next request reopens it. */
   giveUpMoved(workspace: WorkspaceApi, error: unknown): void {
     const held = this.#held.get(workspace.id);
     if (held?.workspace !== workspace) return;
@@ -126,8 +132,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Gives a workspace up while `work` removes its history. Throws `LOCKED` if it stays in use. If `work` fails, code
-   * that kept the workspace open may reopen it once `isBeingGivenUp` is false.
+   * Gives a workspace up, and runs `work`, which removes its history. Throws `LOCKED` if the workspace stays in use.
+   * Meanwhile `isBeingGivenUp` is true.
    */
   async giveUp<T>(id: string, work: () => Promise<T>): Promise<T> {
     this.#givingUp.set(id, (this.#givingUp.get(id) ?? 0) + 1);
@@ -141,12 +147,12 @@ export class OpenWorkspaces {
     }
   }
 
-  /** Whether it is not to be opened again now by those who only keep it open. */
+  /** Returns true during `giveUp`. Code that keeps workspaces open for no request must not reopen this one then. */
   isBeingGivenUp(id: string): boolean {
     return this.#givingUp.has(id);
   }
 
-  /** Gives a workspace up that others may still use: streams of its events end, and the last lease closes it. */
+  /** Gives a workspace up. Streams of its events end, and it is closed after its last lease. */
   letGo(id: string): void {
     for (const [name, of] of this.#ids) if (of === id) this.#ids.delete(name);
     const held = this.#held.get(id);
@@ -156,7 +162,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Gives a workspace up because others are about to remove or change its history. Throws `LOCKED` if it stays in use.
+   * Gives a workspace up, and waits until it is closed, because its history is about to be removed or replaced. Throws
+   * `LOCKED` if it stays in use.
    */
   async release(id: string): Promise<void> {
     const held = this.#held.get(id);
@@ -169,7 +176,7 @@ export class OpenWorkspaces {
     await closed(held);
   }
 
-  /** Closes workspaces that were unused for this long. Resolves to the number still open. */
+  /** Closes the workspaces that were unused for `idleMs`. Resolves to the number of open ones. */
   async closeIdle(idleMs: number): Promise<number> {
     const oldest = this.#options.now() - idleMs;
     const idle = [...this.#held.values()].filter((held) => held.leases === 0 && held.used < oldest);
@@ -191,7 +198,7 @@ export class OpenWorkspaces {
     });
   }
 
-  /** A workspace with waiting callers is not closed. */
+  /** Gives a lease once `onOpen` has ended. The workspace counts as in use meanwhile. */
   async #handOut(held: Held): Promise<Lease> {
     const lease = this.#lease(held);
     await held.ready;
@@ -222,11 +229,12 @@ export class OpenWorkspaces {
     return undefined;
   }
 
-  async #isInForce(held: Held, looksLastMs: number): Promise<boolean> {
+  /** Returns true if the settings have not changed. They are not checked if that was done less than `withinMs` ago. */
+  async #isInForce(held: Held, withinMs: number): Promise<boolean> {
     const now = this.#options.now();
-    if (now - held.looked < looksLastMs) return true;
+    if (now - held.looked < withinMs) return true;
     held.looked = now;
-    // It must not be closed during this wait.
+    // The workspace must not be closed during this wait.
     held.leases += 1;
     try {
       return (await this.#settingsOf(held.workspace)) === held.settings && !held.dropped;
@@ -239,7 +247,7 @@ export class OpenWorkspaces {
     }
   }
 
-  /** The settings include the folder: after a move, the old place must not stay open. */
+  /** Returns the settings, with the folder: a workspace whose folder was moved is reopened. */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     return `${workspace.path}\n${(await this.#options.settingsOf?.(workspace)) ?? ""}`;
   }
@@ -267,7 +275,9 @@ export class OpenWorkspaces {
     return held;
   }
 
-  /** Takes an opened workspace, unless the same one is already held with the same settings. */
+  /**
+   * Keeps an opened workspace. If it is open already, with the same settings, closes the new one and returns the old.
+   */
   async #keep(opened: WorkspaceApi): Promise<Held> {
     const settings = await this.#settingsOf(opened);
     const known = this.#held.get(opened.id);
@@ -278,19 +288,19 @@ export class OpenWorkspaces {
     if (known !== undefined) this.#replace(known, opened);
     const now = this.#options.now();
     const gone = new AbortController();
-    const ready = this.#made(opened);
+    const ready = this.#notifyOpened(opened);
     const held: Held = { workspace: opened, settings, gone, ready, used: now, looked: now, leases: 0, dropped: false };
     this.#held.set(opened.id, held);
     return held;
   }
 
-  /** Replaces a workspace. Requests that use the old one may finish, unless its folder was moved. */
+  /** Gives up the old object of a reopened workspace. Its leases stay usable; streams end if its folder was moved. */
   #replace(known: Held, { path }: WorkspaceApi): void {
     if (known.workspace.path !== path) known.gone.abort(movedFolder(known.workspace.path, path));
     this.#drop(known, known.leases === 0);
   }
 
-  async #made(opened: WorkspaceApi): Promise<void> {
+  async #notifyOpened(opened: WorkspaceApi): Promise<void> {
     try {
       await this.#options.onOpen?.(opened);
     } catch (error) {
@@ -298,11 +308,11 @@ export class OpenWorkspaces {
     }
   }
 
-  /** Closes the least recently used workspaces beyond the limit. */
+  /** Closes unused workspaces beyond the limit, those first that were used longest ago. */
   #shed(): void {
     const over = this.#held.size - (this.#options.most ?? MOST);
     if (over <= 0) return;
-    const before = this.#options.now() - JUST_OPENED_MS;
+    const before = this.#options.now() - JUST_USED_MS;
     const free = [...this.#held.values()]
       .filter(({ leases, used }) => leases === 0 && used < before)
       .toSorted((a, b) => a.used - b.used);

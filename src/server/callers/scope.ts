@@ -3,19 +3,19 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Caller } from "./caller.ts";
 import type { Lease, OpenWorkspaces } from "./open-workspaces.ts";
 
-/** Ids are UUIDs; a name never looks like one. */
+/** Matches the id of a workspace, a UUID. A name never has this form. */
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Form of workspace names; see `CreateOptions`. */
+/** Matches a valid id or name of a workspace: see `CreateOptions`. */
 const KEY = /^[A-Za-z0-9._:@-]{1,128}$/;
 
-/** True if the caller may see this workspace. */
+/** Returns true if the caller may see this workspace. */
 export function seesShape({ workspaces }: Caller, { id, name }: WorkspaceShape): boolean {
   return workspaces === undefined || workspaces.includes(id) || (name !== undefined && workspaces.includes(name));
 }
 
 /**
- * Opens a workspace for a caller, by its whole id or exact name. A missing workspace, and one that the caller may not
- * see, get the same error. Throws `NOT_FOUND`.
+ * Opens a workspace for a caller, by its whole id or exact name. Throws `NOT_FOUND` for a missing workspace, and in the
+ * same words for one that the caller may not see.
  */
 export async function openFor(workspaces: OpenWorkspaces, caller: Caller, key: string): Promise<Lease> {
   if (!KEY.test(key)) throw notThere(key);
@@ -28,7 +28,7 @@ export async function openFor(workspaces: OpenWorkspaces, caller: Caller, key: s
   }
 }
 
-/** The whole id of a workspace that the caller sees. Throws `NOT_FOUND`. */
+/** Returns the whole id of a workspace. Throws `NOT_FOUND` as `openFor`. */
 export async function mustSee(workspaces: OpenWorkspaces, caller: Caller, key: string): Promise<string> {
   using lease = await openFor(workspaces, caller, key);
   return lease.workspace.id;
@@ -36,8 +36,8 @@ export async function mustSee(workspaces: OpenWorkspaces, caller: Caller, key: s
 
 async function mayAskFor(workspaces: OpenWorkspaces, { workspaces: own }: Caller, key: string): Promise<boolean> {
   if (own === undefined || own.includes(key)) return true;
-  // The key is an id and the token has the name, or the other way round. To compare, only the caller's own workspaces
-  // are opened.
+  // The key may be an id where the token has the name, or the other way round. Only workspaces that the token has are
+  // opened to compare.
   for (const mine of own) if (ID.test(mine) !== ID.test(key) && (await isSame(workspaces, mine, key))) return true;
   return false;
 }

@@ -2,55 +2,55 @@ import { randomBytes } from "node:crypto";
 import { sha256 } from "../../core/values/hash.ts";
 import type { Role } from "../../api/routes/route.ts";
 
-/** Makes tokens recognisable wherever they turn up. */
+/** The beginning of each token, by which people and secret scanners recognise one. */
 const PREFIX = "chr_";
 const SECRET_BYTES = 32;
 
-/** The record kept of a token: all but the token itself. */
+/** The record of a token. It does not have the token itself. */
 export interface TokenRecord {
   readonly id: string;
   readonly name: string;
   readonly role: Role;
-  /** Ids and names of workspaces; `null`: all. */
+  /** The ids and names of the workspaces that the token is for; `null`: all. */
   readonly workspaces: readonly string[] | null;
-  /** Ids of replicas that it may use, even if they were another token's. */
+  /** The ids of replicas that the token's bearer may present, even if another token's bearer presented them before. */
   readonly replicas?: readonly string[];
-  /** SHA-256 of the token, in hex. 256 random bits need no slow hash. */
+  /** The SHA-256 of the token, in hex. A slow hash is not necessary for 256 random bits. */
   readonly hash: string;
-  /** ISO-8601. */
+  /** A time in ISO 8601, as `expires`. */
   readonly created: string;
   readonly expires: string | null;
 }
 
 /**
- * Stores tokens. Backends: `MemoryTokenStore`; a file in the configuration folder. `find` must be cheap: the server
- * calls it for each request, so that a revoked token is refused at once.
+ * Stores the records of tokens. Backends: `MemoryTokenStore`, and a file in the configuration folder. `find` must be
+ * cheap: the server calls it for each request, so that a revoked token is refused at once.
  */
 export interface TokenStore {
   find(hash: string): TokenRecord | undefined;
   list(): readonly TokenRecord[];
-  /** Durable when it returns. */
+  /** Adds a record, durably. */
   add(record: TokenRecord): void;
-  /** Returns whether there was one. Durable when it returns. */
+  /** Removes a record, durably. Returns whether there was one. */
   remove(id: string): boolean;
 }
 
-/** A new token of 256 random bits. */
+/** Returns a new token, of 256 random bits. */
 export function newToken(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
 }
 
-/** The hash that is kept and compared instead of a token. */
+/** Returns the hash that is kept of a token. */
 export function hashToken(token: string): string {
   return sha256(token);
 }
 
-/** True if it has expired. `now`: epoch milliseconds. */
+/** Returns true if the token has expired. `now`: epoch milliseconds. */
 export function isExpired({ expires }: TokenRecord, now: number): boolean {
   return expires !== null && Date.parse(expires) <= now;
 }
 
-/** Tokens of this process alone. */
+/** Token records in memory. */
 export class MemoryTokenStore implements TokenStore {
   readonly #byHash = new Map<string, TokenRecord>();
 

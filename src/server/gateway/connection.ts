@@ -16,13 +16,11 @@ import { problemOf, type ProblemSetting } from "../answers/problem.ts";
 import { openFor } from "../callers/scope.ts";
 import * as z from "zod";
 
-/** The messages that a gateway's client sends: JSON, one in each WebSocket message. docs/gateway.md has the table. */
-
-/** Largest number of files or iterations in one answer. */
+/** The maximum number of files or iterations in one answer. */
 const MOST_ITEMS = 1_000;
 
 const common = {
-  /** Comes back in the answer. */
+  /** Repeated in the answer. */
   request_id: z.union([z.string().min(1).max(200), z.int()]),
   /** A workspace's whole id or exact name. */
   session_id: z.string().min(1).max(200),
@@ -31,6 +29,7 @@ const common = {
 const count = z.int().min(0);
 const limit = z.int().min(1).max(MOST_ITEMS).default(MOST_ITEMS);
 
+/** The messages that a client sends: JSON, one in each WebSocket message. docs/gateway.md has a table of them. */
 const MESSAGES = [
   z.strictObject({
     ...common,
@@ -58,7 +57,7 @@ const MESSAGES = [
   z.strictObject({
     ...common,
     type: z.literal("unsubscribe_events"),
-    /** The `request_id` with which it was subscribed. */
+    /** The `request_id` of the `subscribe_events` message. */
     subscription: common.request_id,
   }),
 ] as const;
@@ -67,14 +66,15 @@ const MESSAGE = z.discriminatedUnion("type", MESSAGES);
 
 type GatewayMessage = z.output<typeof MESSAGE>;
 
-/** A message that gets exactly one answer. */
+/** A message about files: it gets exactly one answer. */
 type Question = Exclude<GatewayMessage, { readonly type: "subscribe_events" | "unsubscribe_events" }>;
 
 type RequestId = GatewayMessage["request_id"];
 
+/** The maximum length of the text about an invalid message, in characters. */
 const MOST_COMPLAINT = 300;
 
-/** Checks a message. Throws `USAGE` with the field that does not fit. */
+/** Validates a message. Throws `USAGE` with the invalid field. */
 function readMessage(given: unknown): GatewayMessage {
   const parsed = MESSAGE.safeParse(given);
   if (parsed.success) return parsed.data;
@@ -87,26 +87,26 @@ function readMessage(given: unknown): GatewayMessage {
   });
 }
 
-/** The marks of the answer to a message, as far as they can be read from it. */
-function marksOf(given: unknown): { readonly request_id: RequestId | null; readonly session_id?: string } {
-  const marks = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
-  if (!marks.success) return { request_id: null };
-  const { request_id, session_id } = marks.data;
+/** Returns the ids that an answer repeats, as far as the message has valid ones. */
+function idsOf(given: unknown): { readonly request_id: RequestId | null; readonly session_id?: string } {
+  const ids = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
+  if (!ids.success) return { request_id: null };
+  const { request_id, session_id } = ids.data;
   return { request_id, ...optional({ session_id }) };
 }
 
-/** Largest content in one message, in bytes; more is read over HTTP. */
+/** The maximum length of a content in one message, in bytes. The rest of a longer one is read over HTTP. */
 export const MOST_CONTENT = 512 * 1024;
 
-/** A content in JSON: text as it is, else base64. */
+/** A content, or its beginning, in JSON: as text if it is UTF-8, else in Base64. */
 interface ShownContent {
   readonly encoding: "utf8" | "base64";
   readonly content: string;
-  /** Absent if this is the whole content. Else the rest, to be fetched with this `Range`. */
+  /** Where the rest of the content is fetched, with this `Range` header. Absent if this is the whole content. */
   readonly rest?: { readonly url: string; readonly range: string };
 }
 
-/** The content, or its beginning. A whole one is checked against its hash. */
+/** Returns a content, or the beginning of a long one. A whole content is compared with its hash. */
 export async function shownContent(workspace: string, file: FileContent): Promise<ShownContent> {
   const isWhole = file.size <= MOST_CONTENT;
   const pieces: Uint8Array[] = [];
@@ -125,7 +125,7 @@ function shown(bytes: Buffer): ShownContent {
     : { encoding: "base64", content: bytes.toString("base64") };
 }
 
-/** Drops a character that is cut in two at the end: UTF-8 has at most three bytes behind a leading one. */
+/** Returns the bytes without an incomplete UTF-8 character at the end. */
 function wholeCharacters(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(4, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -142,7 +142,7 @@ function urlPath({ path, path_b64: exact }: FileContent): string {
   return encodeURIComponent(given.replaceAll("+", "-").replaceAll("/", "_"));
 }
 
-/** Returns the answer to a question, without its marks. */
+/** Returns the answer to a question, without the ids. */
 async function answerQuestion(on: WorkspaceApi, question: Question): Promise<Record<string, unknown>> {
   switch (question.type) {
     case "list_files": {
@@ -176,7 +176,7 @@ async function historyOf(on: WorkspaceApi, path: string, { limit, after }: Histo
   return { path, iterations: items, next: next === null ? null : Number(next) };
 }
 
-/** Largest number of iterations in such a file, the oldest first; `next` says whether there are more. */
+/** The maximum number of iterations in a history that is read as a file: the oldest ones. `next` is set for more. */
 const MOST_IN_FILE = 1_000;
 
 async function historyAsFile(on: WorkspaceApi, path: string, asked: string) {
@@ -198,30 +198,30 @@ async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<st
 }
 
 /**
- * Messages of one connection that are worked on at once. The others wait, and nothing more is read of the connection
- * meanwhile.
+ * The maximum number of messages of one connection that are answered at once. Others wait, and nothing more is read
+ * from the connection meanwhile.
  */
 const MOST_AT_ONCE = 8;
-/** Largest number of subscriptions of one connection. */
+/** The maximum number of subscriptions of one connection. */
 const MOST_SUBSCRIPTIONS = 1_000;
 
-/** The parts that a connection works with. */
+/** What a connection works with. */
 interface ConnectionSetting extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
   readonly caller: Caller;
-  /** Returns 0 if the caller may ask, else the number of seconds to wait. */
+  /** Returns 0 if the caller may send a message, else the number of seconds to wait. */
   readonly charge: () => number;
-  /** Takes a place for one more subscription; returns `undefined` if the caller is at its limit. Default: no limit. */
+  /** Takes a slot for a subscription. Returns `undefined` if the caller is at its limit. Default: no limit. */
   readonly slot?: () => Disposable | undefined;
 }
 
 type Message<Type extends GatewayMessage["type"]> = Extract<GatewayMessage, { readonly type: Type }>;
 
 /**
- * One client of the gateway. Messages are answered as they are done, not in their order: `request_id` tells which is
- * which. If a client does not read its answers, no more of its messages are read: only those in progress are buffered,
- * and in the end the connection is cut.
+ * The connection of one client. Each message is answered as soon as its answer is known; `request_id` says which
+ * message an answer belongs to. If a client does not read its answers, its messages are not read either, and it is cut
+ * off after a while.
  */
 export class GatewayConnection {
   readonly #socket: WebSocket;
@@ -236,16 +236,17 @@ export class GatewayConnection {
     this.#setting = setting;
     socket.on("message", (data) => this.#take(data));
     socket.on("close", () => this.#end());
-    // The protocol tells the client of the error; then the connection is closed.
+    // `ws` has sent the client a close frame for the error.
     socket.on("error", () => socket.terminate());
   }
 
-  /** Milliseconds since the last message; 0 while one is in progress, or while there are subscriptions. */
+  /** The milliseconds since the last message arrived; 0 while one is being answered, or a subscription is open. */
   get idleMs(): number {
     const isAtWork = this.#working > 0 || this.#subscriptions.size > 0;
     return isAtWork ? 0 : performance.now() - this.#lastAsked;
   }
 
+  /** The number of open subscriptions. */
   get subscriptions(): number {
     return this.#subscriptions.size;
   }
@@ -253,7 +254,7 @@ export class GatewayConnection {
   #take(data: RawData): void {
     this.#lastAsked = performance.now();
     this.#waiting.push(data);
-    // One received piece may hold many messages: those that have arrived wait here.
+    // A paused socket still emits messages that had arrived, so that more than one may wait.
     if (this.#working >= MOST_AT_ONCE) this.#socket.pause();
     else this.#work();
   }
@@ -277,7 +278,7 @@ export class GatewayConnection {
       given = parsed(data);
       await this.#do(readMessage(given));
     } catch (error) {
-      await this.#send({ type: "error", ...marksOf(given), ...this.#complaint(error) });
+      await this.#send({ type: "error", ...idsOf(given), ...this.#complaint(error) });
     }
   }
 
@@ -296,15 +297,15 @@ export class GatewayConnection {
   async #ask(question: Question): Promise<void> {
     using lease = await this.#open(question.session_id);
     const answer = await answerQuestion(viewOf(lease), question);
-    await this.#send({ type: `${question.type}_result`, ...marksOf(question), ...answer });
+    await this.#send({ type: `${question.type}_result`, ...idsOf(question), ...answer });
   }
 
   #open(session: string): Promise<Lease> {
     return openFor(this.#setting.workspaces, this.#setting.caller, session);
   }
 
-  /** Takes a place until the signal. Throws `RATE_LIMITED`. */
-  #takeSeat(until: AbortSignal): void {
+  /** Takes the slot of a subscription, and releases it when the signal aborts. Throws `RATE_LIMITED`. */
+  #takeSlot(until: AbortSignal): void {
     const { slot: take } = this.#setting;
     if (take === undefined) return;
     const slot = take();
@@ -316,21 +317,22 @@ export class GatewayConnection {
     until.addEventListener("abort", () => slot[Symbol.dispose]());
   }
 
-  /** Answers once the position of the first event is known; from then on events are sent. */
+  /** Opens a subscription. Sends the seq after which its events begin, and then the events. */
   async #subscribe(message: Message<"subscribe_events">): Promise<void> {
     const { request_id: id, session_id: session } = message;
-    if (this.#subscriptions.has(id)) throw new ChronicleError("USAGE", "there is a subscription with this request_id");
+    if (this.#subscriptions.has(id))
+      throw new ChronicleError("USAGE", "there is a subscription with this request_id already");
     if (this.#subscriptions.size >= MOST_SUBSCRIPTIONS) {
       throw new ChronicleError("LIMIT_EXCEEDED", `a connection has at most ${MOST_SUBSCRIPTIONS} subscriptions`);
     }
     const end = new AbortController();
-    this.#takeSeat(end.signal);
+    this.#takeSlot(end.signal);
     this.#subscriptions.set(id, end);
     try {
       const lease = await this.#open(session);
       try {
         const after = await eventStart(viewOf(lease), message.after);
-        await this.#send({ type: "subscribe_events_result", ...marksOf(message), after });
+        await this.#send({ type: "subscribe_events_result", ...idsOf(message), after });
         void this.#follow(lease, { ...message, after }, end);
       } catch (error) {
         lease[Symbol.dispose]();
@@ -343,20 +345,20 @@ export class GatewayConnection {
     }
   }
 
-  /** Sends each event once the one before it was taken. Never rejects. */
+  /** Sends the events of a subscription, each after the client has taken the one before. Never rejects. */
   async #follow(given: Lease, message: Message<"subscribe_events">, end: AbortController): Promise<void> {
     using lease = given;
-    const marks = marksOf(message);
+    const ids = idsOf(message);
     const signal = AbortSignal.any([end.signal, lease.gone]);
     const { after, prefix } = message;
     try {
       const wanted = { ...optional({ after, prefix }) };
       for await (const event of viewOf(lease).events({ ...wanted, signal })) {
-        if (!(await this.#send({ type: "event", ...marks, event }))) return;
+        if (!(await this.#send({ type: "event", ...ids, event }))) return;
       }
-      await this.#send({ type: "events_end", ...marks });
+      await this.#send({ type: "events_end", ...ids });
     } catch (error) {
-      await this.#send({ type: "error", ...marks, ...this.#complaint(error) });
+      await this.#send({ type: "error", ...ids, ...this.#complaint(error) });
     } finally {
       if (this.#subscriptions.get(message.request_id) === end) this.#subscriptions.delete(message.request_id);
       end.abort();
@@ -368,7 +370,7 @@ export class GatewayConnection {
     if (end === undefined) throw new ChronicleError("NOT_FOUND", "there is no such subscription");
     this.#subscriptions.delete(message.subscription);
     end.abort();
-    await this.#send({ type: "unsubscribe_events_result", ...marksOf(message) });
+    await this.#send({ type: "unsubscribe_events_result", ...idsOf(message) });
   }
 
   #complaint(error: unknown): Record<string, unknown> {
@@ -378,7 +380,8 @@ export class GatewayConnection {
   }
 
   /**
-   * Resolves once the system has taken the message; to false if the client is gone, or was cut off for reading nothing.
+   * Sends a message. Resolves to true once the system has taken it; to false if the client is gone, or was cut off
+   * because it reads nothing.
    */
   #send(message: Readonly<Record<string, unknown>>): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -396,14 +399,14 @@ export class GatewayConnection {
   }
 }
 
-/** The messages only read, so an agent's view suffices. */
+/** Returns the workspace with an agent's rights, which suffice for these messages: none of them changes anything. */
 function viewOf({ workspace }: Lease): Lease["workspace"] {
   return workspace.as({ role: "agent" });
 }
 
 function parsed(data: RawData): unknown {
   try {
-    // `ws` gives a single buffer by default.
+    // By default, `ws` passes a message as one buffer.
     return JSON.parse((data as Buffer).toString("utf8"));
   } catch {
     throw new ChronicleError("USAGE", "a message is one JSON object, as text", {

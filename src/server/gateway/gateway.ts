@@ -11,27 +11,27 @@ import { RateLimiter } from "../limits/rate-limiter.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 import { GatewayConnection } from "./connection.ts";
 
-/** The path at which gateways connect. */
+/** The path at which clients of the gateway connect. */
 const GATEWAY_PATH = "/v1/gateway";
 
-/** Largest message of a client, in bytes. */
+/** The maximum length of a client's message, in bytes. */
 const MOST_PAYLOAD = 1024 * 1024;
-/** A client has this long to answer that it is told to leave, in milliseconds. */
+/** The time within which a client must answer a close frame, in milliseconds. */
 const LEAVE_MS = 1_000;
 
-/** Codes of RFC 6455 §7.4.1. */
+/** Close codes of RFC 6455 §7.4.1. */
 const GOING_AWAY = 1001;
 const NOT_ALLOWED = 1008;
 
-/** The parts that the gateway works with. */
+/** What the gateway works with. */
 export interface GatewayOptions extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
-  /** The server is told to leave. */
+  /** Aborted when the server is told to end. */
   readonly stopping: AbortSignal;
 }
 
-/** Messages of gateways over WebSocket, on the ports and sockets of the server. */
+/** Serves the gateway's clients over WebSocket, on the ports and sockets of the server (docs/gateway.md). */
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #protocol: WebSocketServer;
@@ -57,14 +57,14 @@ export class Gateway {
     options.stopping.addEventListener("abort", () => this.#leave());
   }
 
-  /** Number of clients, and of their subscriptions. */
+  /** The number of clients, and of their subscriptions. */
   get load(): { readonly connections: number; readonly subscriptions: number } {
     let subscriptions = 0;
     for (const connection of this.#open.values()) subscriptions += connection.subscriptions;
     return { connections: this.#open.size, subscriptions };
   }
 
-  /** Takes an admitted client, if it asks for this gateway. */
+  /** Takes an admitted upgrade. Refuses it with 404 if it is not for the gateway's path. */
   upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void {
     const [path] = (request.url ?? "/").split("?", 1);
     if (path !== GATEWAY_PATH) {
@@ -79,7 +79,7 @@ export class Gateway {
     const { workspaces, limits, hidden, report } = this.#options;
     const charge = (): number => (caller.isOwner ? 0 : this.#rates[caller.role].take(caller.id, Date.now()));
     const slot = (): Disposable | undefined => this.#subscriptions.take(caller.id);
-    // Subscriptions of an operator's program are not limited: it may stand for thousands of sessions.
+    // The subscriptions of an operator are not limited, since its program may serve thousands of sessions.
     const limited = mayDo(caller.role, "operator") ? {} : { slot };
     const setting = { workspaces, limits, hidden, report, caller, charge, ...limited };
     const connection = new GatewayConnection(client, setting);
@@ -91,7 +91,10 @@ export class Gateway {
     });
   }
 
-  /** Finds clients that vanished, are idle, or whose token is no longer valid. */
+  /**
+   * Checks a client at intervals: ends its connection if it does not answer, is idle, or has no valid token any more.
+   * Returns a function that ends the checks.
+   */
   #keepPulse(
     client: WebSocket,
     connection: GatewayConnection,
@@ -107,7 +110,7 @@ export class Gateway {
       lives = false;
       client.ping();
       isStillAdmitted().then(
-        (isIn) => isIn || this.#close(client, NOT_ALLOWED, "this token does not hold any more"),
+        (isIn) => isIn || this.#close(client, NOT_ALLOWED, "this token is not valid any more"),
         (error: unknown) =>
           this.#options.report(error instanceof Error ? (error.stack ?? error.message) : String(error)),
       );

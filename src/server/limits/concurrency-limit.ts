@@ -1,22 +1,23 @@
 import type { Socket } from "node:net";
 
-interface Guest {
+/** An accepted connection. */
+interface Connection {
   readonly socket: Socket;
-  /** The number of requests that are being answered on it. */
+  /** The number of requests that are being answered on the connection. */
   busy: number;
 }
 
-/** Identifies a connection, also if TLS has wrapped the accepted socket in another one. */
+/** The fields that identify a connection. The socket of TLS, which wraps the accepted one, has the same. */
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /**
- * Keeps the connections of a port below a number. When one more comes, closes the connection that has been idle for
+ * Limits the number of connections of a port. For one more than that, closes the connection that has been idle for
  * longest, so that idle connections keep nobody out. If all are busy, closes the new one.
  */
 export class ConnectionLimit {
   readonly #most: number;
-  /** Ordered by the time of their last request. */
-  readonly #guests = new Map<string, Guest>();
+  /** The connections, ordered by the end of their last request. */
+  readonly #connections = new Map<string, Connection>();
 
   constructor(most: number) {
     this.#most = most;
@@ -25,33 +26,33 @@ export class ConnectionLimit {
   /** Adds an accepted connection. */
   enter(socket: Socket): void {
     const key = keyOf(socket);
-    const guest: Guest = { socket, busy: 0 };
-    if (this.#guests.size >= this.#most) {
-      const idle = this.#guests.entries().find(([, { busy }]) => busy === 0);
+    const connection: Connection = { socket, busy: 0 };
+    if (this.#connections.size >= this.#most) {
+      const idle = this.#connections.entries().find(([, { busy }]) => busy === 0);
       if (idle === undefined) {
         socket.destroy();
         return;
       }
-      this.#guests.delete(idle[0]);
+      this.#connections.delete(idle[0]);
       idle[1].socket.destroy();
     }
-    this.#guests.set(key, guest);
+    this.#connections.set(key, connection);
     socket.once("close", () => {
-      if (this.#guests.get(key) === guest) this.#guests.delete(key);
+      if (this.#connections.get(key) === connection) this.#connections.delete(key);
     });
   }
 
-  /** Marks a connection as busy with a request. Returns a function to call when the request was answered. */
+  /** Marks a connection as busy with a request. The caller calls the returned function when the request has ended. */
   busy(peer: Peer): () => void {
     const key = keyOf(peer);
-    const guest = this.#guests.get(key);
-    if (guest === undefined) return () => undefined;
-    guest.busy += 1;
+    const connection = this.#connections.get(key);
+    if (connection === undefined) return () => undefined;
+    connection.busy += 1;
     return () => {
-      guest.busy -= 1;
-      if (this.#guests.get(key) !== guest) return;
-      this.#guests.delete(key);
-      this.#guests.set(key, guest);
+      connection.busy -= 1;
+      if (this.#connections.get(key) !== connection) return;
+      this.#connections.delete(key);
+      this.#connections.set(key, connection);
     };
   }
 }
@@ -70,7 +71,8 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Takes one of the caller's slots; dispose the result to release it. `undefined` if the caller has as many as it may.
+   * Takes one of the caller's slots; dispose the result to release it. Returns `undefined` if the caller has no slot
+   * left.
    */
   take(caller: string): Disposable | undefined {
     const taken = this.#taken.get(caller) ?? 0;

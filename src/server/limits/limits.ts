@@ -1,7 +1,7 @@
 import type { Role } from "../../api/routes/role.ts";
 import type { Rate } from "./rate-limiter.ts";
 
-/** The shares of a port's connections that may be at work at once, from 0 to 1. */
+/** The shares of `connections` that may have a request in progress at once, from 0 to 1. */
 export interface Share {
   /** For one token. */
   readonly token: number;
@@ -9,17 +9,17 @@ export interface Share {
   readonly role: number;
 }
 
-/**
- * The limits that a server sets for its callers. They are far below Node's own, so that slow or half-closed connections
- * hold nothing.
- */
+/** The limits that a server sets for its callers. */
 export interface ServerLimits {
   /** The time from the first byte of a request to the last of its headers, in milliseconds. */
   readonly headersMs: number;
   /** The time for a JSON body, in milliseconds. */
   readonly bodyMs: number;
-  /** The bytes that an upload must bring, and a reader must take, in each `slowMs`. */
+  /** The bytes that an upload must bring in each `slowMs`. */
   readonly slowBytes: number;
+  /**
+   * The time within which an upload must bring `slowBytes`, or a client must take what it was sent, in milliseconds.
+   */
   readonly slowMs: number;
   /** The time that a connection may be idle between two requests, in milliseconds. */
   readonly keepAliveMs: number;
@@ -27,26 +27,28 @@ export interface ServerLimits {
   readonly headerBytes: number;
   /** The most bytes of a JSON body. */
   readonly jsonBytes: number;
-  /** The most bytes of an upload; the limits of the workspace apply as well. */
+  /** The most bytes of an upload. The limits of the workspace apply as well. */
   readonly uploadBytes: number;
+  /** The most connections of a port or socket. */
   readonly connections: number;
   /**
-   * The shares of these connections that may be at work at once, by role and in all. The owner's socket has no such
-   * limit.
+   * The shares of these connections that may have a request in progress at once, by role and in all. The owner's socket
+   * has no such limit.
    */
   readonly atOnce: Readonly<Record<Role, Share>> & { readonly all: number };
+  /** The number of requests after which a connection is closed. */
   readonly requestsPerSocket: number;
   /** The most event streams of one caller at once. */
   readonly streams: number;
-  /** The most checks of whole histories that one token may wait for at once. */
+  /** The most reads of whole histories that one token may have running or waiting. */
   readonly heavyReads: number;
   /** The most gateway subscriptions at once, with one token. */
   readonly subscriptions: number;
-  /** The time after which an idle gateway connection without a subscription ends, in milliseconds. */
+  /** The time after which a gateway connection without messages and subscriptions ends, in milliseconds. */
   readonly gatewayIdleMs: number;
   /** The most replicas at once with one token. The owner's socket has no such limit. */
   readonly replicas: number;
-  /** The interval of heartbeats on an event stream, in milliseconds. */
+  /** The interval of heartbeats on event streams and connections, in milliseconds. */
   readonly heartbeatMs: number;
   /** The time that accepted requests may take once the server is told to end, in milliseconds. */
   readonly drainMs: number;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** A request that was answered or aborted. */
+/** A request that has ended: it was answered, or its client is gone. */
 interface EndedRequest {
   readonly method: string;
   /** The pattern of its route, or `none`; never text from a client. */
@@ -11,6 +11,7 @@ interface EndedRequest {
 }
 
 interface OpenRequest {
+  /** The time when the request began, by `performance.now()`. */
   readonly began: number;
   route: string;
 }
@@ -20,10 +21,10 @@ const METHODS = new Set(["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS"]);
 /** Tracks the open requests, and reports each one that ends. */
 export class RequestTally {
   readonly #open = new Map<IncomingMessage, OpenRequest>();
-  /** Called for each request that ends, once it is set. */
+  /** Called for each request that ends. */
   onEnd: ((ended: EndedRequest) => void) | undefined;
 
-  /** Counts a request until its answer is sent or its client is gone. */
+  /** Counts a request as open until it ends. */
   enter(request: IncomingMessage, response: ServerResponse): void {
     const open: OpenRequest = { began: performance.now(), route: "none" };
     this.#open.set(request, open);
@@ -51,31 +52,31 @@ export class RequestTally {
   }
 }
 
-/** The route whose requests stay open, since its answer is a stream. */
+/** The route of event streams. */
 const EVENTS_ROUTE = "/v1/workspaces/:id/events";
 
-/** Sources that are read only when metrics are requested. */
+/** The sources of metrics, which are read only when the metrics are requested. */
 export interface MetricSources {
   readonly openWorkspaces: () => number;
   readonly gateway: () => { readonly connections: number; readonly subscriptions: number };
-  /** The replicas that are served, and the number of events that the one furthest behind has not acknowledged. */
+  /** Returns the number of replicas, and that of the events that the replica furthest behind has not acknowledged. */
   readonly replicas: () => Promise<{ readonly replicas: number; readonly lag: number }>;
-  /** The commits and events that this process has recorded since it began. */
+  /** Returns the number of commits and events that this process has recorded since it began. */
   readonly recorded: () => { readonly commits: number; readonly events: number };
-  /** The number of diagnostics lines since the process began. */
+  /** Returns the number of lines that were added to the diagnostics since the process began. */
   readonly errors: () => number;
-  /** The bytes that the store takes on disk. */
+  /** Returns the bytes that the store takes on disk. */
   readonly storedBytes: () => Promise<number>;
 }
 
-/** Histogram bounds in seconds: from a small file's time to longer than anybody waits. */
+/** The bounds of the histogram, in seconds: from the time for a small file to longer than users wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 /**
- * The shortest interval between two measurements of the store, in milliseconds: each reads the sizes of all its files.
+ * The shortest interval between two measurements of the store, in milliseconds. Each reads the sizes of all its files.
  */
 const MEASURE_MS = 60_000;
 
-/** A server's metrics, in the text format of Prometheus. No label has text from a client. */
+/** The server's metrics, in the text format of Prometheus. No label has text from a client. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #sources: MetricSources;
@@ -85,14 +86,14 @@ export class Metrics {
     this.#sources = sources;
     collectDefaultMetrics({ register: this.#registry });
     this.#countRequests(tally);
-    this.#gauge("open_requests", "requests that are going on", () => tally.open());
+    this.#gauge("open_requests", "requests in progress", () => tally.open());
     this.#gauge("event_streams", "streams of events over HTTP", () => tally.open(EVENTS_ROUTE));
     this.#gauge("gateway_connections", "connections of gateways", () => sources.gateway().connections);
     this.#gauge("gateway_subscriptions", "subscriptions of gateways", () => sources.gateway().subscriptions);
     this.#gauge("replicas", "replicas that are connected", async () => (await sources.replicas()).replicas);
     this.#gauge(
       "replica_lag_events",
-      "events that the replica furthest behind has not got yet",
+      "events that the replica furthest behind has not acknowledged",
       async () => (await sources.replicas()).lag,
     );
     this.#gauge("open_workspaces", "workspaces that are open", sources.openWorkspaces);
@@ -101,7 +102,7 @@ export class Metrics {
     this.#total("events_total", "events that this process has recorded", () => sources.recorded().events);
     this.#total(
       "errors_total",
-      "lines that were added to the diagnostics, but those about refused agents",
+      "lines that were added to the diagnostics, except those about refused agents",
       sources.errors,
     );
   }
@@ -123,7 +124,7 @@ export class Metrics {
     const durations = new Histogram({
       ...{
         name: "chronicle_request_duration_seconds",
-        help: "how long answers took, streams of events apart",
+        help: "how long answers took, except streams of events",
         registers,
       },
       ...{ labelNames: ["method", "route"], buckets: BUCKETS },
@@ -155,7 +156,7 @@ export class Metrics {
   #storedBytes(): Promise<number> {
     const at = performance.now();
     if (this.#stored === undefined || at - this.#stored.at > MEASURE_MS) {
-      // A store that cannot be measured now has no size to report.
+      // If the store cannot be measured now, its size is reported as NaN.
       const bytes = this.#sources.storedBytes().catch(() => Number.NaN);
       this.#stored = { at, bytes };
     }

@@ -1,19 +1,20 @@
-/** A rate: `burst` requests at once, and `perSecond` from then on. */
+/** A rate: `burst` requests at once, and `perSecond` after these. */
 export interface Rate {
   readonly burst: number;
   readonly perSecond: number;
 }
 
 interface Bucket {
+  /** The number of tokens in the bucket. */
   left: number;
   /** The time of the last update, in epoch milliseconds. */
   at: number;
 }
 
-/** The most keys kept, so that memory is bounded. Beyond it, the key used longest ago starts afresh. */
+/** The maximum number of buckets. For one more, the bucket used longest ago is dropped, and is full when used again. */
 const MOST_KEYS = 10_000;
 
-/** A token bucket for each key: it refills with time, and each request takes a token. */
+/** Limits rates by a token bucket for each key: it refills with time, and each request takes a token. */
 export class RateLimiter {
   readonly #rate: Rate;
   readonly #buckets = new Map<string, Bucket>();
@@ -22,7 +23,7 @@ export class RateLimiter {
     this.#rate = rate;
   }
 
-  /** Takes a token. Returns 0 if there was one, else the seconds until there is one. `now`: epoch milliseconds. */
+  /** Takes a token. Returns 0 if there was one, else the seconds until the next one. `now`: epoch milliseconds. */
   take(key: string, now: number): number {
     const bucket = this.#filled(key, now);
     if (bucket.left < 1) return this.#wait(bucket);
@@ -39,7 +40,7 @@ export class RateLimiter {
     const known = this.#buckets.get(key);
     const passed = known === undefined ? 0 : Math.max(0, now - known.at) / 1000;
     const left = known === undefined ? burst : Math.min(burst, known.left + passed * perSecond);
-    // Deleted first, since a map keeps the order of insertion: its first key is then the one used longest ago.
+    // Inserted anew, so that the first key of the map is the one used longest ago.
     this.#buckets.delete(key);
     const bucket = { left, at: now };
     this.#buckets.set(key, bucket);

@@ -1,18 +1,19 @@
 import { type Rate, RateLimiter } from "./rate-limiter.ts";
 
-/** The rate at which one caller's refusals are recorded, so that they cannot make anything grow without bound. */
+/** The rate at which one caller's refusals are recorded. It bounds the growth of logs and diagnostics. */
 const RATE: Rate = { burst: 20, perSecond: 0.1 };
-/** The number of callers that are counted at once. */
+/** The maximum number of callers whose unrecorded refusals are counted. */
 const MOST_CALLERS = 10_000;
 
 /** Decides which refusals are recorded, and counts the others. */
 export class Refusals {
   readonly #limiter = new RateLimiter(RATE);
+  /** By caller, the number of refusals since the last recorded one. */
   readonly #unlisted = new Map<string, number>();
 
   /**
-   * Returns how many refusals of a caller were left out since the last recorded one; `undefined`: this one is left out,
-   * too. `now`: epoch milliseconds.
+   * Counts a refusal of a caller. If it is to be recorded, returns the number of those since the last recorded one;
+   * else `undefined`. `now`: epoch milliseconds.
    */
   next(caller: string, now: number): number | undefined {
     const unlisted = this.#unlisted.get(caller) ?? 0;

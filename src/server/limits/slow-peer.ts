@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerLimits } from "./limits.ts";
 
-/** Thrown when a client is too slow. */
+/** The error of an upload that is too slow. */
 class TooSlow extends Error {}
 
-/** The shortest interval between two checks that an uploading client is still admitted, in milliseconds. */
+/** The shortest interval between two calls of `mustHold`, in milliseconds. */
 const ASK_MS = 1_000;
 
-/** Thrown when a body is larger than the server accepts. */
+/** Thrown for a body that is larger than the server takes. */
 export class TooMuch extends Error {}
 
 /**
- * Yields the bytes of a request as they arrive. Throws when its client goes away, sends fewer than `slowBytes` in
- * `slowMs`, or more than `uploadBytes`, so that nothing is stored. `mustHold` throws for a client that is no longer
- * admitted; it is called from time to time, and again once everything has arrived.
+ * Yields the bytes of a request as they arrive. Throws if its client goes away, sends fewer than `slowBytes` in
+ * `slowMs` or more than `uploadBytes` in all; nothing is stored then. `mustHold` throws if the client is no longer
+ * admitted. It is called at intervals, and again once everything has arrived.
  */
 export async function* uploaded(
   request: IncomingMessage,
@@ -25,7 +25,7 @@ export async function* uploaded(
   let size = 0;
   let before = 0;
   let askedAt = performance.now();
-  // Time in which the store is busy does not count as the client's.
+  // The time in which the consumer is busy with a piece does not count as the client's.
   let busySince: number | undefined;
   let busyMs = 0;
   const timer = setInterval(() => {
@@ -38,7 +38,7 @@ export async function* uploaded(
     if (busySince !== undefined) busySince = now;
   }, limits.slowMs);
   try {
-    // Keeps the request open, so that a client that is refused midway can be told.
+    // The iterator must not close the request: a client that is refused before the end still gets the answer.
     for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += piece.length;
       if (size > limits.uploadBytes) throw tooMuch();
@@ -51,7 +51,7 @@ export async function* uploaded(
       busyMs += performance.now() - busySince;
       busySince = undefined;
     }
-    // The last check, since the change is made when this generator ends.
+    // The change is made after this last check, when the generator ends.
     await mustHold();
   } finally {
     clearInterval(timer);
@@ -59,8 +59,8 @@ export async function* uploaded(
 }
 
 /**
- * Writes, and waits until more may be written. Returns false if the reader is gone, or was cut off because it took
- * nothing.
+ * Writes bytes, and waits until more may be written. Returns false if the client is gone, or was cut off because it did
+ * not take the bytes within `waitMs`.
  */
 export async function writeTo(response: ServerResponse, bytes: Uint8Array | string, waitMs: number): Promise<boolean> {
   if (response.destroyed || response.writableEnded) return false;
@@ -76,11 +76,15 @@ export async function writeTo(response: ServerResponse, bytes: Uint8Array | stri
   return goesOn;
 }
 
-/** The most bytes of an unwanted body that are read and dropped, so that the client can read the answer. */
+/** The maximum of bytes that `discardRest` reads. */
 const MOST_DISCARDED = 16 * 1024 ** 2;
+/** The time within which the rest of a request must arrive, in milliseconds. */
 const DISCARD_MS = 5_000;
 
-/** Discards the rest of a request that was answered before its end; a long one is cut off. */
+/**
+ * Reads and drops the rest of a request that was answered before its end, so that the client can read the answer. Cuts
+ * it off if the rest is too long or too slow.
+ */
 export function discardRest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
   let size = 0;

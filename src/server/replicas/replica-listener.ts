@@ -21,37 +21,40 @@ import type { AdmittedUpgrade } from "../http-server.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
-/** The store and workspaces that replicas are served from. */
+/** The store and the open workspaces from which replicas are served. */
 interface ReplicaSetting {
   readonly store: Pick<StoreApi, "workspaces">;
   readonly workspaces: OpenWorkspaces;
-  /** The workspace of the folder that the server was started in, once that is known. */
+  /** Resolves, once it is known, to the workspace of the folder that the server was started in. */
   readonly defaultWorkspace: () => Promise<string | undefined>;
 }
 
-/** Admits a caller as a replica. `named`: the workspace in the address. */
+/** Returns what a caller may do as a replica. `named`: the workspace in the URL. */
 function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string | undefined): ReplicaAdmission {
   const isOperator = mayDo(caller.role, "operator");
   return {
     readOnly: !mayDo(caller.role, "agent"),
-    // An agent's changes must not be recorded as a person's.
+    // The changes of a replica with an agent's token are recorded as an agent's.
     ...(isOperator ? {} : { actor: agentName(caller.name) }),
     presenter: { id: caller.id, isOperator, replicas: caller.replicas ?? [] },
     place: (asked) => inTime(placeOf(setting, caller, asked ?? named)),
   };
 }
 
-/** If opening a workspace takes longer than this, in milliseconds, the replica is told why it waits. */
+/** The time after which a replica is told to try again, if its workspace is still being opened, in milliseconds. */
 const OPENING_MS = 5_000;
 
-/** Gives a workspace back that is opened too late. It stays open for a while, since the replica comes again. */
+/**
+ * Resolves to the place of a replica. Throws `UNAVAILABLE` after `OPENING_MS`: a place found later is disposed of, but
+ * its workspace stays open for a while, since the replica connects again.
+ */
 async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     reject(starting());
     opening.then(
       (place) => place[Symbol.dispose](),
-      // The replica is told the error when it comes again.
+      // The replica gets this error when it connects again.
       () => undefined,
     );
   }, OPENING_MS);
@@ -64,18 +67,18 @@ async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
 
 function starting(): ChronicleError {
   return new ChronicleError("UNAVAILABLE", "the server is starting: it opens the workspace", {
-    hint: "it is tried again by itself, every few seconds: nothing is to be done",
+    hint: "the replica tries again by itself, every few seconds",
     data: { about: STARTING },
   });
 }
 
 /**
- * Opens the workspace of a replica. If neither the replica nor the address names one, takes that of the server's own
- * folder, else the only one there is.
+ * Opens the workspace of a replica. If neither the replica nor the URL names one, that is the workspace of the server's
+ * own folder, else the only one that the caller may see. Throws `NOT_FOUND` or `AMBIGUOUS`.
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);
-  // The server may be about to begin the history of its folder: before that, it is no workspace.
+  // Waits for the server, which may be about to begin the history of its folder.
   const own = await setting.defaultWorkspace();
   const seen = (await setting.store.workspaces()).filter((one) => seesShape(caller, one) && one.archived !== true);
   const [only, second] = seen.some(({ id }) => id === own) ? seen.filter(({ id }) => id === own) : seen;
@@ -83,39 +86,41 @@ async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | 
     const isBound = caller.workspaces !== undefined;
     throw new ChronicleError(
       "NOT_FOUND",
-      isBound ? "no workspace that this token is for is there" : "there is no workspace to replicate",
-      { hint: "on the origin's machine: start the server in the folder that is meant, or `workspaces create NAME`" },
+      isBound ? "the server has no workspace that this token is for" : "there is no workspace to replicate",
+      { hint: "on the origin's machine: start the server in the folder to replicate, or `workspaces create NAME`" },
     );
   }
   if (second === undefined) return openFor(setting.workspaces, caller, only.id);
   throw new ChronicleError("AMBIGUOUS", `the server has ${seen.length} workspaces`, {
-    hint: "say which one is meant, by its id or name",
+    hint: "name one of them, by its id or name",
     data: { workspaces: seen.slice(0, MOST_LISTED).map(({ id, name }) => name ?? id) },
   });
 }
 
+/** The maximum number of workspaces that an error names. */
 const MOST_LISTED = 20;
 
-/** Largest message in bytes: one frame of the protocol (docs/protocol.md). */
+/** The maximum length of a message, in bytes: that of one frame (docs/protocol.md). */
 const MOST_PAYLOAD = 4 * 1024 ** 2;
-/** Close codes of docs/protocol.md for an invalid token, and for one replica too many. */
+/** The WebSocket close code for an invalid token (docs/protocol.md). */
 const UNAUTHENTICATED = 4401;
+/** The HTTP status for an upgrade beyond the limit of replicas. */
 const RATE_LIMITED = 429;
-/** A replica may go on with a revoked token for at most this long, in milliseconds. */
+/** The maximum interval between two checks of a replica's token, in milliseconds. */
 const REVOKED_MS = 1_000;
 
 export interface ReplicaListenerOptions extends ReplicaSetting {
   readonly acceptor: ReplicaAcceptor;
   readonly limits: ServerLimits;
-  /** The server is told to leave. */
+  /** Aborted when the server is told to end. */
   readonly stopping: AbortSignal;
-  /** Takes a line for the diagnostics. */
+  /** Adds a line to the diagnostics. */
   readonly report: (line: string) => void;
 }
 
 /**
- * Accepts replicas, over WebSocket at `/v1/replicate` and from the owner's Unix socket, and passes them on to the
- * `ReplicaAcceptor`.
+ * Accepts connections of replicas, over WebSocket at `/v1/replicate` and on the owner's Unix socket, and passes them on
+ * to the `ReplicaAcceptor`.
  */
 export class ReplicaListener {
   readonly #options: ReplicaListenerOptions;
@@ -134,11 +139,12 @@ export class ReplicaListener {
     options.stopping.addEventListener("abort", () => void this.close());
   }
 
+  /** Returns the number of replicas, and how far they are behind. */
   load(): Promise<ReplicaLoad> {
     return this.#options.acceptor.load();
   }
 
-  /** Takes an admitted connection, if it asks to replicate. */
+  /** Takes an admitted upgrade. Refuses it if its URL is invalid, or the caller has too many replicas. */
   upgrade(request: IncomingMessage, socket: Duplex, { caller, head, isStillAdmitted }: AdmittedUpgrade): void {
     const named = workspaceIn(request.url ?? "/");
     if (named === null) return endUpgrade(socket, 400);
@@ -157,7 +163,7 @@ export class ReplicaListener {
     this.#accept({ kind: "socket", socket }, OWNER, undefined);
   }
 
-  /** Tells all replicas to leave; resolves once they have been answered. */
+  /** Ends the conversations with all replicas. Resolves once they have ended. */
   close(): Promise<void> {
     this.#closing ??= this.#options.acceptor.close();
     return this.#closing;
@@ -172,12 +178,12 @@ export class ReplicaListener {
     });
   }
 
-  /** Closes the connection when its token is revoked, or expires. */
+  /** Closes the connection when its token is not valid any more. Returns a function that ends the checks. */
   #keepPulse(client: WebSocket, isStillAdmitted: AdmittedUpgrade["isStillAdmitted"]): () => void {
     const timer = setInterval(
       () => {
         isStillAdmitted().then(
-          (isIn) => isIn || client.close(UNAUTHENTICATED, "this token does not hold any more"),
+          (isIn) => isIn || client.close(UNAUTHENTICATED, "this token is not valid any more"),
           (error: unknown) => this.#report(error),
         );
       },
@@ -191,7 +197,7 @@ export class ReplicaListener {
   }
 }
 
-/** The workspace in an address, if it names one; `null` if the address has anything else. */
+/** Returns the workspace that a URL names; `undefined` if it names none, `null` if it has another query. */
 function workspaceIn(url: string): string | undefined | null {
   const query = new URL(url, "http://chronicle").searchParams;
   const named = query.getAll("workspace");

@@ -9,23 +9,25 @@ import { openPack } from "./pack-reader.ts";
 import { PackRewriter } from "./pack-rewriter.ts";
 import { scanPack, type PackPart } from "./pack-scan.ts";
 
-/** A pack of which less than this share is live is rewritten without the rest. */
+/** The share of kept bytes below which a pack is rewritten without the rest. */
 const LEAST_LIVE_SHARE = 0.7;
 
-/** The contents to keep, and the thoroughness of the collection. */
+/** Options of a collection. */
 export interface CollectWish {
+  /** Returns true for a content that must be kept. */
   readonly keep: (hash: Hash) => boolean;
-  /** True to rewrite every pack that holds anything dead. */
+  /** True to rewrite each pack with anything that is not kept. */
   readonly thorough: boolean;
 }
 
 /**
- * Frees everything that is not kept. The caller holds the collector's lock exclusively, so there are no batches. Other
- * processes may still hold idle lanes, which are left alone except for their rows in the index.
+ * Frees everything that is not kept. The caller holds the collector's lock, exclusively, so that no batch is open.
+ * Other processes may still hold lanes that they do not write to. The packs there are not changed; only their rows in
+ * the index are removed.
  *
- * Order for each pack: live contents are written to a new pack and synced; the index is moved there, durably (or it
- * would name freed contents after a power cut); only then is the old pack removed. Packs without live contents come
- * first, because removing them needs no space.
+ * Order for each pack: the kept contents are written to a new pack and synced; the index gets their new places,
+ * durably, since it would name freed contents after a power cut otherwise; only then is the old pack removed. Packs
+ * without kept contents come first, because their removal needs no space.
  */
 export async function collectBlobs(files: BlobFiles, lanes: PackLeases, wish: CollectWish): Promise<CollectReport> {
   removeTemporary(files);
@@ -49,7 +51,7 @@ function removeTemporary({ disk, layout }: BlobFiles): void {
   });
 }
 
-/** Empties the quarantine. Everything readable in the files there is stored elsewhere. */
+/** Empties the quarantine. `setDamagedAside` has stored everything readable in these files elsewhere. */
 function removeQuarantine({ disk, layout }: BlobFiles): void {
   if (disk.lstat(layout.quarantine) === undefined) return;
   withTrouble(`cleaning ${layout.quarantine}`, () => {
@@ -68,7 +70,7 @@ function collectLarge(
   withTrouble(`cleaning ${layout.large}`, () => {
     for (const { hash, packed, stored } of listLarge(files)) {
       const place = index.find(hash);
-      // Kept in another form, or in a pack, so this file is a second copy.
+      // The index does not name this file: its content is freed, or is stored in another form or in a pack.
       if (place?.kind === "large" && place.packed === packed) continue;
       disk.unlink(packed ? layout.largePacked(hash) : layout.largeRaw(hash));
       freedBytes += stored;
@@ -77,10 +79,11 @@ function collectLarge(
   return { freedBlobs: dead.length, freedBytes };
 }
 
+/** A pack that must be changed. */
 interface Candidate {
   readonly pack: PackRow;
   readonly size: number;
-  /** True if anything in it is kept. */
+  /** True if anything in the pack is kept. */
   readonly lives: boolean;
   readonly liveShare: number;
   readonly rewrite: boolean;
@@ -120,7 +123,7 @@ class PackCollector {
     };
   }
 
-  /** Returns `undefined` if the pack stays as it is. */
+  /** Decides what to do with a pack. Returns `undefined` if it stays as it is. */
   #judge(pack: PackRow): Candidate | undefined {
     const { disk, layout, index } = this.#files;
     const path = pack.lane === undefined ? layout.sealedPack(pack.ulid) : layout.activePack(pack.lane);
@@ -136,7 +139,7 @@ class PackCollector {
       : undefined;
   }
 
-  /** True if the pack holds anything but these contents, each where the index says. */
+  /** Returns true if the pack holds anything but these contents at their places in the index. */
   #holdsOther(pack: PackRow, live: readonly PlacedBlob[]): boolean {
     const { disk, layout } = this.#files;
     const known = new Set(live.map(({ hash, place }) => (place.kind === "pack" ? `${place.block} ${hash}` : "")));
@@ -158,7 +161,7 @@ class PackCollector {
     for (const candidate of candidates) await this.#collect(candidate, sealed.has(candidate.pack.ulid));
   }
 
-  /** Collects one pack. `isSealed`: no process holds its lane. */
+  /** Collects one pack. `isSealed`: it is sealed, so that it may be replaced. */
   async #collect({ pack, size, rewrite }: Candidate, isSealed: boolean): Promise<void> {
     const placed = this.#files.index.inPack(pack.id);
     const live = placed.filter(({ hash }) => this.#wish.keep(hash));
@@ -168,19 +171,19 @@ class PackCollector {
       this.#freedBytes += size;
     } else if (dead.length > 0 || (rewrite && this.#wish.thorough)) {
       this.#files.index.apply({ forget: dead.map(({ hash }) => hash) });
-      // Contents that were forgotten earlier may still be in it.
+      // The pack may still hold contents that earlier collections have removed from the index.
       this.#pendingBlobs += Math.max(1, dead.length);
       this.#pendingBytes += dead.reduce((sum, { place }) => sum + place.stored, 0);
     }
   }
 
-  /** Returns false if a live content in it is damaged; the pack then stays as it is. */
+  /** Replaces a pack by one with the kept contents. Returns false, and changes nothing, if one of these is damaged. */
   async #rewrite(pack: PackRow, live: readonly PlacedBlob[]): Promise<boolean> {
     const { disk, layout, index } = this.#files;
     if (live.length === 0) {
       index.apply({ forgetPacks: [pack.id], durable: true });
     } else {
-      // A damaged content keeps its pack in place, so that it can be repaired.
+      // A pack with a damaged content that is kept stays in place, so that the content can be repaired.
       const copied = await this.#rewriter.copy(pack, live, { mayDrop: () => false });
       if (copied === undefined) return false;
       index.apply({ forgetPacks: [pack.id], ...copied, replace: true, durable: true });

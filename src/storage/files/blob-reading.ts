@@ -13,15 +13,15 @@ import { yieldToEventLoop, inSlices } from "../../util/yield-to-event-loop.ts";
 import { readLarge, readLargeRange, type LargeSource } from "./large-reader.ts";
 import { PIECE_BYTES } from "../large-format.ts";
 
-/** Most contents looked up in one turn of the event loop. */
+/** The maximum number of contents that are looked up in one turn of the event loop. */
 const SLICE = 500;
-/** Most contents of a block that are read in one turn of the event loop. */
+/** The maximum number of contents of a block that are read in one turn of the event loop. */
 const READ_SLICE = 200;
 
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 type LargePlace = Extract<BlobPlace, { kind: "large" }>;
 
-/** The sources from which blocks are read. */
+/** What blocks are read from. */
 interface BlockSources {
   readonly files: BlobFiles;
   readonly packs: PackReader;
@@ -29,7 +29,7 @@ interface BlockSources {
   readonly get: (hash: Hash) => Promise<Buffer | undefined>;
 }
 
-/** Wanted contents of one block. */
+/** The wanted contents of one block. */
 interface Group {
   readonly place: PackPlace;
   readonly hashes: Hash[];
@@ -44,7 +44,7 @@ interface Wanted {
   readonly known: ReadonlySet<Hash>;
 }
 
-/** Yields contents as blocks, in storage order: see `BlobStore.blocks`. */
+/** Implements `BlobStore.blocks`. */
 async function* readBlocks(
   sources: BlockSources,
   hashes: readonly Hash[],
@@ -86,8 +86,8 @@ async function find({ index }: BlobFiles, hashes: readonly Hash[]): Promise<Want
 }
 
 /**
- * Returns the block in its stored form if it is short enough and every content in it is wanted and known. A block may
- * still hold contents that the collector has freed: these are not known.
+ * Returns a block as it is stored, if it is short enough and all its contents are wanted and in the index. (A block may
+ * also hold contents that the collector has removed from the index.)
  */
 function wholeBlock(
   packs: PackReader,
@@ -100,8 +100,8 @@ function wholeBlock(
 }
 
 /**
- * Reads the contents one by one, skipping damaged and missing ones. Returns none for a content that is too long for a
- * shared block: its own block, which holds nothing else, was too long or damaged.
+ * Returns the contents of a group that can be read. Returns none for a content that is too long for a shared block: its
+ * block holds nothing else, and was found too long or damaged.
  */
 async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
   if (place.length > SHARED_BLOCK_BYTES) return [];
@@ -120,8 +120,8 @@ async function readable({ get }: BlockSources, { place, hashes }: Group): Promis
 }
 
 /**
- * Returns the container of a large content; `undefined` if it has none that may be passed on unchanged, or if it cannot
- * be read. Whoever reads that content by itself gets the error, or finds its new place.
+ * Returns the container of a large content; `undefined` if it has none that may be passed on, or if it cannot be read.
+ * A request for that content alone then reports the error, or finds its new place.
  */
 function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlace): BlobBlock | undefined {
   if (!place.packed || place.length > MAX_CONTAINER_CONTENT_BYTES) return undefined;
@@ -142,15 +142,15 @@ function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlac
 }
 
 /**
- * Contents that were read and found damaged, and their places. For writers they count as not stored. Another process
- * may put one again: it is then in another place or file, and no longer damaged.
+ * The contents that were found damaged, each with the place where it was read. For writers they count as not stored. A
+ * content counts as sound again once it is in another place or file, because another process has put it again.
  */
 export class DamagedContents {
   readonly #files: BlobFiles;
   readonly #replaced: (hash: Hash) => void;
   readonly #at = new Map<Hash, string | undefined>();
 
-  /** `replaced`: called with a content that was put again since. */
+  /** `replaced`: called with a content that is in another place or file since. */
   constructor(files: BlobFiles, replaced: (hash: Hash) => void) {
     this.#files = files;
     this.#replaced = replaced;
@@ -160,7 +160,7 @@ export class DamagedContents {
     return this.#at.size;
   }
 
-  /** `at`: the place where it was read, from `locate`. */
+  /** Adds a content. `at`: the place where it was read, by `locate`. */
   add(hash: Hash, at: string | undefined = this.#where(hash)): void {
     this.#at.set(hash, at);
   }
@@ -178,8 +178,8 @@ export class DamagedContents {
   }
 
   /**
-   * Returns a text for a place, which changes when the content is put again, also with another index. `undefined` if it
-   * is not there.
+   * Returns a text that identifies a place, also after the index was rebuilt. It is another one once the content is put
+   * again. Returns `undefined` if the place does not exist.
    */
   locate(hash: Hash, place: BlobPlace): string | undefined {
     const { disk, layout, index } = this.#files;
@@ -198,22 +198,22 @@ export class DamagedContents {
   }
 }
 
-/** Pieces of a large content to read between two yields to the event loop, since nothing in between waits. */
-const BREATH_PIECES = 8;
+/** The number of pieces of a large content that are read in one turn of the event loop. */
+const PIECES_PER_TURN = 8;
 
-/** The file of a large content, and the place where it was found, from `DamagedContents.locate`. */
+/** The file of a large content, and its place by `DamagedContents.locate`. */
 interface LargeFound extends LargeSource {
   readonly at: string;
 }
 
-/** The reading half of a file blob store. */
+/** The reads of a `FileBlobStore`. */
 export class BlobReading {
   readonly #files: BlobFiles;
   readonly #catchUp: (hash: Hash) => Promise<void>;
   readonly #damaged: DamagedContents;
   readonly #packs: PackReader;
 
-  /** `catchUp`: updates the index from the disk for one content. `damaged`: records contents found damaged. */
+  /** `damaged`: gets the contents that are found damaged. `catchUp`: updates the index from the disk for a content. */
   constructor(files: BlobFiles, damaged: DamagedContents, catchUp: (hash: Hash) => Promise<void>) {
     this.#files = files;
     this.#damaged = damaged;
@@ -275,7 +275,7 @@ export class BlobReading {
     this.#packs.close();
   }
 
-  /** Finds a content and reads it. If it is unknown or not where the index says, the disk is checked once. */
+  /** Finds a content and reads it. If the index does not know it or is wrong, updates the index and tries again. */
   async #locate<T>(hash: Hash, read: (place: BlobPlace) => T | undefined): Promise<T | undefined> {
     for (let attempt = 0; attempt < 3; attempt++) {
       const place = this.#files.index.find(hash);
@@ -287,7 +287,7 @@ export class BlobReading {
     return undefined;
   }
 
-  /** Returns the content, or the file of a large one. `undefined` if it is not there. */
+  /** Returns the content at a place, or the file of a large one; `undefined` if the place does not exist. */
   #load(hash: Hash, place: BlobPlace): Buffer | LargeFound | undefined {
     const { layout } = this.#files;
     const locate = (): string | undefined => this.#damaged.locate(hash, place);
@@ -297,7 +297,7 @@ export class BlobReading {
     return at === undefined ? undefined : { path, packed: place.packed, hash, at };
   }
 
-  /** Yields a content from its place, or from wherever it is if it has moved. */
+  /** Yields a content from this place, or from its new place if it was moved. */
   async *#whole(hash: Hash, place: BlobPlace, range?: ByteRange): AsyncIterable<Uint8Array> {
     const found = this.#load(hash, place);
     if (found !== undefined) return yield* Buffer.isBuffer(found) ? cut(found, range) : this.#stream(found, range);
@@ -308,7 +308,7 @@ export class BlobReading {
     yield* reader.pieces(range);
   }
 
-  /** Reads, and records a damaged content and its place, so that putting it again repairs it. */
+  /** Reads a content. If it is damaged, adds it to `#damaged`, so that the next writer that has it repairs it. */
   #noting<T>(hash: Hash, read: () => T, where: () => string | undefined): T {
     try {
       return withTrouble(`reading content ${hash}`, read);
@@ -330,7 +330,7 @@ export class BlobReading {
         );
         if (next.done === true) return;
         yield next.value;
-        if (count % BREATH_PIECES === 0) await yieldToEventLoop();
+        if (count % PIECES_PER_TURN === 0) await yieldToEventLoop();
       }
     } finally {
       pieces.return(undefined);

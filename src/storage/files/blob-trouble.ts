@@ -11,20 +11,21 @@ export function corrupt(hash: Hash, where: string, why: string): ChronicleError 
   });
 }
 
-/** The reason why something poisoned by a failed sync stays poisoned. */
+/** The reason why a store or log that a failed sync has poisoned takes no writes yet. */
 export interface StillPoisoned {
+  /** The reason in words, for a sentence of the error. */
   readonly why: string;
-  /** The disk's present error on a write; if `stays`, its error at the time. */
+  /** The error that the disk reports now for a write; if `stays`, that of the failed sync. */
   readonly errno?: string | undefined;
   readonly cause?: unknown;
-  /** The affected file, if it is one. */
+  /** The affected file, if there is one. */
   readonly path?: string;
-  /** True if it stays poisoned as long as it is open. */
+  /** True if the store or log stays poisoned until it is reopened. */
   readonly stays?: boolean;
 }
 
 /**
- * Returns the error for a refused write: a sync has failed, and the disk or unfinished work still prevents reopening.
+ * Returns the error for a write to a poisoned store or log. `what`: its name.
  */
 export function poisoned(what: string, { why, errno, cause, path, stays }: StillPoisoned): ChronicleError {
   const next = errno === undefined ? "try again" : (hintOfErrno(errno) ?? "check the disk");
@@ -42,7 +43,7 @@ export function poisoned(what: string, { why, errno, cause, path, stays }: Still
   });
 }
 
-/** The reason `StillPoisoned` of a disk that still reports an error. */
+/** Returns the reason for a disk that still reports an error. */
 export function stillSays(errno: string): StillPoisoned {
   return { why: `the disk still says ${errno} to a write there`, errno };
 }

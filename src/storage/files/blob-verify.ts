@@ -11,24 +11,27 @@ import { readLarge, type LargeSource } from "./large-reader.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, readPackUlid, readStored, scanPack } from "./pack-scan.ts";
 
-/** Bytes to read between two yields to the event loop. */
-const BREATH_BYTES = 8 * 1024 * 1024;
+/** The number of bytes that are read in one turn of the event loop. */
+const BYTES_PER_TURN = 8 * 1024 * 1024;
 
+/** The file of a pack. */
 interface PackFile {
   readonly path: string;
   readonly size: number;
   readonly sealed: boolean;
+  /** The pack in the index; `undefined` if the index does not know it. */
   readonly row: PackRow | undefined;
-  /** `undefined` for a lane that the index does not know. */
+  /** The pack's ULID; `undefined` for a pack in a lane that the index does not know. */
   readonly ulid: string | undefined;
 }
 
-/** Counts bytes, reports progress, and yields to other work now and then. */
+/** Counts the bytes that are read, reports progress, and yields to the event loop at intervals. */
 class Progress {
   readonly #total: number;
   readonly #tell: BlobVerifyOptions["onProgress"];
   #done = 0;
-  #breathAt = BREATH_BYTES;
+  /** The number of bytes at which the next report is due. */
+  #reportAt = BYTES_PER_TURN;
 
   constructor(total: number, tell: BlobVerifyOptions["onProgress"]) {
     this.#total = total;
@@ -37,8 +40,8 @@ class Progress {
 
   async add(bytes: number): Promise<void> {
     this.#done += bytes;
-    if (this.#done < this.#breathAt) return;
-    this.#breathAt = this.#done + BREATH_BYTES;
+    if (this.#done < this.#reportAt) return;
+    this.#reportAt = this.#done + BYTES_PER_TURN;
     this.#tell?.(Math.min(this.#done, this.#total), this.#total);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -49,8 +52,8 @@ class Progress {
 }
 
 /**
- * Reads every pack and every large file and reports the faults, including disagreements between index and files. The
- * unpublished tail of a lane is promised to nobody and is not checked. The caller holds a lease.
+ * Reads every pack and every large file, and yields the faults, including those of the index. The unpublished tail of a
+ * lane is not checked, since nothing relies on it. The caller holds a lease.
  */
 export async function* verifyBlobs(files: BlobFiles, options: BlobVerifyOptions): AsyncGenerator<BlobProblem> {
   const packs = packFiles(files);
@@ -93,7 +96,7 @@ async function* verifyPack(
   const rows = pack.row === undefined ? [] : index.inPack(pack.row.id);
   const fd = openFor(files, pack);
   if (typeof fd !== "number") {
-    // If it was removed since it was listed and the index still names it, that is reported later.
+    // `missingFiles` reports a pack that was removed since the listing and that the index still names.
     if (fd !== undefined) yield damage(pack, 0, fd.fault, hashesOf(rows));
     return;
   }
@@ -117,13 +120,14 @@ async function* verifyPack(
       await progress.add(part.head.blockBytes);
     }
     const astray = rows.filter((row) => pointsNowhere(row, found));
-    if (astray.length > 0) yield indexWrong(pack.path, "the index points where no such content is", hashesOf(astray));
+    if (astray.length > 0)
+      yield indexWrong(pack.path, "the index names places that do not hold its contents", hashesOf(astray));
   } finally {
     disk.close(fd);
   }
 }
 
-/** Opens a pack. Returns a fault if the file exists but is not the expected one, `undefined` if it is missing. */
+/** Opens a pack. Returns a fault if the file is not the expected pack, `undefined` if it is missing. */
 function openFor(
   { disk, layout }: BlobFiles,
   { path, row }: PackFile,
@@ -140,12 +144,12 @@ function openFor(
   }
 }
 
-/** Returns how many bytes of a pack may be relied on: in a lane, only those that the index has published. */
+/** Returns the number of bytes that a pack must have: in a lane, those that the index has published. */
 function promisedBytes({ sealed, size, row }: PackFile): number {
   return sealed ? Math.max(size, row?.bytes ?? 0) : (row?.bytes ?? size);
 }
 
-/** True for bytes up to the end of a lane that the index does not know: perhaps torn, and promised to nobody. */
+/** Returns true for bytes up to the end of a pack in a lane that the index does not know: they may be a torn tail. */
 function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
   return !sealed && row === undefined && to === size;
 }
@@ -174,12 +178,12 @@ function garbage(
   rows: readonly PlacedBlob[],
 ): BlobProblem {
   const hurt = hashesWithin(rows, part.from, part.to);
-  return damage(pack, part.from, `${part.to - part.from} bytes are no block`, hurt);
+  return damage(pack, part.from, `${part.to - part.from} bytes are not a block`, hurt);
 }
 
 /**
- * Reports a damaged content. A damaged copy is harmless if the index names another copy, which is checked in its own
- * place; the collector frees it.
+ * Yields the fault of a damaged content. Yields nothing if the index names another copy: that is checked at its own
+ * place, and the collector frees this one.
  */
 function* damagedContent({ index }: BlobFiles, pack: PackFile, offset: number, hash: Hash): Generator<BlobProblem> {
   const place = index.find(hash);
@@ -195,8 +199,8 @@ function indexWrong(where: string, detail: string, hashes: readonly Hash[]): Blo
 }
 
 /**
- * True for a row whose block was found but does not hold the content there. Rows in damaged stretches were reported
- * with the damage.
+ * Returns true for a row whose block was found but does not hold the content at that place. Rows without a block were
+ * reported with the damage there.
  */
 function pointsNowhere({ hash, place }: PlacedBlob, found: ReadonlyMap<number, readonly BlockEntry[]>): boolean {
   if (place.kind !== "pack") return false;
@@ -226,7 +230,7 @@ function largeFiles({ disk, layout }: BlobFiles): {
       if (file.kind === "file" && isHash(hash) && (packed || text === hash) && layout.largeFolder(hash) === folder) {
         sound.push({ path, packed, hash, size: disk.lstat(path)?.size ?? 0 });
       } else {
-        strange.push({ kind: "pack-damaged", where: path, detail: "nothing of the store has such a name", hashes: [] });
+        strange.push({ kind: "pack-damaged", where: path, detail: "no file of the store has such a name", hashes: [] });
       }
     }
   }
@@ -255,7 +259,7 @@ function* missingFiles(files: BlobFiles, packs: readonly PackFile[]): Generator<
   const { disk, layout, index } = files;
   const there = new Set(packs.map(({ row }) => row?.id));
   for (const row of index.packs()) {
-    // A pack that a running writer has begun since the listing is in its lane.
+    // `isLost` is false for a pack that a writer has begun in a lane since the listing.
     if (there.has(row.id) || !isLost(files, row)) continue;
     yield indexWrong(layout.sealedPack(row.ulid), "the pack is missing", hashesOf(index.inPack(row.id)));
   }
@@ -269,7 +273,7 @@ function damage(pack: PackFile, offset: number, detail: string, hashes: readonly
   return { kind: "pack-damaged", where: `${pack.path} at byte ${offset}`, detail, hashes, ...fileOf(pack) };
 }
 
-/** A pack is identified by its ULID, since a lane that is sealed meanwhile gets another name. */
+/** Names a pack by its ULID, because the name of the file changes if the pack is sealed meanwhile. */
 function fileOf({ ulid }: PackFile): Pick<BlobProblem, "file"> {
   return ulid === undefined ? {} : { file: ulid };
 }

@@ -20,7 +20,7 @@ import type { Lock } from "../lock.ts";
 import { FileEventLog } from "./file-event-log.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 
-/** The parts of a `FileIntake`. */
+/** What a `FileIntake` works with. */
 interface FileIntakeOptions {
   readonly disk: Disk;
   readonly layout: StoreLayout;
@@ -28,7 +28,7 @@ interface FileIntakeOptions {
   readonly newPackId: () => string;
 }
 
-/** Takes contents in bulk into packs: each sink has a lane of its own. */
+/** Writes contents in bulk into packs. Each sink has a lane of its own. */
 export class FileIntake implements BlobIntake {
   readonly #options: FileIntakeOptions;
 
@@ -98,14 +98,12 @@ class LaneSink implements BlobSink {
   }
 }
 
-/** The end of a canonical line, with its newline: 58 to 66 bytes. */
+/** Matches the end of a canonical line, with its newline. */
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"([^"]{24})"\}\n$/;
+/** The maximum length of that end, in bytes. */
 const ENDING_BYTES = 66;
 
-/**
- * Reads only the end of the last line, for a list of many logs. Returns `undefined` if that does not look like the end
- * of an event; the caller must then read the log. Proves nothing.
- */
+/** Implements `StorageBackends.lastEvent`: reads only the end of the last line. */
 function glanceAtLog(disk: Disk, path: string): LogGlance | undefined {
   const fd = openIfThere(disk, path);
   if (fd === undefined) return undefined;
@@ -120,13 +118,10 @@ function glanceAtLog(disk: Disk, path: string): LogGlance | undefined {
   }
 }
 
-/** Most blocks of a pack examined in one turn of the event loop. */
+/** The number of blocks of a pack that are read in one turn of the event loop. */
 const SLICE = 500;
 
-/**
- * Finds contents by reading only the files of a store: no index, no lock, no writes. Skips whatever is damaged or
- * unreadable. Yields all copies of a content, until the caller removes it from `wanted`.
- */
+/** Implements `StorageBackends.findContents`. Reads the packs and the large files, without an index. */
 async function* findContents(
   disk: Disk,
   layout: BlobLayout,
@@ -175,7 +170,7 @@ async function* inPack(
   }
 }
 
-/** Returns the wanted contents of a block that are sound. */
+/** Returns the sound ones among the wanted contents of a block. */
 function inBlock(
   disk: Disk,
   fd: number,
@@ -204,7 +199,7 @@ function largeOf(
   return { hash, size, where, pieces: () => readLarge(disk, source) };
 }
 
-/** Returns `undefined` if the files are damaged or cannot be read. */
+/** Returns the result of `read`; `undefined` if the files are damaged or cannot be read. */
 function despiteDamage<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -214,7 +209,7 @@ function despiteDamage<T>(read: () => T): T | undefined {
   }
 }
 
-/** The disk, and the backends of what is no plain file. */
+/** Options of `fileBackends`: the disk, and the indexes and locks to use. */
 export interface FileBackendsOptions {
   readonly disk: Disk;
   /** Returns a new, unique ULID, for names of packs and of temporary files. */
@@ -224,12 +219,12 @@ export interface FileBackendsOptions {
   /** Removes the files of an index. Default: it has none. */
   readonly discardIndex?: (path: string) => void;
   readonly openBlobIndex: (path: string) => BlobIndexOpener;
-  /** Opens an index of contents for this process alone, if the disk takes no writes; default: what needs it fails. */
+  /** Opens a temporary blob index, if the disk takes no writes. Default: opening the blob store then fails. */
   readonly scratchBlobIndex?: () => BlobIndex;
   readonly lock: (path: string) => Lock;
 }
 
-/** Returns the storage of a store in a folder on a disk: packs and NDJSON, with these indexes and locks. */
+/** Returns backends for a store in a folder on a disk: packs and NDJSON, with the given indexes and locks. */
 export function fileBackends(options: FileBackendsOptions): StorageBackends {
   const { disk, newPackId, lock, scratchIndex } = options;
   const together = new FsyncScheduler(disk);

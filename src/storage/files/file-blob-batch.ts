@@ -7,6 +7,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { checkBlock, type BlobBlock } from "../blob-block.ts";
 import type { HeldLock } from "../lock.ts";
 
+/** A sink that waits to be committed. */
 interface Waiting extends CommitOptions {
   readonly sink: OpenSink;
   readonly writer: PackWriter;
@@ -15,8 +16,8 @@ interface Waiting extends CommitOptions {
 }
 
 /**
- * Commits sinks of one writer, one group after the other. Commits requested in one turn of the event loop share one
- * sync, and so do all that are requested during another group's sync.
+ * Commits the sinks of one writer in groups, one group after the other. The sinks of a group share one sync. A group
+ * has the commits that are requested in one turn of the event loop, or during the sync of the group before.
  */
 export class CommitGroup {
   readonly #publish: (result: SinkResult) => void;
@@ -36,14 +37,14 @@ export class CommitGroup {
     return promise;
   }
 
-  /** Resolves when nothing is being committed. It never rejects. */
+  /** Resolves when nothing is being committed. Never rejects. */
   async rest(): Promise<void> {
     await this.#running;
   }
 
   async #run(isBeside: boolean): Promise<void> {
-    // Wait until all other work had a turn, so that workspaces of a store that write at the same time share the sync.
-    // Beside other work, begin at once: commits requested meanwhile share the next sync.
+    // Waits until all other work had a turn, so that workspaces of a store that write at the same time share the sync.
+    // In the background, begins at once: commits requested meanwhile share the next sync.
     if (!isBeside) await othersHadATurn();
     while (this.#waiting.length > 0) await this.#commitAll();
     this.#running = undefined;
@@ -63,7 +64,7 @@ export class CommitGroup {
   }
 }
 
-/** All of them have the same writer. */
+/** Syncs the one writer of these sinks in the background. Returns the sinks, or none if that fails. */
 async function syncBeside(flushed: readonly Waiting[]): Promise<readonly Waiting[]> {
   try {
     await flushed[0]?.writer.syncBeside();
@@ -84,17 +85,17 @@ function attempt(waiting: Waiting, action: () => void): boolean {
   }
 }
 
-/** The parts of a store that a batch uses. */
+/** The methods of a store that a batch uses. */
 interface BatchHost {
   /** Opens a sink on the store's own lane. */
   openSink(): Promise<OpenSink>;
-  /** Makes a sink durable, then visible. Commits requested together share one sync. */
+  /** Makes the contents of a sink durable, then visible. Commits that are requested together share one sync. */
   commitSink(sink: OpenSink, options: CommitOptions | undefined): Promise<void>;
   /** Called when the batch has ended. */
   batchEnded(batch: FileBlobBatch): void;
 }
 
-/** A batch on a `FileBlobStore`. Holds a lease from beginning to end; takes a lane only on the first put. */
+/** A batch of a `FileBlobStore`. It holds a lease until it ends, and opens its sink on the first put. */
 export class FileBlobBatch implements BlobBatch {
   readonly #host: BatchHost;
   readonly #lease: HeldLock;

@@ -23,10 +23,10 @@ import { openIfThere, readLines } from "./log-reader.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
 
-/** Most bytes in one write, unless one line alone is longer. */
+/** The maximum of bytes in one write, unless a single line is longer. */
 const WRITE_BYTES = 64 * 1024 * 1024;
 
-/** Yields the lines of events in their file form, in as few pieces as memory allows. */
+/** Yields the lines of events as they are in the file, in pieces of at most `WRITE_BYTES`, or of one longer line. */
 function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
   let first = 0;
   let bytes = 0;
@@ -42,7 +42,10 @@ function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
   yield joined(events.slice(first), bytes);
 }
 
-/** Writes each line directly to its place: joining many as text first would copy them twice. */
+/**
+ * Returns the lines of events as bytes. Each line is encoded directly to its place, because joining many as text first
+ * would copy them twice.
+ */
 function joined(events: readonly SealedEvent[], length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let at = 0;
@@ -61,29 +64,29 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** The result of a failed sync. */
+/** A failure that has poisoned the log. */
 interface Poison {
   readonly cause: unknown;
   /**
-   * True if it concerned only lines of an append, and these were cut off: the file then holds only what was durable
-   * before.
+   * True if the failure concerned only lines of an append, and these were cut off. The file then holds only bytes that
+   * were durable before.
    */
-  readonly isGivenUp: boolean;
+  readonly isCutOff: boolean;
 }
 
 /**
  * The log as one NDJSON file (`docs/format.md`).
  *
- * Crash story. A crash during `append` leaves the file at any length between the old and the new one, so whole lines of
- * an unacknowledged call may remain, followed by a partial one. A crash during `quarantine` leaves the log as it was,
- * or cut with its tail in quarantine. A crash during `rotate` leaves the old log in place, or the new one with the old
- * one in the archive: the log's name always points to a file, because the old file is linked into the archive before
- * the new one is renamed over it. The file system must therefore support hard links.
+ * Crashes: A crash during `append` leaves the file at any length between the old and the new one, so that whole lines
+ * of an unacknowledged call may remain, followed by a partial one. A crash during `quarantine` leaves the log as it
+ * was, or cut off with its tail in quarantine. A crash during `rotate` leaves the old log in place, or the new one with
+ * the old one in the archive. The log's name always points to a file, because the old file is linked into the archive
+ * before the new one is renamed over it. The file system must therefore support hard links.
  *
- * A failed write is cut back. A failed sync is cut back too, so that nobody reads lines that were never made durable,
- * and poisons the log: it takes no writes until the disk takes a write and a sync again. If the failure concerned
- * anything but the lines of an append that were cut off (lines of another process, a name, a sealing), or the cut has
- * failed, the log stays poisoned.
+ * Failures: The lines of a failed write are cut off. So are those of a failed sync, because nobody may read lines that
+ * are not durable; that also poisons the log, which then takes no writes until the disk takes a write and a sync again.
+ * The log stays poisoned if the lines could not be cut off, or if the failure concerned anything else: lines of another
+ * process, a file name, or a sealing.
  */
 export class FileEventLog implements EventLog {
   readonly #disk: Disk;
@@ -94,23 +97,23 @@ export class FileEventLog implements EventLog {
   #end: LogEnd;
   /** The seq of the first line; `undefined` if there is no line yet, or one that is not an event. */
   #first: number | undefined;
-  /** The file's stat when `#end` was found; `undefined` forces a new look. */
+  /** The file's stat when `#end` was found; `undefined` if `#end` must be found again. */
   #seen: FileStat | "missing" | undefined;
-  /** Open for appending, from the first append on. */
+  /** The descriptor for appending, open from the first append on. */
   #fd: number | undefined;
   #waiting: Waiting[] = [];
-  /** Set while lines are being made durable: until then nobody reads the file. */
+  /** Set while lines are being written and synced. Reads wait for it. */
   #flushing: Promise<void> | undefined;
   /** The last waiting event, or the head. */
   #tail: Head;
-  /** Every byte before this offset is durable. */
+  /** The offset up to which the file is known to be durable. */
   #durableBytes = 0;
   #nameIsDurable = false;
   #poison: Poison | undefined;
   #closed = false;
 
   /**
-   * Finds the end of the log; a missing file is an empty log. Writes nothing. Throws `IO`. `start`: the event that its
+   * Finds the end of the log; a missing file is an empty log. Writes nothing. Throws `IO`. `start`: the event that the
    * first line follows, for a log that does not begin at event 1.
    */
   constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD, scheduler = new FsyncScheduler(disk)) {
@@ -221,7 +224,7 @@ export class FileEventLog implements EventLog {
     return this.#waiting.length > 0 || this.#flushing !== undefined;
   }
 
-  /** Resolves once everything appended is durable or has failed. */
+  /** Resolves once all calls of `append` have resolved or rejected. */
   async #settled(): Promise<void> {
     while (this.#isBusy) await this.#flush();
   }
@@ -233,7 +236,8 @@ export class FileEventLog implements EventLog {
   }
 
   /**
-   * Does one write and one sync for all waiting calls; calls made meanwhile are grouped for the next. Never rejects.
+   * Writes and syncs the lines of all waiting calls together. Calls made meanwhile wait for the next flush. Never
+   * rejects.
    */
   #flush(): Promise<void> {
     this.#flushing ??= this.#flushGroup().finally(() => {
@@ -251,7 +255,7 @@ export class FileEventLog implements EventLog {
       await this.#write(group.flatMap((waiting) => waiting.events));
       for (const waiting of group) waiting.resolve();
     } catch (error) {
-      // Calls made meanwhile follow lines that do not exist.
+      // The events of calls made meanwhile follow lines that are now cut off, so these calls fail too.
       const all = [...group, ...this.#waiting.splice(0)];
       for (const waiting of all)
         waiting.reject(ioTrouble(error, `cannot append to ${this.#paths.log}`, this.#paths.log));
@@ -295,12 +299,12 @@ export class FileEventLog implements EventLog {
     try {
       this.#disk.truncate(fd, length);
     } catch (error) {
-      this.#poison = { cause: this.#poison?.cause ?? error, isGivenUp: false };
+      this.#poison = { cause: this.#poison?.cause ?? error, isCutOff: false };
     }
   }
 
   /**
-   * Syncs the bytes, and once per object the name: the process that created the file may have ended before doing so.
+   * Syncs the file, and, once, the folder with its name: the process that created the file may have ended before that.
    */
   #makeDurable(fd: number): void {
     this.#orPoison(() => {
@@ -309,12 +313,12 @@ export class FileEventLog implements EventLog {
     });
   }
 
-  /** The same, together with other logs and beside this thread's other work. */
+  /** Does what `#makeDurable` does, by the scheduler, which may sync several logs at once in the background. */
   async #makeDurableBeside(fd: number): Promise<void> {
     try {
       await this.#scheduler.sync(fd);
     } catch (error) {
-      this.#poison = { cause: error, isGivenUp: true };
+      this.#poison = { cause: error, isCutOff: true };
       throw error;
     }
     this.#orPoison(() => this.#makeNameDurable());
@@ -329,7 +333,7 @@ export class FileEventLog implements EventLog {
     try {
       work();
     } catch (error) {
-      this.#poison = { cause: error, isGivenUp: false };
+      this.#poison = { cause: error, isCutOff: false };
       throw error;
     }
   }
@@ -347,8 +351,7 @@ export class FileEventLog implements EventLog {
 
   #swap(first: SealedEvent): void {
     const { log, archive } = this.#paths;
-    // Bytes that were cut off since the last sync must not come back after a crash, because no tail is expected in the
-    // archive.
+    // A crash must not bring back bytes that were cut off since the last sync, because a sealed log has no torn tail.
     const fd = this.#openToAppend();
     this.#orPoison(() => this.#disk.sync(fd));
     const fresh = prepareLog(this.#disk, log, first);
@@ -377,7 +380,7 @@ export class FileEventLog implements EventLog {
     return this.#fd;
   }
 
-  /** Forgets the file: the log's name now belongs to another file, or to none. */
+  /** Closes the file, because the log's name now belongs to another file, or to none. */
   #forgetFile(): void {
     this.#closeFile();
     this.#first = undefined;
@@ -389,7 +392,7 @@ export class FileEventLog implements EventLog {
     this.#fd = undefined;
   }
 
-  /** Moves `#end` to the file's present end; cheap if the file is unchanged. */
+  /** Finds the present end of the file. Cheap if the file is unchanged. */
   #look(): LogEnd {
     const stat = this.#disk.lstat(this.#paths.log);
     if (stat === undefined ? this.#seen === "missing" : isSame(this.#seen, stat)) return this.#end;
@@ -423,13 +426,13 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  /** Like `#guard`, for changes of names: a disk that fails in the middle of one is not trusted again. */
+  /** Runs work as `#guard` does. A disk failure also poisons the log, since it may leave the work half done. */
   #change<Result>(doing: string, work: () => Result): Result {
     return this.#guard(doing, () => {
       try {
         return work();
       } catch (error) {
-        if (isDiskFailure(errnoOf(error))) this.#poison = { cause: error, isGivenUp: false };
+        if (isDiskFailure(errnoOf(error))) this.#poison = { cause: error, isCutOff: false };
         throw error;
       }
     });
@@ -442,7 +445,7 @@ export class FileEventLog implements EventLog {
   #mustBeSound(): void {
     this.#mustBeOpen();
     if (this.#poison === undefined) return;
-    const still = this.#takeUpAgain();
+    const still = this.#recover();
     if (still !== undefined) throw this.#poisoned(still);
   }
 
@@ -453,14 +456,14 @@ export class FileEventLog implements EventLog {
   }
 
   /**
-   * Restarts like a new object, once the disk has taken another file's write and sync. The bytes of the failed sync
-   * were cut off: nothing relies on them, and their descriptor is not synced again. Returns the reason if it cannot
-   * restart.
+   * Makes a poisoned log usable again, as if reopened, if the disk takes a write and a sync of another file. The bytes
+   * of the failed sync were cut off, and their descriptor is not synced again. Returns the reason if that is not
+   * possible.
    */
-  #takeUpAgain(): StillPoisoned | undefined {
-    // Nothing is given up, and no descriptor closed, before those who wait for a sync have been told of its failure.
+  #recover(): StillPoisoned | undefined {
+    // The calls whose sync has failed must have been rejected before the descriptor is closed.
     if (this.#isBusy) return { why: "what was written with it is not given up yet" };
-    if (this.#poison?.isGivenUp !== true) return STAYS;
+    if (this.#poison?.isCutOff !== true) return STAYS;
     const errno = whyNotWritable(this.#disk, String(folderOf(this.#paths.log)));
     if (errno !== undefined) return stillSays(errno);
     this.#forgetFile();
@@ -472,7 +475,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** It is unknown what of the file is durable, and this object cannot make sure. */
+/** The reason why the log stays poisoned: it is unknown which bytes of the file are durable. */
 const STAYS: StillPoisoned = { why: "what it was about may be in the file and not on the disk", stays: true };
 
 function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean {

@@ -1,5 +1,6 @@
 import type { Disk } from "../../disk/disk.ts";
 
+/** A call of `sync` that waits. */
 interface Waiting {
   readonly fd: number;
   readonly resolve: () => void;
@@ -7,25 +8,25 @@ interface Waiting {
 }
 
 /**
- * Makes files durable for all logs of a store. A single request is served at once by this thread, which is fastest.
- * Several requests in one turn of the event loop, and all that come meanwhile, are synced concurrently and beside this
- * thread's other work: a journaling file system makes many durable in hardly more time than one.
+ * Syncs the files of all logs of a store. A single request is served by this thread, which is fastest. Several requests
+ * of one turn of the event loop, and those that come during such syncs, are served concurrently in the background: a
+ * journaling file system makes many files durable in hardly more time than one.
  */
 export class FsyncScheduler {
   readonly #disk: Disk;
   #waiting: Waiting[] = [];
-  /** The number of syncs running beside other work. */
+  /** The number of syncs that run in the background. */
   #underWay = 0;
 
   constructor(disk: Disk) {
     this.#disk = disk;
   }
 
-  /** Like `Disk.sync`. The descriptor must stay open until it has ended. Rejects with the disk's error. */
+  /** Syncs a file as `Disk.sync`. The descriptor must stay open meanwhile. Rejects with the disk's error. */
   sync(fd: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ fd, resolve, reject });
-      // Wait until all other work had a turn: logs whose contents became durable together ask together.
+      // Serves after all other work had a turn: logs whose contents became durable together then request it together.
       if (this.#waiting.length === 1) setImmediate(() => this.#serve());
     });
   }

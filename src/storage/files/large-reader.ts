@@ -22,7 +22,10 @@ export interface LargeSource {
   readonly hash: Hash;
 }
 
-/** Returns the length of the content in a file, from its header or its size; `undefined` if there is no sound file. */
+/**
+ * Returns the length of the content in a file, from its header or its size; `undefined` if the file is missing, or its
+ * header is invalid.
+ */
 export function largeLength(disk: Disk, { path, packed, hash }: LargeSource): number | undefined {
   const stat = disk.lstat(path);
   if (stat?.kind !== "file") return undefined;
@@ -37,15 +40,15 @@ export function largeLength(disk: Disk, { path, packed, hash }: LargeSource): nu
 }
 
 export interface ReadLargeOptions {
-  /** Called with the number of bytes read from the file. */
+  /** Called for each piece with the number of bytes that were read from the file for it. */
   readonly onStored?: (bytes: number) => void;
-  /** True to refuse also changed bytes that do not affect the content. */
+  /** True to compare the checksums as well, which detect changed bytes that do not affect the content. */
   readonly isStrict?: boolean;
 }
 
 /**
- * Yields the content of a large file, in pieces of at most 1 MiB. Throws `BLOB_CORRUPT` as soon as a fault is found, at
- * the latest at its end.
+ * Yields the content of a large file, in pieces of at most 1 MiB. Throws `BLOB_CORRUPT` for a fault, at the latest at
+ * the end, where the hash is compared.
  */
 export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOptions = {}): Generator<Buffer> {
   const fd = disk.open(source.path, "read");
@@ -64,8 +67,8 @@ export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOp
 }
 
 /**
- * Yields a large file's part of a range, in pieces of at most 1 MiB, without reading what precedes it. The pieces of a
- * packed file are checked by their checksums; a raw one has none.
+ * Yields a range of a large file's content, in pieces of at most 1 MiB, without reading the content before it. The
+ * pieces of a container are checked by their checksums; a raw file has none.
  */
 export function* readLargeRange(disk: Disk, source: LargeSource, { start, end }: ByteRange): Generator<Buffer> {
   const fd = disk.open(source.path, "read");
@@ -113,7 +116,7 @@ function* packedPieces(disk: Disk, fd: number, source: LargeSource, isStrict: bo
     end = position + stored;
     yield { raw: unpackPiece(disk, fd, { source, head, position, isStrict }), stored };
   }
-  if (disk.fstat(fd).size !== end) throw corrupt(source.hash, source.path, "there are bytes behind its end");
+  if (disk.fstat(fd).size !== end) throw corrupt(source.hash, source.path, "there are bytes after its end");
 }
 
 interface PlacedPiece {

@@ -8,15 +8,15 @@ import { compress } from "../block.ts";
 import { encodeLargeHeader, encodePiece, LARGE_HEADER_BYTES, PIECE_BYTES } from "../large-format.ts";
 import type { BlobLayout } from "../layout.ts";
 
-/** Pieces that are sampled to decide whether compressing pays. */
+/** The number of pieces at the beginning of a content that are compressed to decide whether that pays. */
 const SAMPLE_PIECES = 8;
 
-/** Bytes after which a file that is synced as it grows is synced. */
+/** The number of bytes between two syncs of a file that is synced as it grows. */
 const SYNC_BYTES = 32 * 1024 * 1024;
 
 /**
- * Runs a sync; if it fails, the store takes no more writes. `name`: for a sync of a folder, the file whose name it
- * makes durable. If it fails, that file is not relied on.
+ * Runs a sync. If it fails, poisons the store. `name`: for the sync of a folder, the file whose name it makes durable;
+ * if it fails, that name is recorded as unsure (`UnsureNames`).
  */
 export type SyncGuard = (sync: () => void, name?: string) => void;
 
@@ -27,8 +27,8 @@ export interface LargeTemp {
 }
 
 /**
- * Writes one large content, piece by piece, to a temporary file: packed if that saves 5% of the first 8 MiB, else raw.
- * Holds at most 16 MiB.
+ * Writes one large content, piece by piece, to a temporary file: as a container if compression saves 5% of the first 8
+ * MiB, else raw. Needs about 16 MiB of memory.
  */
 export class LargeWriter {
   readonly #disk: Disk;
@@ -45,8 +45,8 @@ export class LargeWriter {
   #sample: { readonly raw: Buffer; readonly frame: Buffer | undefined }[] = [];
 
   /**
-   * Creates the file `path`. With `syncNow` it is synced as it grows, because one sync of gigabytes at the end would
-   * block everything else in the process.
+   * Creates the file `path`. With `syncNow`, the file is synced as it grows, because one sync of gigabytes at the end
+   * would block the process for long.
    */
   constructor(disk: Disk, path: string, syncNow?: SyncGuard) {
     this.#disk = disk;
@@ -67,7 +67,7 @@ export class LargeWriter {
     }
   }
 
-  /** Makes the file complete and durable under its temporary name. */
+  /** Completes the file and syncs it. It keeps its temporary name. */
   finish(guard: SyncGuard): LargeTemp {
     this.#endPiece();
     if (this.#packed === undefined) this.#decide();
@@ -79,13 +79,13 @@ export class LargeWriter {
     return { path: this.#path, row: { hash, packed, length: this.#length, stored: this.#position } };
   }
 
-  /** Abandons the file and removes it if possible; otherwise the collector does. */
+  /** Closes and removes the file. If that fails, the collector removes it. */
   abandon(): void {
     try {
       this.#disk.close(this.#fd);
       this.#disk.unlink(this.#path);
     } catch {
-      // Called after a failure, which is the error to report.
+      // This is called after a failure, and that error is reported.
     }
   }
 
@@ -119,7 +119,7 @@ export class LargeWriter {
   }
 }
 
-/** Writes a complete container to the temporary name, and syncs it. */
+/** Writes a whole container to the temporary file `path`, and syncs it. */
 export function writeContainer(disk: Disk, path: string, bytes: Uint8Array, guard: SyncGuard): void {
   const fd = disk.open(path, "create", 0o600);
   try {
@@ -131,8 +131,8 @@ export function writeContainer(disk: Disk, path: string, bytes: Uint8Array, guar
 }
 
 /**
- * Clones the file `from` to the temporary name, hashes the clone (the original may change meanwhile), and syncs it.
- * Returns `undefined` if the file system cannot clone.
+ * Clones the file `from` to the temporary file `path`, hashes the clone (the original may change meanwhile), and syncs
+ * it. Returns `undefined` if the file system cannot clone.
  */
 export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGuard): LargeTemp | undefined {
   if (!disk.clone(from, path)) return undefined;
@@ -156,20 +156,20 @@ export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGu
   }
 }
 
-/** Moves a finished file to its place, durably. An existing file there has the same content and is replaced. */
+/** Moves a finished file to its place, durably. Replaces a file that is there, which has the same content. */
 export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTemp, guard: SyncGuard): void {
   const folder = layout.largeFolder(row.hash);
   const place = row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash);
   makeFolderOnce(disk, folder);
-  // Needed also if another writer made the folder, because it may not have synced it yet.
+  // This sync is necessary even if another writer made the folder, which may not have synced it yet.
   guard(() => syncOrRemove(disk, layout.large, folder));
   disk.rename(path, place);
   guard(() => disk.syncFolder(folder), place);
 }
 
 /**
- * Makes the name of a folder durable. If that fails and the folder is empty, removes it: its name is not relied on, and
- * it is made anew.
+ * Makes the name of a folder durable. If that fails, removes the folder if it is empty, so that the next writer makes
+ * it anew.
  */
 function syncOrRemove(disk: Disk, above: string, folder: string): void {
   try {
@@ -178,7 +178,7 @@ function syncOrRemove(disk: Disk, above: string, folder: string): void {
     try {
       disk.removeFolder(folder);
     } catch {
-      // It holds contents that are durable, so its name is durable, too.
+      // The folder holds durable contents, so an earlier sync has made its name durable.
     }
     throw error;
   }

@@ -21,8 +21,8 @@ export function archiveName(span: SeqSpan): string {
 }
 
 /**
- * Writes a new log of one line beside the old one, syncs its bytes, and returns its path. A file already there is
- * replaced.
+ * Writes a new log of one line beside the old one, and syncs it. Returns its path. Replaces a file that is there
+ * already.
  */
 export function prepareLog(disk: Disk, path: string, first: SealedEvent): string {
   const fresh = `${path}.next`;
@@ -38,8 +38,9 @@ export function prepareLog(disk: Disk, path: string, first: SealedEvent): string
 }
 
 /**
- * Gives the log a second name in the archive. Removes first a second name that an unfinished sealing left there,
- * because it would keep growing with the log. Durable only after `syncFolder` of the archive.
+ * Links the log into the archive under the name `target`. Before that, removes a link that an unfinished sealing has
+ * left there, because it is the same file, which has grown since. The link is durable after `syncFolder` of the
+ * archive.
  */
 export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   const folder = target.slice(0, target.lastIndexOf("/"));
@@ -48,12 +49,12 @@ export function linkIntoArchive(disk: Disk, log: string, target: string): void {
     if (disk.lstat(`${folder}/${name}`)?.ino === live?.ino) disk.unlink(`${folder}/${name}`);
   }
   if (disk.lstat(target) !== undefined) {
-    throw new ChronicleError("INTEGRITY_VIOLATION", `${target} is there already, and is not the present log`);
+    throw new ChronicleError("INTEGRITY_VIOLATION", `${target} exists already, and is not the present log`);
   }
   disk.link(log, target);
 }
 
-/** Lists the sealed logs, oldest first. A second name of the present log (its inode) does not count. */
+/** Returns the sealed logs, oldest first, without a link to the present log. `live`: the inode of the present log. */
 export function listArchive(disk: Disk, folder: string, live: bigint | undefined): ArchivedLog[] {
   return archiveNames(disk, folder).flatMap((name) => {
     const stat = disk.lstat(`${folder}/${name}`);
@@ -62,7 +63,7 @@ export function listArchive(disk: Disk, folder: string, live: bigint | undefined
   });
 }
 
-/** Removes the sealed logs, oldest first, so that whatever remains begins with a sentinel. */
+/** Removes the sealed logs, oldest first, so that after a crash the rest still begins with a sentinel. */
 export function removeArchive(disk: Disk, folder: string, live: bigint | undefined): void {
   for (const { name } of listArchive(disk, folder, live)) {
     disk.unlink(`${folder}/${name}`);
@@ -82,8 +83,8 @@ function archiveNames(disk: Disk, folder: string): string[] {
 }
 
 /**
- * Yields the lines from an event to the end, through the archive if the present log no longer holds it. The present log
- * is opened first: if it is sealed during the read, it is still read to its end, and nothing is left out.
+ * Yields the lines from an event to the end, through the archive if the present log does not hold it. The present log
+ * is opened first, so that no line is left out if it is sealed during the read.
  */
 export async function* readHistory(
   disk: Disk,
@@ -95,7 +96,7 @@ export async function* readHistory(
   try {
     const first = firstSeq(disk, fd);
     const live = { disk, fd, file: paths.log.slice(paths.log.lastIndexOf("/") + 1), first };
-    // Nothing was sealed before event 1.
+    // A log that begins at event 1 has no archive.
     const sealed = first === 1 ? [] : listArchive(disk, paths.archive, disk.fstat(fd).ino);
     const begins = first ?? (sealed.at(-1)?.last ?? 0) + 1;
     if (from.seq > begins) {

@@ -8,14 +8,15 @@ import type { LogPosition, QuarantinedPart } from "../event-log.ts";
 const CHUNK_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
 
-/** The part of a file from a byte on, up to a length. */
+/** The part of a file from a position on. */
 export interface FileTail {
   readonly fd: number;
   readonly from: LogPosition;
+  /** The length of the file, in bytes. */
   readonly size: number;
 }
 
-/** Throws `USAGE` unless a line of the log begins at this position and there are bytes there. */
+/** Throws `USAGE` unless a line of the log begins at the position, before the end of the file. */
 export function checkCut(disk: Disk, tail: FileTail): void {
   const { offset } = tail.from;
   const before = Buffer.alloc(1);
@@ -25,8 +26,8 @@ export function checkCut(disk: Disk, tail: FileTail): void {
 }
 
 /**
- * Copies the tail into a new file of the folder, durably under its name, and returns that name: `<seq>-<offset>.part`,
- * with a counter if that is taken. A copy interrupted by a crash has another name (`….part.new`).
+ * Copies the tail into a new file in the folder, durably. Returns the file's name: `<seq>-<offset>.part`, with a
+ * counter if that exists. A copy that a crash has interrupted is named `….part.new`.
  */
 export function keepTail(disk: Disk, folder: string, tail: FileTail): string {
   makeFolderDurably(disk, folder);
@@ -46,7 +47,7 @@ export function keepTail(disk: Disk, folder: string, tail: FileTail): string {
   return name;
 }
 
-/** Returns the length and the hash of a part; `undefined` if there is none. */
+/** Returns the length and the hash of a part; `undefined` if the file is missing. */
 export function readPart(disk: Disk, path: string): QuarantinedPart | undefined {
   if (disk.lstat(path)?.kind !== "file") return undefined;
   const fd = disk.open(path, "read");
@@ -64,7 +65,7 @@ export function readPart(disk: Disk, path: string): QuarantinedPart | undefined 
   }
 }
 
-/** Makes a folder (0700) with a durable name; an existing one is left unchanged. */
+/** Makes a folder (mode 0700) unless it exists, and makes its name durable. */
 export function makeFolderDurably(disk: Disk, folder: string): void {
   if (disk.lstat(folder) === undefined) disk.makeFolder(folder, 0o700);
   disk.syncFolder(folderOf(folder));

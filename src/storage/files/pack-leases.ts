@@ -10,6 +10,7 @@ import { makeNamesSure, type UnsureNames, writeAnew, writeOnceMore } from "./sur
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 
+/** What `settleLane` works with. */
 interface Parts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
@@ -18,19 +19,20 @@ interface Parts {
   readonly unsure: UnsureNames;
 }
 
-/** The file found in a lane, and the pack that it is. */
+/** The file that was found in a lane, and the pack's ULID. */
 interface SeenPack {
   readonly ino: bigint;
   readonly ulid: string;
 }
 
 /**
- * Makes a lane ready for appending, and returns its contents. Only for the holder of the lane's lock. `seen`: earlier
- * findings in the lanes, updated here, so that a file whose header was read once is not opened again.
+ * Makes a lane ready for appending, and returns its grant. The caller holds the lane's lock. `seen`: the files found in
+ * the lanes before, updated here, so that a file whose header was read once is not opened again.
  *
- * Bytes after those that the index calls settled are hashed again: whole blocks are kept and published, and the lane is
- * cut at the first block that is not whole. If the index does not know the pack, or claims more than is there, nothing
- * is settled, and damage may be older than the last run: a pack with whole blocks after damage is sealed as it is.
+ * The contents of blocks after the settled bytes are hashed. Blocks up to the first damaged one are kept and published,
+ * and the rest is cut off. If the index does not know the pack, or has more bytes of it than exist, no byte counts as
+ * settled. Damage may then be older than the last write: a pack with sound contents after the damage is sealed as it
+ * is.
  */
 export function settleLane(parts: Parts, lane: number, seen: Map<number, SeenPack>): LaneGrant {
   const path = parts.layout.activePack(lane);
@@ -69,7 +71,7 @@ function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
   const isTail = row !== undefined && row.bytes >= PACK_HEADER_BYTES && row.bytes < file.size;
   const from = isTail ? row.bytes : PACK_HEADER_BYTES;
   const { rows, end } = checkTail(disk, file.fd, from, file.size);
-  if (!isTail && hasWholeBlock(disk, file.fd, end, file.size)) return sealAsItIs(parts, file, { ulid, row });
+  if (!isTail && hasSoundContent(disk, file.fd, end, file.size)) return sealAsItIs(parts, file, { ulid, row });
   keepTail(parts, file, { from, end });
   const forgetPacks = row === undefined || isTail ? [] : [row.id];
   index.apply({ forgetPacks, packs: [{ ulid, lane: file.lane, bytes: end }], rows });
@@ -77,8 +79,8 @@ function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
 }
 
 /**
- * Makes a tail that was found whole durable, and cuts everything after it. The bytes are written once more: after a
- * failed sync the system may consider pages clean that never reached the disk.
+ * Makes a sound tail durable, and cuts off the bytes after it. Writes the bytes again, because after a failed sync the
+ * system may consider pages clean that never reached the disk.
  */
 function keepTail(
   parts: Parts,
@@ -86,7 +88,7 @@ function keepTail(
   tail: { readonly from: number; readonly end: number },
 ): void {
   const { disk, layout } = parts;
-  // If nothing of a pack is settled, neither is its header.
+  // If no block of a pack is settled, its header is not settled either.
   writeOnceMore(disk, fd, tail.from === PACK_HEADER_BYTES ? 0 : tail.from, tail.end);
   if (tail.end < size) disk.truncate(fd, tail.end);
   disk.sync(fd);
@@ -94,13 +96,13 @@ function keepTail(
 }
 
 /**
- * Settles a lane whose header cannot be read. A pack without a whole block is removed, because nothing of it was ever
- * promised. A header of zeros in a pack that the index does not know never reached the disk, because of a power cut
- * before the first sync: it is written again. Any other pack is sealed as it is, so that `verify` names the damage.
+ * Settles a lane whose header cannot be read. Removes a pack without a sound content. Writes a header of zeros again if
+ * the index does not know the pack: the header did not reach the disk before a power cut. Seals any other pack as it
+ * is, so that `verify` reports the damage.
  */
 function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefined): LaneGrant["pack"] {
   const { disk, layout, newPackId } = parts;
-  if (!hasWholeBlock(disk, file.fd, 0, file.size)) {
+  if (!hasSoundContent(disk, file.fd, 0, file.size)) {
     disk.unlink(layout.activePack(file.lane));
     return undefined;
   }
@@ -108,7 +110,8 @@ function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefi
     writeFully(disk, file.fd, encodePackHeader(newPackId()), 0);
     return settlePack(parts, file);
   }
-  // The row may be that of the previous pack, whose new name was not published: that file must not be replaced.
+  // The row may be that of the lane's former pack, which was sealed without an update of the index. Its file, which has
+  // this ULID, must not be replaced.
   const isTaken = row === undefined || disk.lstat(layout.sealedPack(row.ulid)) !== undefined;
   return sealAsItIs(parts, file, { ulid: isTaken ? newPackId() : row.ulid, row: undefined });
 }
@@ -117,6 +120,7 @@ function isAllZeros(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0);
 }
 
+/** Seals a pack with all its bytes. The lane is empty then. */
 function sealAsItIs(
   parts: Parts,
   { fd, lane, size }: LaneFile,
@@ -136,7 +140,8 @@ function sealAsItIs(
   return undefined;
 }
 
-function hasWholeBlock(disk: Disk, fd: number, from: number, to: number): boolean {
+/** Returns true if a block between two offsets has a content that matches its hash. */
+function hasSoundContent(disk: Disk, fd: number, from: number, to: number): boolean {
   for (const part of scanPack(disk, fd, from, to)) {
     if (part.kind === "garbage") continue;
     const damaged = damagedIn(part.head, readBlock(disk, fd, part.offset, part.head));
@@ -147,7 +152,7 @@ function hasWholeBlock(disk: Disk, fd: number, from: number, to: number): boolea
 
 const MAX_LANES = 1024;
 
-/** The parts that the modules of a file blob store share. */
+/** What the modules of a `FileBlobStore` share. */
 export interface BlobFiles {
   readonly disk: Disk;
   readonly layout: BlobLayout;
@@ -159,18 +164,18 @@ export interface BlobFiles {
 
 /** A lane that this process holds. */
 export interface PackLease {
-  /** For the one writer, which may be in a worker thread. */
+  /** The grant for the one writer of the lane, which may be in a worker thread. */
   readonly grant: LaneGrant;
   /** Releases the lane. The writer must have been closed. */
   release(): void;
 }
 
-/** Hands out lanes: the lowest one that nobody else holds, after settling its tail. */
+/** Takes lanes for this process, and settles the tail of each. */
 export class PackLeases {
   readonly #files: BlobFiles;
   readonly #lockOf: (path: string) => Lock;
   readonly #mine = new Map<number, () => void>();
-  /** Locks of released lanes of ours: opening a lock takes longer than acquiring it. */
+  /** The open locks of released lanes, kept because opening a lock takes longer than acquiring it. */
   readonly #idle = new Map<number, Lock>();
   readonly #seen = new Map<number, SeenPack>();
 
@@ -179,7 +184,7 @@ export class PackLeases {
     this.#lockOf = lockOf;
   }
 
-  /** Takes the lowest free lane. */
+  /** Takes the lowest free lane. Throws `LOCKED` if none is free. */
   async take(): Promise<PackLease> {
     for (let lane = 0; lane < MAX_LANES; lane++) {
       const held = await this.tryTake(lane);
@@ -188,7 +193,7 @@ export class PackLeases {
     throw new ChronicleError("LOCKED", `all ${MAX_LANES} lanes of ${this.#files.layout.active} are in use`);
   }
 
-  /** Takes this lane; returns `undefined` if another holder has it. */
+  /** Takes this lane. Returns `undefined` if it is taken already, by this object or another process. */
   async tryTake(lane: number): Promise<PackLease | undefined> {
     if (this.#mine.has(lane)) return undefined;
     const lock = this.#idle.get(lane) ?? this.#lockOf(this.#files.layout.laneLock(lane));
@@ -222,7 +227,7 @@ export class PackLeases {
     return this.#mine.size;
   }
 
-  /** True if this object holds the lane. */
+  /** Returns true if this object holds the lane. */
   holds(lane: number): boolean {
     return this.#mine.has(lane);
   }

@@ -9,18 +9,19 @@ import { freeBytes } from "../../util/free-bytes.ts";
 import type { BlobLayout } from "../layout.ts";
 import { readAt, readPackUlid } from "./pack-scan.ts";
 
-/** Most bytes of unpacked blocks in the cache. */
+/** The maximum of bytes of unpacked blocks in the cache. */
 const CACHE_BYTES = 8 * 1024 * 1024;
 /**
- * Longest block with one content that is cached too, because a server is asked for the same small file again and again.
+ * The length up to which a block with a single content is cached as well, in bytes: a server is asked for the same
+ * small file again and again.
  */
 const SMALL_BYTES = 64 * 1024;
-/** Most packs kept open. */
+/** The maximum number of packs that are kept open. */
 const OPEN_PACKS = 16;
 
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 
-/** Reads contents out of packs. Keeps the last packs open and the last blocks unpacked. */
+/** Reads contents from packs. Keeps the last packs open, and the last blocks in memory, unpacked. */
 export class PackReader {
   readonly #disk: Disk;
   readonly #layout: BlobLayout;
@@ -36,8 +37,9 @@ export class PackReader {
   }
 
   /**
-   * Returns the content at a place, checked: throws `BLOB_CORRUPT` if it is damaged. Returns `undefined` if the pack is
-   * gone (moved by a collector, or lost) and the index should be queried again. The bytes belong to the caller.
+   * Returns the content at a place. Throws `BLOB_CORRUPT` if it is damaged. Returns `undefined` if the pack does not
+   * exist (a collector has replaced it, or it is lost), so that the index must be asked again. The bytes belong to the
+   * caller.
    */
   read(hash: Hash, place: PackPlace): Buffer | undefined {
     const content = this.look(hash, place);
@@ -45,8 +47,8 @@ export class PackReader {
   }
 
   /**
-   * The same, but the caller may use the bytes only until the next call, and must not change them: they may belong to a
-   * cached block.
+   * Returns the content at a place as `read` does, but perhaps as a view of a cached block: the caller must not change
+   * the bytes, and may use them only until the next call.
    */
   look(hash: Hash, place: PackPlace): Buffer | undefined {
     const key = keyOf(place);
@@ -61,8 +63,8 @@ export class PackReader {
   }
 
   /**
-   * Returns the block at a place in its stored form; `undefined` if it is missing or damaged. Reading its contents then
-   * finds the fault.
+   * Returns the block at a place as it is stored; `undefined` if it is missing or damaged. A read of its contents then
+   * reports the fault.
    */
   readBlock(place: Pick<PackPlace, "pack" | "block" | "blockBytes">): BlobBlock | undefined {
     const fd = this.#packFile(place.pack);
@@ -131,7 +133,7 @@ function keyOf({ pack, block }: PackPlace): string {
 }
 
 /**
- * Opens a pack for reading at its present place: it may have been sealed since the index was updated. Returns
+ * Opens a pack for reading, in its lane or sealed: it may have been sealed since the index was updated. Returns
  * `undefined` if it does not exist.
  */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
@@ -141,7 +143,7 @@ export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): numbe
     const ulid = readPackUlid(disk, active);
     if (ulid === pack.ulid) return active;
     const sealed = openIfThere(disk, layout.sealedPack(pack.ulid));
-    // A damaged header is no reason to give up the rest: every content is checked by its hash.
+    // A pack with a damaged header can still be read, since every content is checked by its hash.
     if (sealed === undefined && ulid === undefined) return active;
     disk.close(active);
     return sealed;

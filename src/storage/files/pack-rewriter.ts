@@ -9,8 +9,8 @@ import { readAt } from "./pack-scan.ts";
 import { PackWriter } from "./pack-writer.ts";
 
 /**
- * Writes the contents of packs that are to be kept into a new pack. The caller holds the collector's lock exclusively.
- * Other processes may still hold idle lanes, which are left alone.
+ * Copies contents of packs into a new pack. The caller holds the collector's lock exclusively. Other processes may
+ * still hold lanes that they do not write to; the packs there are not changed.
  */
 export class PackRewriter {
   readonly #files: BlobFiles;
@@ -23,8 +23,8 @@ export class PackRewriter {
   }
 
   /**
-   * Seals those of the packs that are in idle lanes. Returns the ULIDs of all that are then sealed. Call before copying
-   * anything of them, because the copy could go to the lane of one of them.
+   * Seals those of the packs that are in free lanes. Returns the ULIDs of all that are sealed then. Must be called
+   * before any of them is copied, because the copy could be written to the lane of one of them.
    */
   async sealAll(packs: readonly PackRow[]): Promise<ReadonlySet<string>> {
     const sealed = new Set<string>();
@@ -33,8 +33,8 @@ export class PackRewriter {
   }
 
   /**
-   * Copies these contents of a sealed pack, durably. Returns the result to publish; `undefined` if a damaged content
-   * must not be dropped, in which case nothing was copied.
+   * Copies contents of a sealed pack, durably. Leaves out damaged ones for which `mayDrop` is true. Returns the result
+   * to publish. Returns `undefined`, and copies nothing, if the pack is missing or another content is damaged.
    */
   async copy(
     pack: PackRow,
@@ -73,8 +73,8 @@ export class PackRewriter {
   }
 
   /**
-   * Seals the pack if it is not sealed yet. Returns false if another process holds its lane, or this object writes to
-   * it.
+   * Seals the pack if it is in a lane. Returns true if it is sealed then, false if its lane is held, by another process
+   * or this one.
    */
   async #isSealed(pack: PackRow): Promise<boolean> {
     if (pack.lane === undefined) return true;
@@ -82,7 +82,7 @@ export class PackRewriter {
     if (lane === undefined) return false;
     try {
       const { index } = this.#files;
-      // A pack with a damaged header was sealed as it is when the lane was taken.
+      // Taking the lane has already sealed a pack with a damaged header.
       if (lane.grant.pack?.ulid !== pack.ulid) return isSealedRow(index.packOf(pack.ulid));
       const writer = new PackWriter(this.#files, lane.grant);
       withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());
@@ -106,7 +106,7 @@ function isSealedRow(row: PackRow | undefined): boolean {
   return row !== undefined && row.lane === undefined;
 }
 
-/** Yields the contents of one pack in their order there, with `undefined` for a damaged one. */
+/** Yields contents of one pack, in their order in the pack; `undefined` for a damaged one. */
 function* contentsOf(
   { disk }: BlobFiles,
   fd: number,

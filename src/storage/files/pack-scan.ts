@@ -18,12 +18,12 @@ import { hashToBytes } from "../../core/values/hash.ts";
 
 const WINDOW_BYTES = 1024 * 1024;
 
-/** A part of a pack: a block, or bytes that are not a block (`from` to `to`). */
+/** A part of a pack: a block, or bytes from `from` to `to` that are not a block. */
 export type PackPart =
   | { readonly kind: "block"; readonly offset: number; readonly head: BlockHead }
   | { readonly kind: "garbage"; readonly from: number; readonly to: number };
 
-/** Reads `length` bytes from `offset`; fewer at the end of the file. */
+/** Returns `length` bytes of a file from `offset` on; fewer at its end. */
 export function readAt(disk: Disk, fd: number, offset: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   return bytes.subarray(0, readFully(disk, fd, bytes, offset));
@@ -35,8 +35,8 @@ export function readPackUlid(disk: Disk, fd: number): string | undefined {
 }
 
 /**
- * Yields the blocks of an open pack between two offsets, by their heads alone. Bytes that are not a block are skipped
- * up to the next whole head; a block that extends beyond `to` is garbage.
+ * Yields the blocks of an open pack between two offsets, by their heads alone. Bytes without a valid head are garbage
+ * up to the next valid head. So is a block that extends beyond `to`.
  */
 export function* scanPack(disk: Disk, fd: number, from: number, to: number): Generator<PackPart> {
   for (let offset = from; offset < to;) {
@@ -53,8 +53,8 @@ export function* scanPack(disk: Disk, fd: number, from: number, to: number): Gen
 }
 
 /**
- * Returns the contents of one block of an open pack, or `undefined` if they do not unpack. Not checked against their
- * hashes.
+ * Returns the contents of one block of an open pack, concatenated; `undefined` if they cannot be unpacked. Does not
+ * check their hashes.
  */
 export function readBlock(disk: Disk, fd: number, offset: number, head: BlockHead): Buffer | undefined {
   return unpackBlock(head, readStored(disk, fd, offset, head));
@@ -65,13 +65,13 @@ export function readStored(disk: Disk, fd: number, offset: number, head: BlockHe
   return readAt(disk, fd, offset + head.headBytes, head.storedLength);
 }
 
-/** Returns the contents of a block whose bytes do not match their hashes. */
+/** Returns those contents of a block that do not match their hashes; all if the block could not be unpacked. */
 export function damagedIn(head: BlockHead, raw: Buffer | undefined): readonly BlockEntry[] {
   if (raw === undefined) return head.entries;
   return head.entries.filter(({ hash, at, length }) => sha256(raw.subarray(at, at + length)) !== hash);
 }
 
-/** Adds the contents of a block to the rows of pack number `pack`. */
+/** Adds rows for the contents of a block. `pack`: the position of its pack in the list that belongs to the rows. */
 export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number, head: BlockHead): void {
   for (const { hash, at, length } of head.entries) {
     const stored = storedShare(head, length);
@@ -80,8 +80,8 @@ export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number
 }
 
 /**
- * Returns the rows of all blocks of an open pack between two offsets, by their heads alone. For packs that were synced
- * whole.
+ * Returns the rows of all blocks of an open pack between two offsets, by their heads alone. For packs that are durable
+ * as a whole.
  */
 export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): BlobRows {
   const rows = new BlobRowsBuilder();
@@ -92,8 +92,8 @@ export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): B
 }
 
 /**
- * Reads an unverified tail of a pack. Returns the rows of its blocks up to the first that is not whole, with every
- * content hashed, and the offset after the last good one.
+ * Checks the tail of a pack. Returns the rows of its blocks before the first one with a damaged content, and the offset
+ * at which they end.
  */
 export function checkTail(
   disk: Disk,
@@ -119,7 +119,9 @@ function readBlockHead(disk: Disk, fd: number, offset: number): BlockHead | unde
   return decodeBlockHead(headBytes <= first.length ? first : readAt(disk, fd, offset, headBytes));
 }
 
-/** Returns the offset of the first whole block head from `from` on, or `undefined`. */
+/**
+ * Returns the offset of the first block with a valid head that lies between two offsets; `undefined` if there is none.
+ */
 function findBlock(disk: Disk, fd: number, from: number, to: number): number | undefined {
   for (let start = from; start + BLOCK_HEAD_BYTES <= to;) {
     const window = readAt(disk, fd, start, Math.min(WINDOW_BYTES, to - start));
@@ -128,7 +130,7 @@ function findBlock(disk: Disk, fd: number, from: number, to: number): number | u
       const head = readBlockHead(disk, fd, start + at);
       if (head !== undefined && start + at + head.blockBytes <= to) return start + at;
     }
-    // Windows overlap by less than a magic, so that none is missed at an edge.
+    // Windows overlap by one byte less than the magic, so that no magic is missed at an edge.
     start += window.length - (BLOCK_MAGIC.length - 1);
   }
   return undefined;

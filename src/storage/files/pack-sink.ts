@@ -9,27 +9,29 @@ import { cloneLarge, landLarge, LargeWriter, writeContainer, type LargeTemp, typ
 import type { BlobLayout } from "../layout.ts";
 import { PackWriter } from "./pack-writer.ts";
 
-/** The options of a sink. */
+/** Options of a sink. */
 export interface PackSinkOptions {
   readonly grant: LaneGrant;
   /** Returns a new ULID for each new pack and temporary file. */
   readonly newPackId: () => string;
-  /** Tells whether a content is stored already; it is then only hashed. Called under the lease of the sink's owner. */
+  /**
+   * Returns true for a content that is stored already, so that it is only hashed. Called while the owner has a lease.
+   */
   readonly known?: (hash: Hash) => boolean;
-  /** Contents above this size become files of their own. In bytes; at most 8 MiB, the default. */
+  /** The length above which a content becomes a file of its own, in bytes. At most 8 MiB, the default. */
   readonly largeBytes?: number;
 }
 
 /**
- * Takes contents synchronously into one lane. Used by the workers of a bulk capture and by the batches of a
- * `FileBlobStore`. Nothing is visible before the result of `finish` is published.
+ * Writes contents synchronously to one lane. Used by the workers of a bulk capture and by the batches of a
+ * `FileBlobStore`. The contents are visible once the result of `finish` is published.
  */
 export interface PackSink extends ContentSink {
-  /** True if the content is known, or in this sink. */
+  /** Returns true if the content is stored already, or in this sink. */
   has(hash: Hash): boolean;
-  /** Makes everything durable. The sink then takes nothing more. */
+  /** Makes all contents durable. The sink takes nothing after that. */
   finish(): SinkResult;
-  /** Abandons everything. Idempotent; after `finish` it does nothing. */
+  /** Drops all contents. Idempotent; after `finish` it does nothing. */
   abandon(): void;
 }
 
@@ -40,7 +42,7 @@ export function openPackSink(disk: Disk, layout: BlobLayout, options: PackSinkOp
   return new OpenSink({ disk, layout, writer, newPackId, known, largeBytes, ownsWriter: true });
 }
 
-/** The parts of an `OpenSink`. */
+/** What an `OpenSink` works with. */
 export interface SinkParts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
@@ -48,11 +50,11 @@ export interface SinkParts {
   readonly newPackId: () => string;
   readonly known: ((hash: Hash) => boolean) | undefined;
   readonly largeBytes: number;
-  /** True if the writer ends with the sink. */
+  /** True if the writer is closed at the end of the sink. */
   readonly ownsWriter: boolean;
 }
 
-/** A sink on a writer that others may also write to. */
+/** A sink whose writer may be shared with other sinks. */
 export class OpenSink implements PackSink {
   readonly #parts: SinkParts;
   readonly #filler: BlockFiller;
@@ -81,7 +83,7 @@ export class OpenSink implements PackSink {
     return hash;
   }
 
-  /** Takes a block unchanged whose contents have been checked. */
+  /** Takes a block, whose contents the caller has checked, as it is. */
   putBlock(block: BlobBlock): void {
     this.#mustBeOpen();
     const { bytes, head, entries } = block;
@@ -105,8 +107,8 @@ export class OpenSink implements PackSink {
   }
 
   /**
-   * Returns an intake for a content of unknown size, piece by piece. `isShared`: other work of this process goes on
-   * meanwhile.
+   * Returns an intake for a content of unknown length, piece by piece. `isShared`: other work of this thread runs
+   * between the pieces, so that long syncs must be avoided.
    */
   intake(isShared = false): ContentIntake {
     const syncNow = isShared ? this.#guard : undefined;
@@ -130,7 +132,7 @@ export class OpenSink implements PackSink {
     return result;
   }
 
-  /** Passes everything to the writer, and moves large contents to their places. The writer must still be synced. */
+  /** Passes all contents to the writer, and moves large ones to their places. The caller then syncs the writer. */
   flush(): void {
     this.#mustBeOpen();
     this.#filler.flush();
@@ -143,7 +145,7 @@ export class OpenSink implements PackSink {
     });
   }
 
-  /** Returns the result to publish, once the writer is synced. */
+  /** Returns the result to publish. Called once the writer is synced. */
   settle(): SinkResult {
     this.#open = false;
     return { ...this.#filler.result(), large: this.#large.map(({ row }) => row) };
@@ -190,7 +192,7 @@ export class OpenSink implements PackSink {
     try {
       this.#parts.disk.unlink(path);
     } catch {
-      // A leftover in the folder for temporary files, which the collector removes.
+      // The collector removes the file from the folder for temporary files.
     }
   }
 
@@ -204,13 +206,13 @@ export class OpenSink implements PackSink {
   }
 }
 
-/** The destinations of an intake. */
+/** What becomes of a content at the end of its intake. */
 interface IntakeEnds {
   readonly small: (content: Buffer) => Hash;
   readonly large: (writer: LargeWriter) => Hash;
 }
 
-/** Collects the pieces of one content: in memory while it is small, then in a file. */
+/** Collects the pieces of one content, in memory while it is small, then in a file. */
 export class ContentIntake {
   readonly #largeBytes: number;
   readonly #openLarge: () => LargeWriter;

@@ -8,18 +8,21 @@ import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "../block
 import type { BlobLayout } from "../layout.ts";
 import type { UnsureNames } from "./sure-names.ts";
 
-/** Length in bytes from which the next append seals a pack. */
+/** The length from which a pack is sealed by the next append, in bytes. */
 const SEAL_BYTES = 64 * 1024 * 1024;
-/** Below this, head and contents are joined for one write; above, copying costs more than a second write. */
+/**
+ * The length up to which the head and the contents of a block are joined for one write, in bytes. Above it, joining
+ * costs more than a second write.
+ */
 const JOIN_BYTES = 512 * 1024;
 
-/** The parts of a pack writer. */
+/** What a `PackWriter` works with. */
 export interface PackParts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
   /** Returns a new ULID. */
   readonly newPackId: () => string;
-  /** Collects the files whose names a failed sync did not make durable. Default: not collected. */
+  /** Gets the files whose names a failed sync did not make durable. Default: they are not recorded. */
   readonly unsure?: UnsureNames;
 }
 
@@ -32,8 +35,8 @@ export interface PlacedBlock {
 /**
  * Appends blocks to the packs of one lane, synchronously. The owner of a writer holds the lock of the lane.
  *
- * - A failed write is cut off again, and the writer continues. A failed sync poisons it.
- * - A pack that has grown to 64 MiB is synced, renamed to its ULID, and a new one begun.
+ * - The bytes of a failed write are cut off, and the writer stays usable. A failed sync poisons it.
+ * - A pack that has grown to 64 MiB is synced and renamed to its ULID; then a new pack begins.
  */
 export class PackWriter {
   readonly lane: number;
@@ -44,13 +47,16 @@ export class PackWriter {
   readonly #sealed = new Map<string, PackState>();
   #fd: number | undefined;
   #ulid: string | undefined;
-  /** Bytes of whole blocks; anything after them is the remnant of a failed write. */
+  /** The end of the last block. Bytes after it are the rest of a failed write. */
   #end: number;
+  /** The offset up to which the pack is durable. */
   #syncedEnd: number;
-  /** The offset up to which a sync is running beside other work. */
+  /** The offset up to which a sync is running in the background. */
   #syncingEnd: number | undefined;
+  /** True if the name of the pack in its lane is not durable yet. */
   #nameIsNew = false;
-  #restBehindEnd = false;
+  /** True if bytes after `#end` must be cut off. */
+  #hasRest = false;
   #poisoned = false;
 
   constructor({ disk, layout, newPackId, unsure }: PackParts, grant: LaneGrant) {
@@ -69,13 +75,13 @@ export class PackWriter {
     return this.#poisoned;
   }
 
-  /** The lane as it is now, for the next writer. Only synced bytes count. */
+  /** The grant of the lane for the next writer, with the synced bytes of its pack. */
   get grant(): LaneGrant {
     const pack = this.#ulid === undefined ? undefined : { ulid: this.#ulid, bytes: this.#syncedEnd };
     return { lane: this.lane, pack };
   }
 
-  /** Returns the durable extent of a pack of this writer. */
+  /** Returns the state of a pack of this writer, with its durable bytes. */
   stateOf(ulid: string): PackState {
     return this.#sealed.get(ulid) ?? { ulid, lane: this.lane, bytes: this.#syncedEnd };
   }
@@ -92,7 +98,7 @@ export class PackWriter {
     });
   }
 
-  /** Makes everything appended durable, and the name of a new pack. */
+  /** Makes all appended blocks durable, and the name of a new pack. */
   sync(): void {
     this.#mustBeSound();
     const fd = this.#fd;
@@ -106,9 +112,9 @@ export class PackWriter {
   }
 
   /**
-   * The same beside this thread's other work. Blocks may be appended meanwhile: they are durable after the next sync.
-   * Until it has ended there must be no other sync, the pack is not sealed, and the writer must not be closed. A full
-   * pack is sealed first: if one such sync follows another, no append might ever find a moment for that.
+   * Does what `sync` does, in the background. Blocks may be appended meanwhile; they are durable after the next sync.
+   * The caller must not sync or close the writer meanwhile, and no append seals the pack. So a full pack is sealed here
+   * first: if such syncs follow each other without a pause, no append could seal it.
    */
   async syncBeside(): Promise<void> {
     this.#mustBeSound();
@@ -136,7 +142,7 @@ export class PackWriter {
   }
 
   /**
-   * Takes back blocks, last first, as long as each is the last of the lane and neither synced nor being synced, because
+   * Removes blocks, last first, as long as each is the last block of the lane and is neither synced nor being synced:
    * another batch may have published what is synced.
    */
   takeBack(blocks: readonly { readonly ulid: string; readonly offset: number; readonly bytes: number }[]): void {
@@ -144,25 +150,25 @@ export class PackWriter {
       const isLast = block.ulid === this.#ulid && block.offset + block.bytes === this.#end;
       if (!isLast || block.offset < (this.#syncingEnd ?? this.#syncedEnd) || this.#poisoned) return;
       this.#end = block.offset;
-      this.#restBehindEnd = true;
-      // At once: whole blocks after the end must not be mistaken for a written tail that is to be kept.
+      this.#hasRest = true;
+      // The blocks are cut off at once, so that `settleLane` does not take them for a tail to keep.
       if (this.#fd !== undefined) this.#cutRest(this.#fd);
     }
   }
 
   /**
-   * Runs a sync of another file of the store, or of the folder that contains `name`. Its failure poisons this writer
-   * too.
+   * Runs a sync of another file of the store, or of the folder that contains `name`. If it fails, this writer is
+   * poisoned as well.
    */
   guard(sync: () => void, name?: string): void {
     this.#mustBeSound();
     this.#orPoison(name === undefined ? sync : () => this.#orUnsure(name, sync));
   }
 
-  /** Closes the file. The writer may be used again: it reopens the file. */
+  /** Closes the file. The next append opens it again. */
   close(): void {
     if (this.#fd === undefined) return;
-    if (this.#restBehindEnd) this.#cutRest(this.#fd);
+    if (this.#hasRest) this.#cutRest(this.#fd);
     this.#disk.close(this.#fd);
     this.#fd = undefined;
   }
@@ -171,9 +177,9 @@ export class PackWriter {
     const ulid = this.#ulid;
     if (ulid === undefined) return;
     const fd = this.#open();
-    if (this.#restBehindEnd) this.#disk.truncate(fd, this.#end);
-    this.#restBehindEnd = false;
-    // Covers what anyone cut off since the last sync: no tail is expected in a sealed pack.
+    if (this.#hasRest) this.#disk.truncate(fd, this.#end);
+    this.#hasRest = false;
+    // A crash must not bring back bytes that were cut off since the last sync, because a sealed pack has no torn tail.
     this.#orPoison(() => this.#disk.sync(fd));
     this.sync();
     this.#disk.rename(this.#layout.activePack(this.lane), this.#layout.sealedPack(ulid));
@@ -183,7 +189,7 @@ export class PackWriter {
     this.#end = 0;
     this.#syncedEnd = 0;
     const syncNames = (): void => {
-      // The new name first, so that a file system that orders the two by itself does not lose both.
+      // The folder with the new name is synced first, so that the pack has at least one name after a crash.
       this.#disk.syncFolder(this.#layout.packs);
       this.#disk.syncFolder(this.#layout.active);
     };
@@ -191,8 +197,8 @@ export class PackWriter {
   }
 
   #write(fd: number, { head, stored }: EncodedBlock): void {
-    if (this.#restBehindEnd) this.#disk.truncate(fd, this.#end);
-    this.#restBehindEnd = false;
+    if (this.#hasRest) this.#disk.truncate(fd, this.#end);
+    this.#hasRest = false;
     const bytes = head.length + stored.length;
     try {
       const whole =
@@ -205,7 +211,7 @@ export class PackWriter {
       }
       this.#end += bytes;
     } catch (error) {
-      this.#restBehindEnd = true;
+      this.#hasRest = true;
       this.#cutRest(fd);
       throw error;
     }
@@ -214,9 +220,9 @@ export class PackWriter {
   #cutRest(fd: number): void {
     try {
       this.#disk.truncate(fd, this.#end);
-      this.#restBehindEnd = false;
+      this.#hasRest = false;
     } catch {
-      // The next write tries again before it writes. Until then the remnant is an unpublished tail, which nobody reads.
+      // The next write cuts the rest off first. Until then it is an unpublished tail, which nobody reads.
     }
   }
 
@@ -235,7 +241,7 @@ export class PackWriter {
 
   #begin(fd: number): void {
     const ulid = this.#newPackId();
-    // A failed attempt of this writer may have left bytes.
+    // An earlier attempt of this writer may have failed and left bytes.
     if (this.#disk.fstat(fd).size > 0) this.#disk.truncate(fd, 0);
     writeFully(this.#disk, fd, encodePackHeader(ulid), 0);
     this.#ulid = ulid;
@@ -249,7 +255,7 @@ export class PackWriter {
     this.#orUnsure(this.#layout.activePack(this.lane), () => this.#disk.syncFolder(this.#layout.active));
   }
 
-  /** Runs a sync that makes a name durable; records the name if it fails. */
+  /** Runs a sync that makes a name durable. Records the name as unsure if it fails. */
   #orUnsure(name: string, sync: () => void): void {
     try {
       sync();
@@ -268,10 +274,10 @@ export class PackWriter {
     }
   }
 
-  /** Poisons the writer after a failed sync and returns the error to throw. */
+  /** Poisons the writer after a failed sync. Returns the error to throw. */
   #poison(error: unknown): unknown {
     this.#poisoned = true;
-    // Bytes that the disk could not store must not later be found whole in the page cache.
+    // Bytes that are not on the disk are cut off, because later reads would find them in the page cache.
     this.#end = Math.max(this.#syncedEnd, 0);
     if (this.#fd !== undefined) this.#cutRest(this.#fd);
     return ioTrouble(error, `syncing ${this.#layout.folder}`);

@@ -1,7 +1,7 @@
 import type { Hash } from "../../core/values/hash.ts";
 import type { BlobIndex, BlobPlace, IndexChange, PackRow, PlacedBlob } from "../blob-index.ts";
 
-/** An index that can be replaced by another while its users keep working. */
+/** A blob index that can be replaced by another one while it is in use. */
 export class RenewableIndex implements BlobIndex {
   #current: BlobIndex;
 
@@ -9,7 +9,7 @@ export class RenewableIndex implements BlobIndex {
     this.#current = first;
   }
 
-  /** Switches to another index and closes the present one. */
+  /** Closes the present index, and uses another one from then on. */
   renew(next: BlobIndex): void {
     this.#current.close();
     this.#current = next;

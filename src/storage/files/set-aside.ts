@@ -8,18 +8,17 @@ import { makeFolderOnce } from "./large-writer.ts";
 import { PackRewriter } from "./pack-rewriter.ts";
 
 /**
- * Moves damaged packs and large files aside: see `BlobStore.setAside`. The caller holds the collector's lock
- * exclusively.
+ * Implements `BlobStore.setAside`. The caller holds the collector's lock exclusively.
  *
- * Order for each pack, as in a collection: readable contents are copied and synced; the index is moved there, durably;
- * only then is the pack moved.
+ * Order for each pack, as in a collection: readable contents are copied and synced; the index gets their new places,
+ * durably; only then is the pack moved to the quarantine.
  */
 export async function setDamagedAside(
   files: BlobFiles,
   lanes: PackLeases,
   wish: Pick<SetAsideWish, "files" | "keep">,
 ): Promise<readonly string[]> {
-  // This forgets packs whose files are gone.
+  // Removes packs from the index whose files are missing.
   await catchUpPacks(files, lanes);
   const aside: string[] = [];
   const rewriter = new PackRewriter(files, lanes);
@@ -27,7 +26,7 @@ export async function setDamagedAside(
     const sealed = await rewriter.sealAll([...wish.files].flatMap((ulid) => files.index.packOf(ulid) ?? []));
     for (const file of wish.files) {
       const pack = files.index.packOf(file);
-      // Another process holds its lane.
+      // A pack that is not sealed is in a lane that is held.
       if (pack !== undefined && !sealed.has(file)) continue;
       const isAside =
         pack === undefined ? moveLarge(files, file) : await movePack(files, rewriter, { pack, keep: wish.keep });
@@ -44,7 +43,7 @@ interface DamagedPack {
   readonly keep: (hash: Hash) => boolean;
 }
 
-/** Returns false if a content that must be kept can only be repaired in place. */
+/** Moves a pack. Returns false, and changes nothing, if a content that must be kept is damaged in it. */
 async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }: DamagedPack): Promise<boolean> {
   const { index, layout } = files;
   const placed = index.inPack(pack.id);
@@ -55,7 +54,7 @@ async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }
   return true;
 }
 
-/** Moves a second copy of a large content: the index names the sound one, in another form or in a pack. */
+/** Moves the file of a large content, if the index names another copy, in another form or in a pack. */
 function moveLarge(files: BlobFiles, path: string): boolean {
   const { disk, layout, index } = files;
   const [name = ""] = path.split("/").slice(-1);

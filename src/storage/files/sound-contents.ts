@@ -9,27 +9,27 @@ import type { BlobLayout } from "../layout.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, readAt } from "./pack-scan.ts";
 
-/** Most blocks that are remembered. Others are read again. */
+/** The maximum number of blocks that are remembered. Others are read again. */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
-/** Pieces of a large content (1 MiB each) read in one step. */
+/** The number of pieces of a large content (1 MiB each) that are read in one step. */
 const STEP_PIECES = 8;
 
 /** The damaged contents of a block. */
-type Hurt = ReadonlySet<Hash> | "all";
+type Damaged = ReadonlySet<Hash> | "all";
 
 /** The state of a stored content. */
 export type StoredState = "sound" | "damaged" | "none";
 
 /**
- * The blocks that some thread of this process has found sound. The memory is shared, so that no other thread reads them
- * again.
+ * The blocks that a thread of this process has found sound, in a hash table in shared memory, so that no other thread
+ * reads them again.
  */
 export class CheckedBlocks {
   readonly buffer: SharedArrayBuffer;
   readonly #keys: BigInt64Array;
 
-  /** `buffer`: that of another thread. */
+  /** `buffer`: the memory of another thread's object. Default: new memory. */
   constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(SLOTS * BigInt64Array.BYTES_PER_ELEMENT)) {
     this.buffer = buffer;
     this.#keys = new BigInt64Array(buffer);
@@ -63,20 +63,20 @@ function slotOf(key: bigint): number {
   return Number(BigInt.asUintN(64, key * 0x9e3779b97f4a7c15n) >> 48n);
 }
 
-/** The part of an index that finds a content. */
+/** The methods of an index that find a content. */
 type Places = Pick<BlobIndex, "find" | "packs">;
 
 /**
- * Tells whether the stored bytes of a content that is put again are sound. A block is read on its first use, and not
- * again by any thread of this process. A damaged content counts as not stored, so that the good bytes replace it.
+ * Finds out whether the stored bytes of a content that is put again are sound. A block is read on its first use, and
+ * not again by any thread of this process. A damaged content counts as not stored, so that the good bytes replace it.
  */
 export class SoundContents {
   readonly #disk: Disk;
   readonly #layout: BlobLayout;
   readonly #index: Places;
   readonly #checked: CheckedBlocks;
-  /** Blocks that were read and are not sound. */
-  readonly #hurt = new Map<bigint, Hurt>();
+  /** The damaged contents of blocks that are not sound, by the block's key. */
+  readonly #damaged = new Map<bigint, Damaged>();
 
   constructor(disk: Disk, layout: BlobLayout, given: { readonly index: Places; readonly checked: CheckedBlocks }) {
     this.#disk = disk;
@@ -85,12 +85,12 @@ export class SoundContents {
     this.#checked = given.checked;
   }
 
-  /** The state of a stored content. */
+  /** Returns the state of a content. */
   stateOf(hash: Hash): StoredState {
     return stepsToEnd(this.#look(hash));
   }
 
-  /** The same, in steps between which other work runs. */
+  /** Returns the state of a content. Yields to the event loop between the steps. */
   async stateBeside(hash: Hash): Promise<StoredState> {
     const looking = this.#look(hash);
     for (let step = looking.next(); ; step = looking.next()) {
@@ -99,39 +99,39 @@ export class SoundContents {
     }
   }
 
-  /** Yields between parts of a content that takes long to read. */
+  /** Finds the state of a content. Yields between the steps in which a large content is read. */
   *#look(hash: Hash): Generator<void, StoredState, void> {
     const place = this.#index.find(hash);
     if (place === undefined) return "none";
     const key = keyOf(hash, place);
     if (this.#checked.has(key)) return "sound";
-    const hurt = this.#hurt.get(key) ?? (yield* this.#read(hash, place));
-    if (hurt === "astray") return "damaged";
-    if (hurt === "all" || hurt.size > 0) this.#hurt.set(key, hurt);
+    const damaged = this.#damaged.get(key) ?? (yield* this.#read(hash, place));
+    if (damaged === "astray") return "damaged";
+    if (damaged === "all" || damaged.size > 0) this.#damaged.set(key, damaged);
     else this.#checked.add(key);
-    return hurt === "all" || hurt.has(hash) ? "damaged" : "sound";
+    return damaged === "all" || damaged.has(hash) ? "damaged" : "sound";
   }
 
-  /** Notes that a content in a file of its own was stored anew in the same place. */
+  /** Notes that the file of a large content was replaced. */
   replaced(hash: Hash): void {
-    this.#hurt.delete(keyOfLarge(hash));
+    this.#damaged.delete(keyOfLarge(hash));
   }
 
-  /** Forgets all findings. */
+  /** Forgets which contents are sound or damaged. */
   clear(): void {
-    this.#hurt.clear();
+    this.#damaged.clear();
     this.#checked.clear();
   }
 
   /**
-   * Returns the damaged contents among those stored together with this one. `astray`: this content is not there, and
-   * nothing is known of the others.
+   * Returns the damaged contents of the block or file of a content. Returns `astray` if this content is not at its
+   * place; nothing is known of the others then.
    */
-  *#read(hash: Hash, place: BlobPlace): Generator<void, Hurt | "astray", void> {
+  *#read(hash: Hash, place: BlobPlace): Generator<void, Damaged | "astray", void> {
     return place.kind === "large" ? yield* this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);
   }
 
-  *#readLarge(hash: Hash, packed: boolean): Generator<void, Hurt, void> {
+  *#readLarge(hash: Hash, packed: boolean): Generator<void, Damaged, void> {
     const path = packed ? this.#layout.largePacked(hash) : this.#layout.largeRaw(hash);
     if (this.#disk.lstat(path) === undefined) return "all";
     try {
@@ -146,17 +146,17 @@ export class SoundContents {
     }
   }
 
-  #readBlock(hash: Hash, place: Extract<BlobPlace, { kind: "pack" }>): Hurt | "astray" {
+  #readBlock(hash: Hash, place: Extract<BlobPlace, { kind: "pack" }>): Damaged | "astray" {
     const bytes = this.#bytesOf(place);
     const head = bytes === undefined ? undefined : decodeBlockHead(bytes);
-    // No head can be read there, so nothing after it can be read.
+    // Without a valid head, no content of the block can be read.
     if (bytes === undefined || head === undefined) return "all";
     const isThere = head.entries.some((one) => one.hash === hash && one.at === place.at && one.length === place.length);
     if (!isThere || head.blockBytes !== place.blockBytes) return "astray";
     const stored = bytes.subarray(head.headBytes);
     const damaged = damagedIn(head, unpackBlock(head, stored));
     if (damaged.length > 0) return new Set(damaged.map((one) => one.hash));
-    // Bytes that do not affect any content may be changed.
+    // All contents can be read, but a changed byte that affects none of them makes the whole block count as damaged.
     return isStoredWhole(head, stored) ? new Set() : "all";
   }
 
@@ -180,8 +180,8 @@ function stepsToEnd<T>(steps: Generator<void, T, void>): T {
 }
 
 /**
- * The key of a block or large content; never 0. Blocks are below offset 2^40 of their packs; a large content is
- * identified by the first bytes of its hash.
+ * Returns the key of a block or a large content, which is never 0. The key of a block, at an offset below 2^40, is
+ * even; that of a large content is odd, and has the first bits of its hash.
  */
 function keyOf(hash: Hash, place: BlobPlace): bigint {
   if (place.kind === "large") return keyOfLarge(hash);

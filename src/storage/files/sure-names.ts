@@ -6,11 +6,12 @@ import type { BlobLayout } from "../layout.ts";
 const COPY_BYTES = 1024 * 1024;
 
 /**
- * The files of a store whose folder could not be synced in this process. It is unknown whether their names are durable,
- * and another sync of the folder would not tell. Such a file is written anew before anything relies on it.
+ * The files of a store whose folder could not be synced in this process. Their names may not be durable, and another
+ * sync of the folder may succeed all the same. So such a file is written anew before anything relies on it.
  */
 export type UnsureNames = Set<string>;
 
+/** What these functions work with. */
 interface Parts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
@@ -19,9 +20,9 @@ interface Parts {
 }
 
 /**
- * Makes the names of files found on the disk durable, before the index vouches for their contents: the process that
- * named them may have ended before doing so. The bytes are durable, since a file gets its name only then. `folders`:
- * those that contain the files, and those above that may be as new.
+ * Makes the names of files found on the disk durable, before the index names their contents: the process that named
+ * them may have ended before it synced the folders. The bytes are durable, since a file gets its name only then.
+ * `folders`: the folders that contain the files, and those above that may be new as well.
  */
 export function makeNamesSure(parts: Parts, folders: readonly string[], paths: readonly string[]): void {
   const { disk, unsure } = parts;
@@ -38,8 +39,8 @@ export function makeNamesSure(parts: Parts, folders: readonly string[], paths: r
 }
 
 /**
- * Replaces a file by a copy of it, durably. The copy has other pages and another folder entry, which no failed sync
- * concerned. The file stays unchanged if this fails.
+ * Replaces a file by a copy of it, durably. No failed sync has concerned the pages and the name of the copy. If this
+ * fails, the file is unchanged.
  */
 export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: string): void {
   if (disk.lstat(path) !== undefined) {
@@ -53,7 +54,7 @@ export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: stri
   unsure.delete(path);
 }
 
-/** Rewrites the bytes between two offsets of a file in place. */
+/** Reads the bytes between two offsets of a file, and writes them to the same place. */
 export function writeOnceMore(disk: Disk, fd: number, from: number, to: number): void {
   const piece = Buffer.allocUnsafe(Math.min(COPY_BYTES, Math.max(0, to - from)));
   for (let at = from; at < to;) {
