@@ -247,7 +247,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "ConfigShape": "useGitignore excludePatterns excludeGlobs forceInclude maxEntries maxBytes maxFileSize keepAside protectedNames",
       "ConflictShape": "id cause? path path_b64? timestamp state settled? reason detail? undo_id current_hash undo_hash base_hash? current_size undo_size current_kind undo_kind current_permissions? undo_permissions? patch? binary? too_large? protected? erased?",
       "CoverageShape": "complete omitted unapplied?",
-      "DiffShape": "from to from_seq to_seq changes",
+      "DiffShape": "from to from_seq to_seq changes coverage?",
       "DuGroupShape": "name count content_bytes",
       "DuShape": "blobs log_bytes index_bytes other_bytes total_bytes store groups?",
       "EraseShape": "dry_run event id until total bytes contents total_kept kept already kept_aside untracked elsewhere not_reached freed not_freed",
