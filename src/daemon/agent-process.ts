@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 
-/** Most files of /proc are shorter. */
+/** The number of bytes that are read at once: most files of /proc are shorter. */
 const PIECE_BYTES = 4 * 1024;
 
 /** Reads a file of /proc, whose size is unknown, as text; `undefined` if there is none, or it is not ours to read. */
@@ -23,7 +23,7 @@ export function procText(disk: Disk, path: string): string | undefined {
   });
 }
 
-/** Processes may end while they are read, and those of others cannot be read: then returns `undefined`. */
+/** Returns the result of `work`; `undefined` if a process has ended meanwhile, or belongs to another user. */
 export function orNothing<T>(work: () => T): T | undefined {
   try {
     return work();
@@ -38,9 +38,9 @@ const BETWEEN = /^(sh|bash|dash|zsh|ksh|fish|ash|busybox|env|timeout|chronicle-h
 const MOST_STEPS = 6;
 
 /**
- * The agent's own process, found from the process that started a hook. When it has ended, the actions it left open are
- * abandoned. `null` if it cannot be found (no /proc, another PID namespace): then only the agent's next turn, or the
- * end of its session, tells.
+ * Returns the agent's own process, found from the process that started a hook. When that process has ended, the actions
+ * it left open are abandoned. Returns `null` if it cannot be found (no /proc, another PID namespace): then open actions
+ * are abandoned only at the agent's next turn, or at the end of its session.
  */
 export function agentProcess(disk: Disk, parent: number | undefined): number | null {
   let pid = parent;

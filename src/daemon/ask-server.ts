@@ -61,7 +61,7 @@ export function askServer(question: Question): Promise<ServerAnswer | undefined>
 /** A running server answers a health check within this time, in milliseconds. */
 const HEALTH_MS = 2_000;
 
-/** A process that lives. */
+/** A process that answers. */
 export interface LivingServer {
   /** True if it was started to stay; otherwise a hook started it, and it leaves when idle. */
   readonly stays: boolean;
@@ -69,7 +69,7 @@ export interface LivingServer {
   readonly pid: number;
 }
 
-/** Finds the server that answers at `address`. A server that is told of a later version leaves, so it counts as absent. */
+/** Finds the server that answers at `address`. A server that hears of a later version leaves, and counts as absent. */
 export async function whoAnswers(
   address: string,
   version: string,

@@ -3,7 +3,7 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFully } from "../disk/write-fully.ts";
 import { readSmall } from "./run-folder.ts";
 
-/** A file larger than this, in bytes, is begun anew: it holds the last troubles, not all. */
+/** A larger file, in bytes, is moved aside, and a new one begun: only the latest trouble is kept. */
 const MOST_BYTES = 256 * 1024;
 
 /** Prefix of lines about hook calls. */
@@ -17,7 +17,7 @@ export const OF_CALLER = "refused: ";
 /** The source of the trouble that a line reports. */
 type Source = "hook" | "replica" | "caller" | "process";
 
-/** The file of the diagnostics of hooks and of the long-lived process. */
+/** Returns the path of the file with the diagnostics of hooks and of the long-lived process. */
 export function diagnosticsFile(folder: string): string {
   return join(folder, "diagnostics.log");
 }
@@ -40,7 +40,7 @@ export function addDiagnostic(disk: Disk, folder: string, line: string): boolean
   }
 }
 
-/** The lines since a moment, oldest first, by source. */
+/** Returns the lines since a moment, oldest first, by source. */
 export function diagnosticsSince(disk: Disk, folder: string, since: Date): Readonly<Record<Source, readonly string[]>> {
   const lines = (readSmall(disk, diagnosticsFile(folder)) ?? "").split("\n");
   const recent = lines.filter((line) => line !== "" && line.slice(0, STAMP) >= since.toISOString());

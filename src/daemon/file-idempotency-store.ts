@@ -27,9 +27,9 @@ export class FileIdempotencyStore implements IdempotencyStore {
   readonly #memory = new MemoryIdempotencyStore();
   #size: number;
   /** True if a line could not be written, or only half of it: the file is rewritten before it is relied on. */
-  #isHurt = false;
+  #isDamaged = false;
 
-  /** `path`: absolute, in a folder of the user's alone. */
+  /** `path`: absolute, in a folder that only this user can enter. */
   constructor(disk: Disk, path: string) {
     this.#disk = disk;
     this.#path = path;
@@ -67,25 +67,28 @@ export class FileIdempotencyStore implements IdempotencyStore {
   }
 
   #note(line: Line, isSynced: boolean): void {
-    if (this.#isHurt || this.#size > MOST_BYTES) {
-      // With this line: it is in memory already.
-      this.#isHurt = true;
+    if (this.#isDamaged || this.#size > MOST_BYTES) {
+      // The rewritten file has this line, because it is in memory already.
+      this.#isDamaged = true;
       this.#size = this.#writeAnew();
-      this.#isHurt = false;
+      this.#isDamaged = false;
       return;
     }
-    this.#isHurt = true;
+    this.#isDamaged = true;
     this.#append(line, isSynced);
-    this.#isHurt = false;
+    this.#isDamaged = false;
   }
 
-  /** A full disk must not keep a request from being answered: the next change that is begun rewrites the file. */
+  /**
+   * Rewrites the file. A full disk must not keep a request from being answered: the next change that is begun tries
+   * again.
+   */
   #begunAnew(): number | undefined {
     try {
       return this.#writeAnew();
     } catch (error) {
       if (errnoOf(error) === undefined) throw error;
-      this.#isHurt = true;
+      this.#isDamaged = true;
       return undefined;
     }
   }
@@ -127,7 +130,7 @@ function withReply(reply: KeptReply | undefined): { readonly reply?: KeptReply }
   return reply === undefined ? {} : { reply };
 }
 
-/** The last line may be torn: then its request was never begun. */
+/** Parses a line; `undefined` if it is torn. The last line may be: then its request was never begun. */
 function lineIn(text: string): Line | undefined {
   try {
     const line: unknown = JSON.parse(text);

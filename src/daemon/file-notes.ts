@@ -9,7 +9,7 @@ export class FileNotes implements SessionNotes {
   readonly #disk: Disk;
   readonly #folder: string;
 
-  /** `folder` exists. */
+  /** `folder`: it must exist. */
   constructor(disk: Disk, folder: string) {
     this.#disk = disk;
     this.#folder = folder;
@@ -28,13 +28,13 @@ export class FileNotes implements SessionNotes {
     removeSmall(this.#disk, this.#path(session));
   }
 
-  /** A mark of the note's file that changes when another process writes it; `undefined` if there is no file. */
+  /** Returns a mark of the note's file that changes when another process writes it; `undefined` if there is no file. */
   markOf(session: string): string | undefined {
     const stat = this.#disk.lstat(this.#path(session));
     return stat === undefined ? undefined : [stat.ino, stat.ctimeNs, stat.mtimeNs, stat.size].join(" ");
   }
 
-  /** Removes notes not written since a moment (epoch milliseconds): a killed agent never reports its end. */
+  /** Removes notes that were not written since a moment (epoch milliseconds): a killed agent never reports its end. */
   removeOlder(since: number): void {
     for (const { name, kind } of this.#disk.list(this.#folder)) {
       if (kind !== "file" || !/^session-.*\.json$/.test(name.toString())) continue;
@@ -98,8 +98,9 @@ export class KeptNotes implements SessionNotes {
 }
 
 /**
- * The durable part of a note. The log does not record which of several agents began a call, and the end of one agent's
- * calls needs to know the calls of the others: so with lanes, the open calls are kept, too.
+ * Returns the durable part of a note. The log does not record which of several agents began a call, and the end of one
+ * agent's calls needs to know the calls of the others. So the open calls are kept, too, if there are several
+ * (`hasLanes`).
  */
 function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
   return JSON.stringify({

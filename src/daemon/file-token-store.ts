@@ -54,7 +54,9 @@ export class FileTokenStore implements TokenStore {
     return join(this.#folder, `${id}.json`);
   }
 
-  /** A file that is not named by its token's id could not be revoked by that id, so it is ignored. */
+  /**
+   * Reads a token's file. A file that is not named by its token's id is ignored: it could not be revoked by that id.
+   */
   #recordOf(name: string): TokenRecord | undefined {
     const record = recordIn(readSmall(this.#disk, join(this.#folder, name)));
     return record !== undefined && `${record.id}.json` === name ? record : undefined;
@@ -91,7 +93,7 @@ export function makePrivateFolder(disk: Disk, folder: string): void {
   }
 }
 
-/** Text that is no record (a foreign file, half a line) grants no access. */
+/** Parses a token's record; `undefined` if the text is none (a foreign file, half a line). */
 function recordIn(text: string | undefined): TokenRecord | undefined {
   let value: unknown;
   try {

@@ -72,7 +72,7 @@ interface HookWords {
   readonly parent?: number;
 }
 
-interface Going {
+interface HookRun {
   readonly io: HookIo;
   readonly words: HookWords;
   readonly adapter: HookAdapter;
@@ -83,8 +83,8 @@ interface Going {
 
 /**
  * Answers one call of an agent's hook: through the long-lived process if there is one, else directly on the store (and
- * then starts the process for the next time). Prints only what the agent expects on stdout. Resolves to the exit code:
- * 0, or, if nothing could be done at all, 2 with `strict` (the tool does not run) and 1 without.
+ * then starts the process for the next time). Prints only what the agent expects on stdout. Resolves to the exit code
+ * 0; rejects if no answer could be given at all.
  */
 export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
   const adapter = hookAdapter(words.agent);
@@ -93,13 +93,13 @@ export async function hookCommand(io: HookIo, words: HookWords): Promise<number>
   const disk = new NodeDisk();
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: words.store });
   const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
-  const going = { io, words, adapter, input, disk, run };
+  const hook = { io, words, adapter, input, disk, run };
   try {
     makeRunFolder(disk, run, ownUid());
-    const answer = (await byServer(going)) ?? (await here(going, places));
-    return tell(going, answer);
+    const answer = (await byServer(hook)) ?? (await here(hook, places));
+    return tell(hook, answer);
   } catch (error) {
-    return tell(going, await withoutStore(going, places, error));
+    return tell(hook, await withoutStore(hook, places, error));
   }
 }
 
@@ -107,7 +107,7 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== "";
 }
 
-/** The agent works off the record: its tools run, and nothing is stored. */
+/** Answers for an agent that works off the record: its tools run, and nothing is stored. */
 function goOn(io: HookIo, adapter: HookAdapter): number {
   const stdout = adapter.goOn();
   if (stdout !== "") io.out.write(`${stdout}\n`);
@@ -115,15 +115,16 @@ function goOn(io: HookIo, adapter: HookAdapter): number {
 }
 
 /**
- * There is no store to work with. What that means for this call is decided in the same place as for any other trouble.
+ * Answers a call if there is no store to work with. `answerHook` decides what that means for the call, as for any other
+ * trouble.
  */
-function withoutStore({ words, adapter, input }: Going, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
+function withoutStore({ words, adapter, input }: HookRun, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
   const open = (): Promise<never> => Promise.reject(error);
   return answerHook({ adapter, input, strict: words.strict, owner: null, notes, open, guarded: guardedOf(places) });
 }
 
-async function byServer({ io, words, input, disk, run }: Going): Promise<HookAnswer | undefined> {
+async function byServer({ io, words, input, disk, run }: HookRun): Promise<HookAnswer | undefined> {
   if (words.direct || disk.lstat(run.address) === undefined || !isOwnAddress(disk, run, ownUid())) return undefined;
   const { askServer, isAnswered } = await import("./ask-server.ts");
   // A stopped process accepts connections but never answers.
@@ -141,8 +142,8 @@ async function byServer({ io, words, input, disk, run }: Going): Promise<HookAns
   return { stdout: body, blocked: false, ...optional({ problem }) };
 }
 
-async function here(going: Going, places: ReturnType<typeof placesOf>): Promise<HookAnswer> {
-  const { io, words, adapter, input, disk, run } = going;
+async function here(hook: HookRun, places: ReturnType<typeof placesOf>): Promise<HookAnswer> {
+  const { io, words, adapter, input, disk, run } = hook;
   const store = { ...places, waitMs: WAIT_MS };
   const owner = agentProcess(disk, words.parent ?? process.ppid);
   const answer = await answerDirectly(io, { adapter, input, strict: words.strict, owner, disk, run, store });
@@ -158,7 +159,7 @@ async function here(going: Going, places: ReturnType<typeof placesOf>): Promise<
   return answer;
 }
 
-function tell({ io, disk, run }: Going, { stdout, problem }: HookAnswer): number {
+function tell({ io, disk, run }: HookRun, { stdout, problem }: HookAnswer): number {
   if (stdout !== "") io.out.write(`${stdout}\n`);
   if (problem !== undefined) {
     io.err.write(`chronicle: ${printable(problem)}\n`);

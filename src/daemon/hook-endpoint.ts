@@ -10,7 +10,10 @@ import { agentProcess } from "./agent-process.ts";
 import { FileNotes, KeptNotes } from "./file-notes.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 
-/** The call contains a tool's input and response; agents sometimes write files of tens of megabytes. */
+/**
+ * The largest body of a call, in bytes. It has a tool's input and response, and agents sometimes write tens of
+ * megabytes.
+ */
 const MAX_BODY = 256 * 1024 * 1024;
 
 /** The parts that all hooks share; the agent's process comes with each call. */
@@ -20,7 +23,9 @@ type RouteParts = Omit<HookParts, "owner" | "open"> & {
   readonly ownerOf: (parent: number) => number | null;
 };
 
-/** `POST /hooks/<agent>[?strict=1]`: returns the output that the agent's hook should print. */
+/**
+ * Returns the route `POST /hooks/<agent>[?strict=1]`, whose answer is the output that the agent's hook should print.
+ */
 function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
   return {
     method: "POST",
@@ -78,12 +83,12 @@ export class HookEndpoint {
     const { disk, folder, workspaces, guarded } = options;
     const files = new FileNotes(disk, folder);
     files.removeOlder(Date.now() - NOTES_MS);
-    const doors = {
+    const parts = {
       notes: new KeptNotes(files),
       ...{ workspaces, guarded },
       ownerOf: (parent: number) => agentProcess(disk, parent),
     };
-    this.route = hookRoute(doors, (agent, answer) => this.#onHook(agent, answer));
+    this.route = hookRoute(parts, (agent, answer) => this.#onHook(agent, answer));
   }
 
   #onHook(agent: string, answer: HookAnswer): void {

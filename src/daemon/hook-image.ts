@@ -9,7 +9,7 @@ import { hookEntryPath } from "./program-paths.ts";
  */
 export const STALE_EXIT = 75;
 
-/** Instead of an agent's name: only says whether the image fits, by its exit code. */
+/** Given instead of an agent's name: the process only tells by its exit code whether the image is current. */
 export const IS_CURRENT = "--is-current";
 
 /**
@@ -20,9 +20,9 @@ export const IS_CURRENT = "--is-current";
 export const IMAGE_FLAGS: readonly string[] = ["--no-rehash-snapshot", "--initial-heap-size=128"];
 
 /**
- * Path of the image for this Node and this hook in a store: the hook's program as it is in memory once loaded (V8's
- * startup snapshot). Starting from it takes a third less time than loading the program. Like all of `cache/`, it may be
- * missing.
+ * Returns the path of the image for this Node and this hook in a store: the hook's program as it is in memory once
+ * loaded (V8's startup snapshot). Starting from it takes a third less time than loading the program. Like all of
+ * `cache/`, it may be missing.
  */
 export function hookImagePath(home: string): string {
   const whose = createHash("sha256").update(`${process.execPath}\0${hookEntryPath()}`).digest("hex").slice(0, 12);
@@ -30,9 +30,9 @@ export function hookImagePath(home: string): string {
 }
 
 /**
- * A mark of the files that an image was made of: it changes when Node or the hook is replaced. Packages are unpacked
- * with the same times in every version, so the whole stat of the hook counts, including its inode. Node compares its
- * own version itself, and its file is sometimes shared by hard links, which change its ctime.
+ * Returns a mark of the files that an image was made of: it changes when Node or the hook is replaced. Packages are
+ * unpacked with the same times in every version, so the whole stat of the hook counts, including its inode. Node
+ * compares its own version itself, and its file is sometimes shared by hard links, which change its ctime.
  */
 export function programMark(disk: Disk): string {
   const node = disk.lstat(process.execPath);

@@ -21,7 +21,10 @@ export interface OtherProcess extends AsyncDisposable {
 /** Finds the process that runs this sync beside the store's process; `undefined` if none answers. */
 export type FindOther = (id: string) => Promise<OtherProcess | undefined>;
 
-/** Events buffered for a slow reader. Beyond that the oldest are dropped, and states tell the current standing. */
+/**
+ * The most events buffered for a slow reader. Beyond that, the oldest are dropped: a later state event has the present
+ * state.
+ */
 const MOST_WAITING = 1_000;
 
 /**
@@ -49,7 +52,7 @@ export class JoinedSyncs implements SyncRunner {
     return this.#own.close();
   }
 
-  /** Throws `LOCKED` for a sync that another process runs. */
+  /** Starts a sync. Throws `LOCKED` if another process runs it. */
   async start(options: SyncStart): Promise<SyncShape> {
     try {
       return await this.#own.start(options);
@@ -93,8 +96,8 @@ export class JoinedSyncs implements SyncRunner {
   }
 
   /**
-   * Follows a sync that another process runs there if it ran there from the start, and here once that process has
-   * ended.
+   * Yields the events of syncs. If another process runs a sync at the start, its events come from there, and from here
+   * once that process has ended.
    */
   async *events(asked?: string, signal?: AbortSignal): AsyncGenerator<SyncEventShape, void> {
     const shapes = asked === undefined ? await this.#own.list() : [await this.#own.status(asked)];
@@ -141,7 +144,7 @@ export class JoinedSyncs implements SyncRunner {
     try {
       return await other.syncs.status(shape.id);
     } catch (error) {
-      // It has ended in this moment.
+      // The other process has just ended.
       if (isGone(error)) return shape;
       throw error;
     }
@@ -158,21 +161,21 @@ export class JoinedSyncs implements SyncRunner {
     await using other = shape === undefined ? undefined : await this.#find(shape.id);
     if (other === undefined) return undefined;
     return new ChronicleError("LOCKED", `process ${other.pid} runs the sync of this folder already`, {
-      hint: "to have it started anew, end it first: Ctrl-C where it runs, or `chronicle sync stop`",
+      hint: "to start it again, end it first: Ctrl-C where it runs, or `chronicle sync stop`",
       data: { pid: other.pid, lasting: true },
       cause,
     });
   }
 }
 
-/** The sync as shown if no process answers for it: the one that ran it is gone, or cannot be asked. */
+/** Returns the sync as shown if no process answers for it: the one that ran it is gone, or cannot be asked. */
 function silent(shape: SyncShape): SyncShape {
   const alone = { ...shape };
   delete alone.elsewhere;
   return {
     ...alone,
     reason: "the process that ran it does not answer",
-    hint: "where it is gone, this one goes on with it within seconds",
+    hint: "if it has ended, this process continues the sync within seconds",
   };
 }
 
@@ -193,7 +196,10 @@ class JoinedFeed {
     this.#ended = ended;
   }
 
-  /** `isLast`: when this stream ends, the feed ends. `except`: states of these syncs are left out. */
+  /**
+   * Reads a stream into the feed. `isLast`: the feed ends with this stream. `except`: states of these syncs are left
+   * out.
+   */
   take(
     events: AsyncIterable<SyncEventShape>,
     { isLast = false, except }: { readonly isLast?: boolean; readonly except?: (id: string) => boolean } = {},

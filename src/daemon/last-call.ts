@@ -31,7 +31,7 @@ export function rememberCall(disk: Disk, folder: string, agent: string, call: La
   writeSmall(disk, fileOf(folder, agent), JSON.stringify(call));
 }
 
-/** `undefined`: never. */
+/** Returns the last call of an agent's hooks; `undefined` if there was none. */
 export function lastCall(disk: Disk, folder: string, agent: string): LastCall | undefined {
   const text = readSmall(disk, fileOf(folder, agent));
   if (text === undefined) return undefined;

@@ -3,22 +3,22 @@ import { fileURLToPath } from "node:url";
 /** The package's folder, from `dist/` as well as from `src/daemon/`. */
 const PACKAGE = import.meta.url.includes("/src/daemon/") ? "../../" : "../";
 
-/** `bin/chronicle.js`. */
+/** Returns the path of `bin/chronicle.js`. */
 export function launcherPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}bin/chronicle.js`, import.meta.url));
 }
 
-/** `dist/hook.cjs`. */
+/** Returns the path of `dist/hook.cjs`. */
 export function hookEntryPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}dist/hook.cjs`, import.meta.url));
 }
 
-/** `dist/hook-image.cjs`. */
+/** Returns the path of `dist/hook-image.cjs`. */
 export function hookImageEntryPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}dist/hook-image.cjs`, import.meta.url));
 }
 
-/** `docs/openapi.json`. */
+/** Returns the path of `docs/openapi.json`. */
 export function openApiPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}docs/openapi.json`, import.meta.url));
 }

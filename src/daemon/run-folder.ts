@@ -29,26 +29,28 @@ export interface RunInputs {
   readonly uid: number;
 }
 
-/** The user of this process, for checks of file owners. */
+/** Returns the user of this process, for checks of file owners. */
 export function ownUid(): number {
   return process.getuid?.() ?? 0;
 }
 
 /**
- * The run folder of a store. The socket is in `$XDG_RUNTIME_DIR/chronicle` if that is this user's, else in
- * `<store>/run` if that path is short enough.
+ * Returns the run folder of a store. The socket is in `$XDG_RUNTIME_DIR/chronicle` if that is this user's, else in
+ * `<store>/run` if that path is short enough, else in `/tmp`.
  */
 export function runFolder(disk: Disk, inputs: RunInputs): RunFolder {
-  return meetingPlace(disk, inputs, { name: "serve.sock", key: inputs.home });
+  return runFolderNamed(disk, inputs, { name: "serve.sock", key: inputs.home });
 }
 
-/** The run folder of a process that runs one sync of a store by itself. `id`: of the workspace that follows. */
+/** Returns the run folder of a process that runs one sync of a store by itself. `id`: the workspace that follows. */
 export function syncRunFolder(disk: Disk, inputs: RunInputs, id: string): RunFolder {
-  return meetingPlace(disk, inputs, { name: `sync-${id}.sock`, key: `${inputs.home}\0${id}` });
+  return runFolderNamed(disk, inputs, { name: `sync-${id}.sock`, key: `${inputs.home}\0${id}` });
 }
 
-/** `name`: file name of `address`; `key`: unique among the `address`s of this user. */
-function meetingPlace(
+/**
+ * Returns a run folder. `name`: the file name of `address`. `key`: a text that is unique among this user's addresses.
+ */
+function runFolderNamed(
   disk: Disk,
   { env, home, uid }: RunInputs,
   { name, key }: { readonly name: string; readonly key: string },
@@ -65,7 +67,7 @@ function meetingPlace(
 }
 
 function fits(path: string): boolean {
-  // The server creates the socket under a longer name: `.` and its process id.
+  // A reserve: the server creates the socket in the same folder under another name first, `.` and its process id.
   return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
 }
 
@@ -118,7 +120,7 @@ export function folderTrouble(
 }
 
 /**
- * True if `address` leads to a folder of this user alone. In any other folder, another user's socket could have the name.
+ * True if `address` leads to a folder of this user alone. In any other folder, another user's socket could be there.
  */
 export function isOwnAddress(disk: Disk, { address }: RunFolder, uid: number): boolean {
   if (disk.lstat(address)?.kind !== "symlink") return true;

@@ -40,7 +40,7 @@ export interface ServeOptions {
   readonly oidc?: OidcPlan;
   /** True if everybody who may connect may read the metrics. */
   readonly metricsPublic?: boolean;
-  /** What the store has recorded, counted by its `onCommit`. */
+  /** The counts of what the store has recorded, by its `onCommit`. */
   readonly recorded?: { readonly commits: number; readonly events: number };
   /** A folder to host; its history is begun if there is none. */
   readonly folder?: string;

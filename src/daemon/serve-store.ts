@@ -32,8 +32,8 @@ import { openSocket, type ServerSocket } from "./server-socket.ts";
 import { optional } from "../util/optional.ts";
 
 /**
- * A mark that changes when this program is installed anew: after that, this process cannot load the old program's
- * chunks any more.
+ * Returns a mark that changes when this program is installed anew: after that, this process cannot load the old
+ * program's chunks any more.
  */
 function codeMark(disk: Disk): string {
   const stat = disk.lstat(fileURLToPath(import.meta.url));
@@ -50,7 +50,7 @@ function isLater(a: string, b: string): boolean {
   return false;
 }
 
-/** The provider of tokens. The code that checks them is loaded with the first token that is in no `TokenStore`. */
+/** Returns the checker of a provider's tokens. Its code is loaded with the first token that is in no `TokenStore`. */
 function lazyIssuer(options: OidcOptions): OtherIssuer {
   let issuer: Promise<OtherIssuer> | undefined;
   return async (token) => {
@@ -66,7 +66,7 @@ const WATCH_MOST = 32;
 /** A workspace that was unused for this long, in milliseconds, is closed. */
 const CLOSE_AFTER_MS = 120_000;
 
-/** Why the process ended. */
+/** The reason why the process ended. */
 type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
 
 /** The one long-lived process of a store: answers hooks and clients, keeps workspaces open, leaves when it is idle. */
@@ -226,7 +226,7 @@ export class StoreServer {
     }
   }
 
-  /** A replica on the Unix socket. */
+  /** Takes a connection of a replica on the Unix socket. */
   #takeReplica(replicas: ServedReplicas, socket: Socket): void {
     this.#http.warmUp().then(
       () => replicas.take(socket),
@@ -342,7 +342,7 @@ export class StoreServer {
     return text === undefined ? undefined : Buffer.from(text);
   }
 
-  /** A check that fails because of the disk does not end the process: the next one may succeed. */
+  /** Runs the regular checks. One that fails because of the disk does not end the process: the next one may succeed. */
   #look(): void {
     try {
       this.#lookAtAll();
@@ -362,7 +362,7 @@ export class StoreServer {
     else this.#keepUp().catch(again);
   }
 
-  /** The store takes writes again: begins what could not be begun before. */
+  /** Begins what could not be begun before; called when the store takes writes again. */
   #onHealed({ reason }: StoreTrouble): void {
     this.#diagnostics.addOnce(`the store takes writes again: ${reason} before`);
     const onError = (error: unknown): void => this.#onError(error);
@@ -374,8 +374,9 @@ export class StoreServer {
   }
 
   /**
-   * Another process has the socket's name. A process that was started to stay gives way only to another that stays: any
-   * other one came while this one was too busy to answer, and leaves when it sees that the name was taken back.
+   * Yields to another process that has the socket's name, or takes the name again. A process that was started to stay
+   * yields only to another one that stays. Any other one came while this process was too busy to answer, and leaves
+   * when it sees that it has lost the name.
    */
   async #yieldOrReclaim(): Promise<void> {
     const { disk, run, idleMs, version } = this.#options;
@@ -404,7 +405,9 @@ export class StoreServer {
     return problemReply(426, "FORMAT_UNSUPPORTED", `this is Chronicle ${this.#options.version}, which leaves now`);
   }
 
-  /** The settings that others may change after a workspace was opened: what is tracked, and the retention files. */
+  /**
+   * Returns the settings that others may change after a workspace was opened: what is tracked, and the retention files.
+   */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     const { disk, configFolder } = this.#options;
     const files = retentionFiles(configFolder, workspace.id).map((path) => {
@@ -462,7 +465,8 @@ export class StoreServer {
   }
 
   /**
-   * Reports a replica's own message, or what became of it, as such: it may be wrong, and is no trouble of this process.
+   * Reports an error that concerns a replica as the replica's: its message may be wrong, and is no trouble of this
+   * process.
    */
   #onReplicaError(error: unknown): void {
     if (!(error instanceof ChronicleError) || error.data["replica"] === undefined) return this.#onError(error);

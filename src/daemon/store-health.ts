@@ -4,23 +4,23 @@ import { ChronicleError, codedError, errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { whyNotWritable } from "../disk/probe-writes.ts";
 
-/** With less free space than this, in bytes, a test write is made before the store is reported as taking writes. */
+/** The free space, in bytes, below which a test write decides whether the store takes writes. */
 const LITTLE_SPACE = 1024 * 1024;
 /** The outcome of a test write is valid for this long, in milliseconds. */
 const HOLDS_MS = 1_000;
 /**
- * A log that stays refused, whatever the disk takes, is reported for this long after it was met, in milliseconds: by
- * then an unused workspace is closed.
+ * An error that stays until its log is opened again is reported for this long after it was met, in milliseconds: by
+ * then, an unused workspace has been closed.
  */
 const STAYS_MS = 150_000;
 
-/** Why a store takes no writes now. */
+/** The reason why a store takes no writes now. */
 export interface StoreTrouble {
   /** The name of the system's error. */
   readonly errno: string;
   readonly reason: string;
   readonly next: string | undefined;
-  /** It is valid until then, whatever a test write says. */
+  /** The time (`performance.now`) until which it is valid, whatever a test write says. */
   readonly staysUntil?: number;
 }
 
@@ -51,7 +51,7 @@ export class StoreHealth {
     return this.#troubles.size > 0;
   }
 
-  /** Takes any error, and notes those that concern the store's writes. */
+  /** Notes an error if it concerns the store's writes. */
   note(error: unknown): void {
     const known = diskTrouble(error);
     if (known === undefined) return;
@@ -84,7 +84,7 @@ export class StoreHealth {
     try {
       return disk.space(home).freeBytes < LITTLE_SPACE;
     } catch (error) {
-      // The store is missing, or its disk does not tell: a test write tells more.
+      // The store is missing, or its disk does not report its space: a test write decides.
       return errnoOf(error) !== undefined;
     }
   }

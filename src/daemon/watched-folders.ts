@@ -13,13 +13,13 @@ interface StorePlace {
   readonly home: string;
 }
 
-/** A workspace's log; `undefined` if its history has not begun, or was removed. */
+/** Returns a workspace's log; `undefined` if its history has not begun, or was removed. */
 function logOf({ disk, home }: StorePlace, id: string): FileStat | undefined {
   const stat = disk.lstat(join(home, "workspaces", id, "events.wal"));
   return stat === undefined || stat.size === 0 ? undefined : stat;
 }
 
-/** A mark that changes with each event of a workspace, and when its history is removed or begun. */
+/** Returns a mark that changes with each event of a workspace, and when its history is removed or begun. */
 function logMark(place: StorePlace, id: string): string {
   const stat = logOf(place, id);
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`;
@@ -41,7 +41,7 @@ interface Lost {
   readonly id: string;
   /** The mark of its log when it was found archived or removed: it is not opened until the mark changes. */
   readonly mark?: string;
-  /** Not opened before this moment, by `performance.now`. */
+  /** The earliest moment to open it, by `performance.now`. */
   readonly notBefore: number;
 }
 
@@ -106,7 +106,7 @@ export class HostedFolder {
       this.#settle({ id, mark, notBefore: 0 });
       return;
     }
-    // It may have been opened for reading while it was archived, and so without following the folder.
+    // The workspace may have been opened for reading while it was archived, and so without following the folder.
     if (lost.mark !== undefined) workspaces.letGo(id);
     const lease = await workspaces.openKey(id);
     // The server was closed meanwhile.
@@ -217,7 +217,7 @@ export class WatchedFolders {
     this.#listAgainAt = 0;
   }
 
-  /** Gives them back. */
+  /** Gives all leases back. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#working;
@@ -238,7 +238,9 @@ export class WatchedFolders {
     }
   }
 
-  /** True if a workspace may have come whose history has begun. Its folder exists before its log. */
+  /**
+   * True if a workspace with a history may be new, or may be watched again. A workspace's folder exists before its log.
+   */
   #isDue(): boolean {
     const { disk, store, most } = this.#options;
     if (this.#isClosed || performance.now() < this.#listAgainAt || this.#leases.size >= Math.max(most, 1)) return false;
@@ -266,8 +268,8 @@ export class WatchedFolders {
   }
 
   /**
-   * Text that stays the same as long as a workspace cannot be watched for the same reason: its log is damaged, it is
-   * archived, or its folder is missing.
+   * Returns a text that stays the same as long as a workspace cannot be watched for the same reason: its log is
+   * damaged, it is archived, or its folder is missing.
    */
   #hindranceOf({ id, path, archived, problem }: WorkspaceShape): string {
     const { disk, store } = this.#options;
@@ -276,7 +278,10 @@ export class WatchedFolders {
     return folder === undefined ? "" : `${folder.dev} ${folder.ino}`;
   }
 
-  /** Time of the log's last write in epoch milliseconds; `undefined` if its history has not begun, or was removed. */
+  /**
+   * Returns the time of the log's last write in epoch milliseconds; `undefined` if the history has not begun, or was
+   * removed.
+   */
   #logOf(id: string): number | undefined {
     const { disk, store } = this.#options;
     const stat = logOf({ disk, home: store.home }, id);
@@ -300,13 +305,13 @@ export class WatchedFolders {
     this.#isChosen = true;
     for (const { id } of chosen) {
       if (this.#isClosed) return;
-      // It may have been opened for reading while it was archived, and so without following the folder.
+      // The workspace may have been opened for reading while it was archived, and so without following the folder.
       if (readAlone.has(id)) this.#options.workspaces.letGo(id);
       await this.#watch(id);
     }
   }
 
-  /** Notes why workspaces cannot be watched. Returns those that were archived before. */
+  /** Notes why workspaces cannot be watched. Returns the ids of those that were archived at the last listing. */
   #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
     const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);
     const ill = all.filter(({ id, problem }) => problem !== undefined && !this.#leases.has(id));

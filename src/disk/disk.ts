@@ -80,12 +80,12 @@ export interface FileSystem {
 }
 
 export interface Disk {
-  /** Opens; `mode` counts only when the file is created (default 0o600). Returns a descriptor. */
+  /** Opens a file; `mode` counts only when the file is created (default 0o600). Returns a descriptor. */
   open(path: DiskPath, how: OpenHow, mode?: number): number;
   close(fd: number): void;
   /** Reads up to `into.length` bytes at `position` (null: the descriptor's own). Returns the count, 0 at the end. */
   read(fd: number, into: Uint8Array, position: number | null): number;
-  /** Writes; returns the number of bytes taken. `position` is ignored for `append`. */
+  /** Writes bytes; returns the number of bytes taken. `position` is ignored for `append`. */
   write(fd: number, bytes: Uint8Array, position: number | null): number;
   /** Makes the file's bytes and length durable (`fdatasync`). */
   sync(fd: number): void;
@@ -126,8 +126,8 @@ export interface Disk {
    */
   give(fd: number, owner: Owner): boolean;
   /**
-   * From now on, whatever is made in this folder (absolute) or beneath it belongs to this user, or is not made
-   * (`EACCES`). Existing files may be written whoever owns them, as far as their permissions allow.
+   * Binds a folder (absolute) to a user: from now on, whatever is made in it or beneath it belongs to this user, or is
+   * not made (`EACCES`). Existing files may be written whoever owns them, as far as their permissions allow.
    */
   keepTo(folder: string, uid: number): void;
   /**
@@ -160,7 +160,7 @@ export interface Disk {
    * not store birth times reliably.
    */
   birthOf(path: DiskPath): string | undefined;
-  /** The path with every link resolved. */
+  /** Returns the path with every link resolved. */
   realpath(path: string): string;
   /**
    * Reports every event on the names in one folder, at once. Events of several folders come in the order in which they

@@ -34,7 +34,7 @@ export function inheritedDescriptors(): ReadonlyMap<number, string> {
   return new Map(inherited.map(({ fd, target }) => [fd, target]));
 }
 
-/** Returns those that still have the same target. */
+/** Returns the descriptors that still have the same target. */
 export function stillOpen(descriptors: ReadonlyMap<number, string>): readonly number[] {
   if (descriptors.size === 0) return [];
   return descriptorsOf("self").flatMap(({ fd, target }) => (descriptors.get(fd) === target ? [fd] : []));
@@ -72,7 +72,7 @@ function targetsOfParent(): ReadonlySet<string> {
   return new Set(descriptorsOf(String(process.ppid)).map(({ target }) => target));
 }
 
-/** Sorted by number; empty if they cannot be read. */
+/** Returns the descriptors of a process, sorted by number; empty if they cannot be read. */
 function descriptorsOf(pid: string): Descriptor[] {
   let names: string[];
   try {
@@ -103,7 +103,7 @@ export function environmentBytes(): readonly Buffer[] | undefined {
   return wordsIn("/proc/self/environ");
 }
 
-/** Each word ends with a zero byte. */
+/** Returns the words of a file in which each word ends with a zero byte. */
 function wordsIn(path: string): readonly Buffer[] | undefined {
   let bytes: Buffer;
   try {

@@ -52,7 +52,7 @@ export function mustBelongTo({ folder, uid }: KeptOwner, fd: number, remove: () 
   throw new OthersFolder(folder, uid);
 }
 
-/** The hint for a folder that belongs to another user. */
+/** Returns the hint for a folder that belongs to another user. */
 export function asOwner(uid: number): string {
   return (
     `run the command as that user (\`sudo -u '#${uid}' chronicle …\`), or choose a store of your own with --store or $CHRONICLE_HOME; ` +
@@ -124,21 +124,21 @@ export function giveTo(fd: number, owner: Owner): void {
   }
 }
 
-/** Like `giveTo`, for a folder. Only an empty one, because its name may by now stand for another one of root's. */
+/** Does the same as `giveTo` for a folder, if it is empty: its name may stand for another folder of root by now. */
 export function giveFolderTo(fd: number, owner: Owner): void {
   if (fs.readdirSync(`/proc/self/fd/${fd}`).length === 0) giveTo(fd, owner);
 }
 
 /**
- * Like `giveTo`, as far as permitted: root may give anything away, others may give their own files to one of their
- * groups.
+ * Does the same as `giveTo`, as far as permitted: root may give anything away, others may give their own files to one
+ * of their groups. Returns false if not all of it was permitted.
  */
 export function giveAsPermitted(fd: number, owner: Owner): boolean {
   const stat = fs.fstatSync(fd);
   if (stat.uid === owner.uid && stat.gid === owner.gid) return true;
   if (stat.isDirectory() && fs.readdirSync(`/proc/self/fd/${fd}`).length > 0) return false;
   if (stat.uid !== owner.uid && isGiven(fd, owner)) return true;
-  // The group alone.
+  // Only the group may be changed.
   return (isGiven(fd, { uid: stat.uid, gid: owner.gid }) || stat.gid === owner.gid) && stat.uid === owner.uid;
 }
 

@@ -43,8 +43,8 @@ import * as fs from "node:fs";
  */
 const KEEPS_BIRTHS: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994]);
 
-/** Whether the kernel reports birth times. Determined once. */
-let isTold: boolean | undefined;
+/** True if the kernel reports birth times. Determined once. */
+let reportsBirths: boolean | undefined;
 
 /**
  * Returns the birth time of the file or folder with this name, in nanoseconds since 1970. Returns `undefined` if
@@ -54,11 +54,14 @@ export function birthTime(path: PathLike): string | undefined {
   if (process.platform !== "linux") return undefined;
   const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (stat === undefined || stat.birthtimeNs <= 0n) return undefined;
-  isTold ??= ["/", process.execPath].some(hasOwnBirth);
-  return isTold && KEEPS_BIRTHS.has(statfsSync(path).type) ? String(stat.birthtimeNs) : undefined;
+  reportsBirths ??= ["/", process.execPath].some(hasOwnBirth);
+  return reportsBirths && KEEPS_BIRTHS.has(statfsSync(path).type) ? String(stat.birthtimeNs) : undefined;
 }
 
-/** Without statx(2) (an old kernel, or a sandbox that forbids it) Node returns the time of the last change instead. */
+/**
+ * True if Node reports a birth time for this path. Without statx(2) (an old kernel, or a sandbox that forbids it), it
+ * returns the time of the last change instead.
+ */
 function hasOwnBirth(path: string): boolean {
   const { birthtimeNs, ctimeNs } = lstatSync(path, { bigint: true });
   return birthtimeNs > 0n && birthtimeNs !== ctimeNs;
@@ -87,7 +90,7 @@ export function syncFileSystem(fd: number): boolean {
   return run.error === undefined && isSynced(run.status);
 }
 
-/** The same, beside this thread's other work. The descriptor must stay open until it has ended. */
+/** Does the same beside this thread's other work. The descriptor must stay open until it has ended. */
 export async function syncFileSystemBeside(fd: number): Promise<boolean> {
   program ??= { path: findProgram() };
   if (program.path === undefined) return false;
@@ -178,14 +181,14 @@ const LS_PROGRAMS = ["/usr/bin/ls", "/bin/ls"];
 /** Prints one line for each folder, in the given order: permissions with a mark, links, owner, group, label. */
 const OPTIONS = ["-ldnbUZ", "--"];
 
-/** Most folders per call: their paths must fit into a program's arguments. */
+/** The most folders per call: their paths must fit into a program's arguments. */
 const AT_ONCE = 200;
 const MOST_LISTED_BYTES = 64 * 1024 * 1024;
 
 /** Groups: the setgid bit; a mark (`+`: an access control list); the group; the label (`?` if the system has none). */
 const LINE = /^d[r-][w-][x-][r-][w-]([xsS-])[r-][w-][xtT-]([.+@]?) +\d+ \d+ +(\d+) +(\S+) /;
 
-/** The properties of a new file in a folder. */
+/** The properties of a folder that a new file in it gets. */
 interface Makes {
   readonly isPlain: boolean;
   readonly group: string;
@@ -270,7 +273,7 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
  * Gaps of the platform: Node has no `syncfs`, so `syncAll` runs a program for it. `setMtime` goes through a double of
  * seconds, so the stored time is up to a microsecond later than requested, never earlier: whole milliseconds are read
  * back as given. A clone has the mode of its source. What root makes in a folder of another user belongs to that user:
- * see `as-root.ts`.
+ * see `makeForFolderOwner`.
  */
 export class NodeDisk implements Disk {
   /** Read once. */
@@ -376,7 +379,7 @@ export class NodeDisk implements Disk {
   }
 
   makeFolder(path: DiskPath, mode = 0o700): void {
-    // mkdir(2) drops the set-id bits besides the bits of the umask.
+    // mkdir(2) drops the set-id bits, as well as the bits of the umask.
     const isPlain = !this.#narrows(mode) && (mode & 0o6000) === 0;
     const kept = this.#kept.otherOwnerOf(path);
     makeForFolderOwner(path, (at, owner) => {
@@ -505,7 +508,7 @@ export class NodeDisk implements Disk {
   }
 
   watchFolder(path: DiskPath, onEvent: OnFolderEvent): DiskWatch | undefined {
-    // One inotify instance for the whole process: the order is certain only there.
+    // Only inotify, with one instance for the whole process, keeps the order of events in several folders.
     if (process.platform !== "linux") return undefined;
     const watcher = fs.watch(path, { encoding: "buffer", persistent: false }, (event, name) => {
       onEvent(name ?? undefined, event === "rename");
@@ -553,8 +556,8 @@ interface MadeHow {
 }
 
 /**
- * Appends `/.` to `/proc/self/fd/<fd>`, which is a link itself and would be refused. This reaches the same folder
- * without one.
+ * Appends `/.` to `/proc/self/fd/<fd>`, which is itself a link and would be refused. The result names the same folder,
+ * and is no link.
  */
 function anchored(path: DiskPath): DiskPath {
   if (typeof path === "string") return /^\/proc\/self\/fd\/\d+$/.test(path) ? `${path}/.` : path;

@@ -6,8 +6,8 @@ import { decodeName } from "../core/values/path.ts";
 import type { Disk } from "./disk.ts";
 
 /**
- * Is a path a folder, or does it lie in it, by its own path, or since one on the way is that folder: by another spelling, or a bind
- * mount? Both: without links. Of what lies in `path` only the part that exists is looked at.
+ * Returns whether a path is a folder or lies in it: by its own path, or because a folder above it is the same one by
+ * another spelling or a bind mount. Both paths have no links. Parts of `path` that do not exist are ignored.
  */
 export function liesIn(disk: Disk, path: string, folder: string): boolean {
   if (isIn(path, folder) || isIn(spelled(disk, path), spelled(disk, folder))) return true;
@@ -19,32 +19,32 @@ export function liesIn(disk: Disk, path: string, folder: string): boolean {
   }
 }
 
-/** A folder by the names under which those on the way to it list them: some disks make up other numbers for each spelling. */
+/** Returns a folder's path with each name as it is listed: some disks report another inode number for each spelling. */
 function spelled(disk: Disk, folder: string): string {
   const names = folder.split("/").filter((name) => name !== "");
   return names.reduce((above, name) => `${above}/${listedName(disk, above === "" ? "/" : above, name)}`, "");
 }
 
-/** The name by which a folder lists a file: on a disk that folds names, others lead to it as well. */
+/** Returns the name by which a folder lists a file: on a disk that folds names, other names lead to it as well. */
 export function listedName(disk: Disk, folder: string, name: string): string {
   try {
     const names = disk.list(folder).map((one) => decodeName(one.name));
     const folded = { caseInsensitive: true, normalise: true };
     return names.includes(name) ? name : (names.find((one) => isOneName(one, name, folded)) ?? name);
   } catch (error) {
-    // A folder that may be entered, and not be listed.
+    // The folder may be entered, and not listed.
     if (errnoOf(error) === undefined) throw error;
     return name;
   }
 }
 
-/** As many links on the way to a place as Linux follows. */
+/** The number of links that Linux follows in one path. */
 const MOST_LINKS = 40;
 
 /**
- * Throws `UNSAFE` for a place that somebody names to be written to (a summary, a folder to be filled, a backup, a socket) and that is
- * one of Chronicle's own folders, or lies in it: what is written there would destroy recorded history or the key, or make a token.
- * `path`: absolute, there or not. `folders`: the store and the configuration folder. `what`: what would be written.
+ * Throws `UNSAFE` for a place to be written to (a summary, a folder to be filled, a backup, a socket) that is one of
+ * Chronicle's own folders, or lies in one: writing there would destroy recorded history or the key, or make a token.
+ * `path`: absolute, existing or not. `folders`: the store and the configuration folder. `what`: what would be written.
  */
 export function refuseOwnFolders(disk: Disk, path: string, what: string, folders: readonly string[]): void {
   const own = ownFolderAround(disk, path, folders);
@@ -60,12 +60,12 @@ export function refuseOwnFolders(disk: Disk, path: string, what: string, folders
 }
 
 /**
- * The one of these folders that a path is, or in which it lies: its name, or what a link of that name leads to. The path need not be
- * there. `undefined`: none.
+ * Returns the one of these folders that a path is or lies in, by its name or by the target of a link of that name;
+ * `undefined` if none. The path need not exist.
  */
 export function ownFolderAround(disk: Disk, path: string, folders: readonly string[]): string | undefined {
   const leads = leadsTo(disk, path, { left: MOST_LINKS });
-  // A file that is replaced leaves the link of its name to whoever replaces it: both places count.
+  // A write may replace a link itself, or go to its target: both places count.
   const named = path === "/" ? path : join(leadsTo(disk, dirname(path), { left: MOST_LINKS }), basename(path));
   const places = [...new Set([leads, named])];
   return folders.find((folder) => {
@@ -74,12 +74,12 @@ export function ownFolderAround(disk: Disk, path: string, folders: readonly stri
   });
 }
 
-/** Where a path is or will be, with every link resolved: those, too, that lead to nothing so far. */
+/** Returns where a path is or will be, with every link resolved, also if its target does not exist. */
 function leadsTo(disk: Disk, path: string, hops: { left: number }): string {
   try {
     return disk.realpath(path);
   } catch (error) {
-    // There is nothing, or it cannot be looked at: then it cannot be written to either, and whoever writes says so.
+    // Nothing is there, or it cannot be examined. Then it cannot be written to either, and the writer reports that.
     if (errnoOf(error) === undefined) throw error;
   }
   if (path === "/") return path;
@@ -90,7 +90,7 @@ function leadsTo(disk: Disk, path: string, hops: { left: number }): string {
   return leadsTo(disk, resolve(folder, disk.readlink(place).toString()), hops);
 }
 
-/** The part of a path that exists. */
+/** Returns the part of a path that exists. */
 function existing(disk: Disk, path: string): string {
   return path === "/" || kindOf(disk, path) !== undefined ? path : existing(disk, dirname(path));
 }

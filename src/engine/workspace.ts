@@ -62,7 +62,7 @@ interface Shared {
   readonly recorder: LiveRecorder;
 }
 
-/** The embedded workspace: one line per operation. Calls that change something are done one after another. */
+/** The embedded workspace: each method queues one operation. Calls that change something run one after another. */
 export class Workspace implements api.WorkspaceApi {
   readonly #context: Context;
   readonly #queue: OperationQueue;
@@ -71,7 +71,7 @@ export class Workspace implements api.WorkspaceApi {
   readonly #transactionBracket = new TransactionBracket(this);
   #records: RecordStoreApi | undefined;
 
-  /** With `shared`, makes a view of a workspace that is already open. */
+  /** `shared`: makes a view of a workspace that is already open. */
   constructor(context: Context, queue: OperationQueue, shared?: Shared) {
     this.#context = context;
     this.#queue = queue;
@@ -241,7 +241,7 @@ export class Workspace implements api.WorkspaceApi {
     try {
       result = await work();
     } catch (error) {
-      // The error of the work says more; `status` reports what is not noted.
+      // The caller needs the error of the work; `status` reports changes that were not noted.
       await end().catch(() => undefined);
       throw error;
     }
@@ -449,7 +449,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 }
 
-/** Keeps to the limits after each snapshot of an action. */
+/** Applies the retention limits once an action's snapshot is taken. */
 async function withLimits<T>(context: Context, made: Promise<T | null>): Promise<T | null> {
   const snapshot = await made;
   if (snapshot !== null) await keepToLimits(context);

@@ -243,7 +243,7 @@ describe("Truth 34: a log that cannot be taken up again", () => {
     const path = "/store/workspaces/w/events.wal";
     const error = poisoned(path, { why: "it may be in the file", errno: "EIO", path, stays: true });
     health.note(error);
-    const told = { errno: "EIO", reason: expect.stringContaining("once the server was ended and started anew") };
+    const told = { errno: "EIO", reason: expect.stringContaining("once the server is ended and started anew") };
     expect(health.look()).toMatchObject(told);
     const problem = problemOf(error, { hidden: ["/store"], report: () => undefined });
     expect(problem).toMatchObject({ status: 503, code: "POISONED", data: { errno: "EIO" }, detail: told.reason });

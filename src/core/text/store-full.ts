@@ -1,7 +1,7 @@
 import { formatBytes } from "../values/duration.ts";
 import { ChronicleError } from "../values/errors.ts";
 
-/** The sizes behind the error, in bytes: what the store holds and what was to be added. */
+/** The sizes that the error is about, in bytes: what the store holds, and what was to be added. */
 export interface StoreFull {
   readonly taken: number;
   /** 0: the store has already reached its limit, whatever was to be added. */

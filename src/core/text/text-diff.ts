@@ -20,7 +20,8 @@ export type GitMode = "100644" | "100755" | "120000";
 /** The two contents to compare. A missing side is a file that does not exist. */
 export interface DiffInput {
   /**
-   * Relative to the folder where the patch is to be applied. Names that are not UTF-8 are encoded as in `core/path`.
+   * Relative to the folder where the patch is to be applied. Names that are not UTF-8 are encoded as in
+   * `WorkspacePath`.
    */
   readonly path: string;
   readonly before?: Uint8Array | undefined;
@@ -146,8 +147,8 @@ function headerLines(input: DiffInput, hasHunks: boolean): string[] {
 }
 
 /**
- * A file whose change no patch can carry, as git writes a binary one: `git apply` refuses the whole patch instead of leaving this
- * file out without a word. Of `before` and `after` only counts whether they are there.
+ * Returns the patch of a file whose change no patch can carry, in git's form for binary files: `git apply` then refuses
+ * the whole patch, and does not silently leave this file out. Of `before` and `after`, only the presence counts.
  */
 export function patchWithoutText(input: DiffInput): string[] {
   const { before, after, beforeMode = "100644", afterMode = "100644" } = input;
@@ -158,13 +159,13 @@ export function patchWithoutText(input: DiffInput): string[] {
   ];
   return [
     ...headerLines(input, false),
-    // Without this line git takes the file for one that has not changed. It has no hashes: they would be git's own.
+    // Without this line, git takes the file for unchanged. Its hashes are zero, because only git could compute them.
     `index 0000000..0000000${isSame ? ` ${afterMode}` : ""}`,
     `Binary files ${old} and ${now} differ`,
   ];
 }
 
-/** A tab after a name with spaces tells `patch` where the name ends. */
+/** Returns a name for a `---` or `+++` line. A tab after a name with spaces tells `patch` where the name ends. */
 function sideName(name: string): string {
   const quoted = patchName(name);
   return quoted.includes(" ") && !quoted.startsWith('"') ? `${quoted}\t` : quoted;

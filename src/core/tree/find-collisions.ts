@@ -9,9 +9,9 @@ export interface NameRules {
 }
 
 /**
- * Finds paths that would be the same on such a file system: groups of names in one folder, each group in path order.
- * Folders above the paths count too. Nothing is listed below folders that collide, because keeping those apart keeps
- * their contents apart.
+ * Finds paths that would be the same on a file system with these rules: groups of names in one folder, each group in
+ * path order. Folders above the paths count too. Nothing is listed below folders that collide, because keeping those
+ * apart keeps their contents apart.
  *
  * File systems fold letters by tables of their own. This folds everything that Unicode's full case mappings make equal
  * (`ß` and `ss` too), because a false collision is better than an overwritten file.

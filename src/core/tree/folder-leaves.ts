@@ -19,7 +19,7 @@ export class FolderLeaves {
     this.#levels = levels;
   }
 
-  /** `children`: sorted by `compareNames`. */
+  /** Computes the tree of these children, which are sorted by `compareNames`. */
   static of(children: readonly TreeChild[]): FolderLeaves {
     const leaves = children.map(childLeaf);
     return new FolderLeaves(
@@ -65,7 +65,8 @@ export class FolderLeaves {
       names.splice(at, there, ...(child === undefined ? [] : [name]));
       leaves.splice(at, there, ...(child === undefined ? [] : [childLeaf(child)]));
     }
-    if (moved === Number.POSITIVE_INFINITY) return new FolderLeaves(names, waysUp(leaves, this.#levels, replaced));
+    if (moved === Number.POSITIVE_INFINITY)
+      return new FolderLeaves(names, updatedLevels(leaves, this.#levels, replaced));
     // A child that is added or removed shifts everything after it.
     const from = replaced.reduce((least, at) => Math.min(least, at), moved);
     return new FolderLeaves(names, levelsOf(leaves, this.#levels, from));
@@ -105,7 +106,7 @@ function levelsOf(leaves: readonly Hash[], before: readonly (readonly Hash[])[],
 }
 
 /** Recomputes the nodes above some leaves. The number of leaves is unchanged. */
-function waysUp(
+function updatedLevels(
   leaves: readonly Hash[],
   before: readonly (readonly Hash[])[],
   places: readonly number[],

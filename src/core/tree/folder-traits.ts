@@ -48,7 +48,10 @@ export const HOLDS_ALL: FolderTraits = {
 const USUAL_FILE_MODE = 0o644;
 const USUAL_FOLDER_MODE = 0o755;
 
-/** The size up to which a folder is reread at each scan if stat cannot prove that nothing has changed. */
+/**
+ * The size, in bytes and entries, up to which a folder is reread at each scan if stat cannot prove that nothing
+ * changed.
+ */
 const MOST_READ_BYTES = 32 * 1024 * 1024;
 const MOST_READ_ENTRIES = 10_000;
 
@@ -149,7 +152,7 @@ function fileSystemOf({ fileSystem }: FolderTraits): string {
   return fileSystem === "" ? "the file system" : `this file system (${fileSystem})`;
 }
 
-/** Lists what a folder cannot hold or tell, for people. Empty if there is nothing. */
+/** Lists what a folder cannot hold or report, for people. Empty if there is nothing. */
 export function lackedBy(traits: FolderTraits): string[] {
   const { modes, symlinks, hardLinks, ctime, names, refusedCharacters, anyBytes, timeStepNs } = traits;
   return [

@@ -61,8 +61,8 @@ interface InForce<T> {
 }
 
 /**
- * Walks through a history in order and passes on each content that a kept state needs. Holds only one content for each
- * record that is in force at the floor.
+ * Walks through a history in order and passes on each content that a kept state needs. Holds at most one content for
+ * each record.
  */
 export class NeededContents<T> {
   readonly #pruning: KeptStates | undefined;
@@ -87,7 +87,7 @@ export class NeededContents<T> {
     else this.#inForce.set(recordId, { since: seq, content });
   }
 
-  /** Must be called at the end of the history. */
+  /** Ends the history; must be called. */
   finish(): void {
     this.#reachFloor();
   }

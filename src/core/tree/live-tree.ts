@@ -3,7 +3,7 @@ import type { Hash } from "../values/hash.ts";
 import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
 import { compareNames, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../values/path.ts";
 
-/** One name. A folder keeps its children while it has no entry of its own; they come back with it. */
+/** One name. A folder without an entry keeps its children, which exist again once it has one. */
 interface Node {
   entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
   /** The iteration of `entry`; 0 if unknown. */

@@ -1,10 +1,13 @@
 import { diffArrays } from "diff";
 import { sameEntry, type Entry } from "../values/entry.ts";
 
-/** The reason why an undo and later work do not merge. */
+/** The reason why two states of a path do not merge. */
 export type ConflictReason = "content" | "binary" | "mode" | "kind" | "deleted" | "edited" | "created" | "folder";
 
-/** Three states of one path: as the work left it, as it is now, and as it was before that work. */
+/**
+ * Three states of one path. For an undo: as the work left it, as it is now, and as it was before that work. For a sync:
+ * as both sides last agreed on it, the local state, and the remote one.
+ */
 export interface EntrySides {
   readonly base: Entry | undefined;
   readonly ours: Entry | undefined;
@@ -17,10 +20,10 @@ export type Preferred = "ours" | "theirs";
 /** The merged state; or, if the contents on both sides differ, the other properties of the merged file. */
 type EntryMerge =
   | { readonly entry: Entry | undefined; readonly conflict?: ConflictReason }
-  | { readonly contents: EntrySides & Files; readonly mode: number; readonly conflict?: "mode" };
+  | { readonly contents: EntrySides & AllThree; readonly mode: number; readonly conflict?: "mode" };
 
-/** All three are files. */
-interface Files {
+/** Three states of a path, all of which exist. */
+interface AllThree {
   readonly base: Entry;
   readonly ours: Entry;
   readonly theirs: Entry;
@@ -45,7 +48,7 @@ export function mergeEntry({ base, ours, theirs }: EntrySides, prefer: Preferred
 }
 
 function mergeMode(
-  { base, ours, theirs }: Files,
+  { base, ours, theirs }: AllThree,
   prefer: Preferred,
 ): { readonly mode: number; readonly conflict?: "mode" } {
   if (ours.mode === base.mode) return { mode: theirs.mode };

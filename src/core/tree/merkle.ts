@@ -12,8 +12,8 @@ import { compareNames, isWithin, nameOf, pathToBytes, ROOT, splitRoot, type Work
  *     folder      = the tree over its children's leaves, sorted by name bytes; no children: SHA-256 of nothing
  *
  * The hash in a leaf is that of the content (file), of the target (symlink) or of the folder (dir).
- * A workspace with one tracked root has that folder's hash as its root. With further roots the root is that of a virtual
- * folder, whose children are the roots: kind dir, mode 0, named by root id; the first root has the empty name.
+ * A workspace with one tracked root has that folder's hash as its root. With further roots, the root is that of a
+ * virtual folder, whose children are the roots: kind dir, mode 0, named by root id; the first root has the empty name.
  */
 
 /** One child of a folder. `hash`: SHA-256 of the content, of the link target, or the folder hash. */
@@ -130,8 +130,8 @@ interface OpenFolder {
 }
 
 /**
- * Computes the same entry by entry, in memory bounded by the depth. `onFolder` receives each folder's hash as soon as
- * it is known (a folder after everything beneath it).
+ * Computes what `manifestRoot` returns, entry by entry, in memory bounded by the depth. `onFolder` receives each
+ * folder's hash as soon as it is known (a folder after everything beneath it).
  */
 export class ManifestHasher {
   readonly #onFolder: (path: WorkspacePath, hash: Hash) => void;

@@ -5,7 +5,7 @@ import { ChronicleError } from "../values/errors.ts";
  */
 export function movedFolder(from: string, to: string): ChronicleError {
   return new ChronicleError("NOT_FOUND", `the tracked folder ${from} was moved to ${to}: nothing was done`, {
-    hint: "ask again: the workspace is opened anew, where its folder is",
+    hint: "try again: the workspace is then opened at its folder's new place",
     data: { folder: from, moved_to: to },
   });
 }

@@ -7,9 +7,9 @@ import { decodePath, decodeState, encodePath, encodeState } from "../values/file
 import { decodeUpstreamFields, encodeUpstreamFields, type UpstreamChange } from "./upstream-change.ts";
 
 /**
- * The plan of a restore: a list of changes, kept as a blob by the intent so that it can be finished after a crash.
+ * The plan of an operation: a list of changes, kept as a blob by the intent so that it can be finished after a crash.
  * Canonical JSON: `[{path | path_b64, root?, before, after}, …]`, sorted by path. A state is `null` or `{kind, mode,
- * size, mtime_ms, hash?}`. A change from an origin also has `cause`, `by`, `upstream` and `base`.
+ * size, mtime_ms, hash?}`. A change from another copy may also have `cause`, `by`, `upstream`, `base` and `written`.
  */
 
 /** Encodes a plan. */
@@ -62,7 +62,7 @@ export function changeBetween(
   return sameEntry(before, after) ? undefined : { path, before, after };
 }
 
-/** Returns the changes that take these back. */
+/** Returns the inverse of these changes. */
 export function invert(changes: readonly Change[]): Change[] {
   return changes.map(({ path, before, after }) => ({ path, before: after, after: before }));
 }

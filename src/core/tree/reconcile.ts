@@ -5,8 +5,8 @@ import { comparePaths, isWithin, parentOf, type WorkspacePath } from "../values/
 
 /**
  * The three-way decision for one path, from its state when both sides last agreed, its local state and its remote
- * state. Pure. The modes are Mutagen's (mutagen.io/documentation/synchronization), one path at a time;
- * `reconcile-trees.ts` handles folders and their contents.
+ * state. Pure. The modes are Mutagen's (mutagen.io/documentation/synchronization), one path at a time; `reconcileTrees`
+ * handles folders and their contents.
  */
 
 /** One of the two copies. */
@@ -58,7 +58,7 @@ export interface Settled {
    * anything is written.
    */
   readonly kept: readonly Entry[];
-  /** Why the sides disagree. With another action than `conflict`, alpha has won. */
+  /** The reason why the sides disagree. With another action than `conflict`, alpha has won. */
   readonly reason?: ConflictReason;
 }
 
@@ -82,7 +82,7 @@ export function reconcilePath(sides: PathSides, options: ReconcileOptions): Deci
   return mode === "one-way-safe" ? oneWaySafe(sides, alpha) : twoWay(sides, options, alpha);
 }
 
-/** The other side. */
+/** Returns the other side. */
 function otherSide(side: Side): Side {
   return side === "local" ? "remote" : "local";
 }
@@ -168,14 +168,17 @@ function isOnlyMode({ base, local, remote }: PathSides): boolean {
   return local.kind === "dir" || base === undefined;
 }
 
-/** Safe: an edit beats a deletion, because the deleted state is in the history; else both stay. */
+/**
+ * Decides a conflict safely: an edit beats a deletion, because the deleted state is in the history; else both sides
+ * stay.
+ */
 function unresolved(sides: PathSides, reason: ConflictReason): Settled {
   const { local, remote } = sides;
   if (local === undefined || remote === undefined) return settle(sides, both(local ?? remote));
   return settle(sides, sides, reason);
 }
 
-/** Alpha wins. If alpha edited what beta deleted, there was no conflict to report. */
+/** Decides a conflict for alpha. If alpha edited what beta deleted, there was no conflict to report. */
 function overruled(sides: PathSides, alpha: Side, entry: Entry | undefined, reason: ConflictReason): Settled {
   if (sides[otherSide(alpha)] === undefined) return settle(sides, both(entry));
   return settle(sides, both(entry), sides[alpha] === undefined ? "deleted" : reason);
@@ -225,9 +228,9 @@ const SIDES: readonly Side[] = ["local", "remote"];
 /**
  * Decides about each path, in path order. Paths that need no action and no new base are left out.
  *
- * Each path is decided separately, so a rename is a deletion and a creation, and a folder that one side removed goes,
- * except for what the other side changed in it. Then the trees are made whole: a folder stays or comes back if
- * something in it does. If a file or link would get something beneath it, the folder and everything in it are one
+ * Each path is decided separately, so a rename is a deletion and a creation, and a folder that one side removed is
+ * removed, except for what the other side changed in it. Then the trees are made whole: a folder is kept or restored if
+ * something in it is. If a file or link would get something beneath it, the folder and everything in it are one
  * conflict (reason `folder`): both sides stay as they are there, or, in `two-way-resolved`, become what alpha has.
  */
 export function reconcileTrees(trees: Trees, options: ReconcileOptions): PathDecision[] {
@@ -281,7 +284,7 @@ function makeWhole(items: Item[], options: ReconcileOptions): void {
   }
 }
 
-/** Keeps or brings back a folder that is needed on these sides. */
+/** Keeps or restores a folder that is needed on these sides. */
 function revive(item: Item, needing: readonly Side[]): void {
   const { sides, decision } = item;
   const to: { -readonly [side in Side]: Entry | undefined } = {

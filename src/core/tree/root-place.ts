@@ -22,12 +22,12 @@ function hintFor(path: string | undefined): string {
   return path?.startsWith("~") === true ? `${whole}: only a shell replaces ~, where it is not quoted` : whole;
 }
 
-/** The place of a tracked root: its folder, or the one file in it that is tracked. What lies beside that file is outside. */
+/** Returns the place of a tracked root: its folder, or the one file in it that is tracked. */
 export function placeOfRoot({ folder, only }: { readonly folder: string; readonly only?: string }): string {
   return only === undefined ? folder : `${folder === "/" ? "" : folder}/${only}`;
 }
 
-/** Whether a path is a folder, or lies in it. */
+/** True if a path is a folder, or lies in it. */
 export function isIn(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }

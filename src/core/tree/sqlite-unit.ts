@@ -33,7 +33,7 @@ export function unitOf(database: WorkspacePath): WorkspacePath[] {
   return [database, ...UNIT_SUFFIXES.map((suffix) => besideDatabase(database, suffix))];
 }
 
-/** Why a file of a unit is left alone: another one is (`cause`), for this reason. */
+/** Returns why a file of a unit is left alone: another file of it (`cause`) is, for this reason. */
 export function oneUnitWith(cause: WorkspacePath, why: string): string {
   return `its database is one unit with ${displayPath(nameOf(cause) as WorkspacePath)}: ${why}`;
 }

@@ -24,7 +24,7 @@ export interface RemoteWork {
 /** The state of a path when the folder and its origin last agreed on it. */
 export interface SyncBase {
   readonly entry: Entry | undefined;
-  /** The origin's event that brought it; 0: it never existed. */
+  /** The seq of the origin's event for it; 0 if it never existed. */
   readonly seq: number;
 }
 
@@ -42,12 +42,12 @@ export interface UpstreamChange extends Change {
    * change of its own.
    */
   readonly cause?: "replica" | "merge";
-  /** Default: it never existed. A path that cannot be written is held with this base. */
+  /** Who made the change, if it was made elsewhere. */
   readonly by?: RemoteWork;
   readonly upstream?: UpstreamIteration;
-  /** Default: it was never there. What cannot be written is held with this. */
+  /** Default: it never existed. A path that cannot be written is held with this base. */
   readonly base?: SyncBase;
-  /** At an origin: each state of the path that a replica has written, in order. The last one is `after`. */
+  /** The states of the path that a replica has written, in order; only at an origin. The last one is `after`. */
   readonly written?: readonly WrittenState[];
 }
 

@@ -50,8 +50,8 @@ export interface SeqSpan {
 }
 
 /**
- * Returns the spans between the jumps, the last one first. Times grow with seq within each of them. Each span with a
- * clock that was behind is one span, with the time at which all of it counts as recorded.
+ * Returns the spans between the jumps, the last one first. Times grow with seq within each of them. A span of `behind`
+ * is not divided: all of it counts as recorded at its `ts`.
  */
 export function spansBetween(
   jumps: readonly ClockJump[],
@@ -70,7 +70,7 @@ export function spansBetween(
     .reverse();
 }
 
-/** Events whose clock was behind: all were recorded after the event before the first of them, whose time is `ts`. */
+/** Events whose clock was behind: all count as recorded right after the event before them, whose time is `ts`. */
 export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }
@@ -84,9 +84,10 @@ export interface Crossing {
 }
 
 /**
- * Finds the spans in which the clock was behind (and was not ahead until then). A clock that runs ahead leaps forward
- * before the jump, by more than it goes back; one that is behind does so afterwards. If neither or both can be seen, it
- * was ahead. `firstFrom`: finds the first event of a span whose time is at or after a time.
+ * Finds the spans in which the clock was behind, and was not ahead before. A clock that was ahead has leapt forward
+ * before the jump, by at least as much as it then goes back. A clock that was behind leaps forward after the jump. If
+ * neither leap is found, or both are, the clock counts as ahead. `firstFrom`: finds the first event of a span whose
+ * time is at or after a time.
  */
 export async function spansBehind(
   all: readonly ClockJump[],
@@ -114,8 +115,9 @@ export async function spansBehind(
 }
 
 /**
- * Returns when an event was recorded, in milliseconds since 1970, as far as the log tells, at the time `now`. An event
- * later than now was recorded before those that follow it; one whose clock had gone back, after those before it.
+ * Returns the most plausible time at which an event was recorded, in milliseconds since 1970. `now` is the present
+ * time. An event whose time is after now counts as recorded before the events that follow a later jump, and an event
+ * after a jump as recorded after the events before it.
  */
 export function plausibleTime({ seq, ts }: TimedEvent, jumps: readonly ClockJump[], now: number): number {
   const own = Date.parse(ts);

@@ -31,7 +31,7 @@ export class CompactRange {
     return this.#size;
   }
 
-  /** Largest first. */
+  /** The roots of the perfect subtrees, the largest first. */
   get subtrees(): readonly Hash[] {
     return this.#subtrees;
   }

@@ -38,8 +38,8 @@ export interface Entry {
   /** SHA-256 of the content, or of the link target; undefined for a directory. */
   readonly hash: Hash | undefined;
   /**
-   * Set if the content was recorded as a secret because of the file's name. Missing for ordinary or not yet recorded
-   * content.
+   * Present if the content was recorded as a secret because of the file's name. Missing for ordinary or not yet
+   * recorded content.
    */
   readonly class?: "protected";
 }

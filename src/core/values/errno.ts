@@ -1,7 +1,7 @@
 /**
  * The operating system's errors, by name. Node identifies an error by its number and has no name for some: the `code`
- * of such an error is `UNKNOWN` or `Unknown system error -122`. They are named here, so that a full quota is reported
- * like a full disk.
+ * of such an error is `UNKNOWN` or `Unknown system error -122`. This file names these errors, so that a full quota is
+ * reported like a full disk.
  */
 
 /** The hint if the system denies this user permission: who must grant it. */
@@ -41,7 +41,7 @@ const WITHOUT_NAME: Readonly<Record<number, Named>> = {
   524: { name: "ENOTSUPP", words: "operation is not supported" },
 };
 
-/** Node's names for such an error: in `fs`, and elsewhere. */
+/** Node's code, and the beginning of its message, for an error that it cannot name. */
 const UNKNOWN = /^(?:UNKNOWN|Unknown system error -\d{1,5})$/;
 const UNKNOWN_WORDS = /^(?:UNKNOWN: unknown error|(?:Unknown system error -\d+: )?Unknown system error -\d+)/;
 
@@ -136,9 +136,9 @@ export function isTroubleOfDisk(errno: string | undefined): boolean {
   return isOutOfSpace(errno) || errno === "EROFS" || isDiskFailure(errno);
 }
 
-/** Why changes are refused until the process is restarted, for people who need not know the file's path. */
+/** The reason why changes are refused until the process is restarted, for people who need not know the file's path. */
 export const STAYS_IN_WORDS =
-  "an earlier write may be in the file and not on the disk: changes are taken again once the server was ended and started anew";
+  "an earlier write may be in the file and not on the disk: changes are accepted again once the server is ended and started anew";
 
 /** Describes the trouble of a store's disk, for people who need not know its path. */
 export function troubleInWords(errno: string): string {

@@ -61,7 +61,7 @@ export class ChronicleError extends Error {
   }
 }
 
-/** `data.about` of an `UNAVAILABLE` error: the server is running, and still opens what it serves. */
+/** `data.about` of an `UNAVAILABLE` error: the server is running, and is still opening what it serves. */
 export const STARTING = "starting";
 
 /**

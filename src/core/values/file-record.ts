@@ -39,7 +39,7 @@ export interface ReplicaEvent {
   readonly localSeq: number;
 }
 
-/** The event of the origin that brought a state, and the iteration's number there. */
+/** The seq of the origin's event that brought a state, and the iteration's number at the origin. */
 export interface UpstreamIteration {
   readonly seq: number;
   readonly iteration: number;
@@ -59,20 +59,20 @@ export interface FileRecord {
   readonly transaction?: string;
   /** The turn of a conversation, for work that was done at another copy. */
   readonly turn?: string;
-  /** At an origin: the replica that wrote it, and the replica's own event. */
+  /** The replica that wrote it, and the replica's own event; only at an origin. */
   readonly replica?: ReplicaEvent;
-  /** At a replica: the origin's iteration. */
+  /** The origin's iteration; only at a replica. */
   readonly upstream?: UpstreamIteration;
-  /** With the actor `ambiguous`: the runs, actions and transactions that were open. */
+  /** The runs, actions and transactions that were open; only with the actor `ambiguous`. */
   readonly candidates?: readonly string[];
   /** The write, restore, undo or redo that wrote it. */
   readonly intent?: string;
 }
 
 /**
- * True if it is the state of another copy of the workspace: brought by a sync or by a decision for the origin's side,
- * no longer recorded because the origin no longer records it, or written here by a replica. None of these is by itself
- * an entry of a journal.
+ * True if an iteration has the state of another copy of the workspace: from a sync, from a decision for the origin's
+ * side, from an erasure that the origin has made, or written here by a replica. Such an iteration is by itself no entry
+ * of a journal.
  */
 export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "upstream">): boolean {
   return cause === "replica" || ((cause === "resolve" || cause === "erase") && upstream !== undefined);
@@ -137,7 +137,7 @@ function pathFromBase64(encoded: string): WorkspacePath {
   const bytes = Buffer.from(encoded, "base64");
   if (bytes.toString("base64") !== encoded) return damaged(`${JSON.stringify(encoded)} is not canonical Base64`);
   const path = pathFromBytes(bytes);
-  return isUtf8Path(path) ? damaged(`${JSON.stringify(encoded)} stands for a path that is UTF-8`) : path;
+  return isUtf8Path(path) ? damaged(`${JSON.stringify(encoded)} encodes a path that is UTF-8`) : path;
 }
 
 const KINDS: ReadonlySet<EntryKind> = new Set(["file", "symlink", "dir"]);

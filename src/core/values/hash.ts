@@ -4,12 +4,12 @@ import { ChronicleError } from "./errors.ts";
 /** A SHA-256 as 64 lower-case hex digits. */
 export type Hash = string & { readonly __brand: "Hash" };
 
-/** SHA-256 of the bytes (a string is hashed as UTF-8). */
+/** Returns the SHA-256 of the bytes (a string is hashed as UTF-8). */
 export function sha256(data: Uint8Array | string): Hash {
   return digest("sha256", data, "hex") as Hash;
 }
 
-/** SHA-256 of the bytes, as 32 bytes. */
+/** Returns the SHA-256 of the bytes, as 32 bytes. */
 export function sha256Bytes(data: Uint8Array | string): Buffer {
   return digest("sha256", data, "buffer");
 }
@@ -42,12 +42,12 @@ export function parseHash(text: string): Hash {
   throw new ChronicleError("INTEGRITY_VIOLATION", `not a SHA-256 in lower-case hex: ${JSON.stringify(text)}`);
 }
 
-/** 32 bytes as a `Hash`. */
+/** Returns 32 bytes as a `Hash`. */
 export function hashFromBytes(bytes: Uint8Array): Hash {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex") as Hash;
 }
 
-/** The 32 bytes of a `Hash`. */
+/** Returns the 32 bytes of a `Hash`. */
 export function hashToBytes(hash: Hash): Buffer {
   return Buffer.from(hash, "hex");
 }

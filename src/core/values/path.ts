@@ -122,7 +122,7 @@ function isValid(piece: Buffer): boolean {
   }
 }
 
-/** The order of paths everywhere: by component, by bytes; a folder directly before its contents. */
+/** Orders paths, everywhere: by component, by bytes; a folder directly before its contents. */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i += 1) {
@@ -137,7 +137,7 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** The order of names in one folder: by bytes. */
+/** Orders names in one folder: by bytes. */
 export function compareNames(a: string, b: string): number {
   return comparePaths(a, b);
 }
@@ -196,7 +196,7 @@ export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   return (slash < 0 ? "" : path.slice(0, slash)) as WorkspacePath;
 }
 
-/** True if a name in that tree stands for a further root. No name in a folder begins with a NUL. */
+/** True if a name in such a tree stands for a further root. No name in a folder begins with a NUL. */
 export function isRootName(name: string): boolean {
   return name.startsWith(ROOT_MARK);
 }

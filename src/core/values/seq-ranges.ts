@@ -40,7 +40,7 @@ export function decodeRanges(value: Json): SeqRanges {
     const [first, last] = Array.isArray(item) ? (item as readonly Json[]) : [];
     const sound = Number.isSafeInteger(first) && Number.isSafeInteger(last);
     if (!sound || typeof first !== "number" || typeof last !== "number" || first <= before || last < first)
-      return damaged("a range of events is not one");
+      return damaged("a range of events is malformed");
     before = last;
     return [first, last];
   });

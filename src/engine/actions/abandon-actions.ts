@@ -21,8 +21,8 @@ interface ClosingCapture extends CaptureOptions {
 }
 
 /**
- * Captures and closes actions. Rule files that appeared in them and leave themselves out are recorded first: only if
- * there are such is everything scanned once more.
+ * Captures and closes actions. Rule files that appeared in them and exclude themselves are recorded first; only then is
+ * everything scanned once more.
  */
 export async function captureWithRules(
   context: Context,
@@ -48,7 +48,7 @@ export interface Closing {
   readonly reason?: string;
 }
 
-/** The end of an action, appended behind the events of a capture. */
+/** The end of an action, appended after the events of a capture. */
 interface ClosingBehind extends Closing {
   readonly found: Pick<Found, "head" | "changes" | "changesTo">;
   readonly omitted?: EndOfOmitted;
@@ -59,7 +59,7 @@ function isFinal(state: ActionState): boolean {
   return state === "done" || state === "failed";
 }
 
-/** The event that closes an action behind what a capture is about to record. */
+/** Returns the event that closes an action, after those that a capture is about to record. */
 export async function closingDraft(
   context: Context,
   action: LoggedAction,
@@ -94,11 +94,11 @@ export async function closingDraft(
 interface Abandoning {
   readonly found: Pick<Found, "head" | "changes" | "changesTo">;
   readonly reason?: string;
-  /** The actions' changes of omitted paths, by action, if these were scanned. */
+  /** The changes of the actions to omitted paths, by action id, if these paths were scanned. */
   readonly ends?: ReadonlyMap<string, EndOfOmitted>;
 }
 
-/** The events that abandon actions. */
+/** Returns the events that abandon actions. */
 export async function abandoning(
   context: Context,
   actions: readonly LoggedAction[],
@@ -113,14 +113,14 @@ export async function abandoning(
   return drafts;
 }
 
-/** Says why an action that nobody will finish is abandoned. */
+/** Returns why an action that nobody will finish is abandoned. */
 function whyGone(context: Context, action: LoggedAction): string {
   return action.pid === null || isElsewhere(context, action)
     ? `nobody finished it within ${UNOWNED_HOURS} hours`
     : "its process ended and did not finish it";
 }
 
-/** Open actions that nobody will finish: their process is gone; those that none owns are a day old. */
+/** Returns the open actions that nobody will finish: their process is gone, or they have none and are a day old. */
 export async function withoutOwner(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   const owned = new Set(await goingOn(context, actions));
   return actions.filter((action) => !owned.has(action));
@@ -185,7 +185,7 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   return ids;
 }
 
-/** Says where to scan for the changes of actions: nowhere for actions that nobody will finish. */
+/** Returns where to scan for the changes of actions. Actions that nobody will finish add no paths. */
 export async function lookOf(
   context: Context,
   actions: readonly LoggedAction[],

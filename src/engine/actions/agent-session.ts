@@ -24,7 +24,7 @@ export interface AgentSessionDraft {
   readonly notes?: readonly string[];
 }
 
-/** Begins an agent's session, or goes on with it. */
+/** Begins or resumes an agent's session. */
 export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
   checkActorName(start.actor);
   const id = start.id === undefined ? context.newId() : checkSessionId(start.id);
@@ -43,8 +43,8 @@ export async function startAgentSession(context: Context, start: SessionStart = 
 }
 
 /**
- * The event that begins an agent's session behind the head and those `ahead` of it; `undefined` if it goes on already. Throws `USAGE` for the id
- * of a run, or of anything else that is no session.
+ * Returns the event that begins or resumes an agent's session, `ahead` events after the head; `undefined` if it is
+ * open. Throws `USAGE` for the id of a run, or of anything else that is no agent's session.
  */
 export async function beginningOf(
   context: Context,
@@ -82,7 +82,7 @@ export async function beginningOf(
   return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
 }
 
-/** Ends an agent's session; its open actions are abandoned. Throws `NOT_FOUND`; ending twice is ending once. */
+/** Ends an agent's session; its open actions are abandoned. Ending it again does nothing. Throws `NOT_FOUND`. */
 export async function endAgentSession(context: Context, id: string): Promise<SessionShape> {
   const session = await sessionOf(context, id);
   if (session.state !== "running" && session.unclosed !== true) return sessionShape(session);
@@ -113,8 +113,8 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
 }
 
 /**
- * Abandons the agents' sessions that no process owns, and of which nothing was recorded for a day: not every agent says
- * when one ends. One that goes on after all is resumed by its next action.
+ * Abandons the agents' sessions that have no process and of which nothing was recorded for a day: not every agent says
+ * when a session ends. A session that continues after all is resumed by its next action.
  */
 export async function endIdleSessions(context: Context): Promise<void> {
   const idle = await idleSessions(context);

@@ -13,8 +13,8 @@ import { refuseClaimedName } from "../../core/records/actor-name.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 
 /**
- * Methods that an agent may not call: they give up, free, move away or make anew what was recorded, or change what will
- * be.
+ * Methods that an agent may not call: they give up, free, move or rebuild recorded data, or change what will be
+ * recorded.
  */
 const DENIED = [
   "prune",
@@ -37,12 +37,12 @@ type Named = (typeof NAMED)[number];
 
 type Denied = (typeof DENIED)[number];
 
-/** The most that is kept of the arguments of an attempt. */
+/** The most characters that are recorded of an attempt's arguments. */
 const MAX_DETAIL = 500;
 
 /**
- * The workspace as an agent gets it: what it may not do throws `FORBIDDEN`, and every attempt is recorded. The context
- * is on behalf of the agent.
+ * Returns the workspace as an agent may use it: a call of a denied method throws `FORBIDDEN`, and is recorded. The
+ * context acts for the agent.
  */
 export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceApi {
   const refuse = async (what: string, args: readonly unknown[]): Promise<never> => {
@@ -56,10 +56,10 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
     refuseClaimedName(who.actor);
     return workspace.as({ ...who, role: "agent" });
   };
-  // A repair reads wherever it is told to, and moves damaged files away.
+  // A repair reads any place that it is given, and moves damaged files away.
   const verify = (options?: VerifyOptions): ReturnType<WorkspaceApi["verify"]> =>
     options?.repairFrom === undefined ? workspace.verify(options) : refuse("repair", options.repairFrom);
-  // A field that does what a refused verb does is refused like it.
+  // An option that does what a denied method does is denied as well.
   const snapshot = (options?: SnapshotOptions): ReturnType<WorkspaceApi["snapshot"]> => {
     if (options?.acceptDeletions === true) return refuse("snapshot --accept-deletions", [options]);
     if (options?.onRecord !== undefined) return refuse("snapshot --on-record", [options]);
@@ -82,7 +82,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   );
 }
 
-/** The error for what only a person may do. */
+/** Returns the error for what only a person may do. */
 export function forbidden(what: string): ChronicleError {
   return new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, {
     hint: `${WHO_CAN}; the attempt was recorded (\`chronicle log --prefix refused:\`)`,
@@ -91,13 +91,13 @@ export function forbidden(what: string): ChronicleError {
 }
 
 /**
- * The ways by which a content is given as an answer, and the one by which a secret would get an ordinary name. Another folder is
- * filled without secrets by `restoreTo`.
+ * The methods that answer with a content, and the one that could give a secret an ordinary name. When it fills another
+ * folder, `restoreTo` itself leaves secrets out.
  */
-type Secretive = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
+type SecretGuards = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
 
-/** Files that are secrets by their name are put back like all that is recorded, but no answer holds their bytes. */
-function withoutSecrets(workspace: WorkspaceApi, context: Context): Secretive {
+/** Returns methods that give no bytes of files that are secrets by their name. These files are restored like others. */
+function withoutSecrets(workspace: WorkspaceApi, context: Context): SecretGuards {
   return {
     file: async (path, options) => withoutBytes(await workspace.file(path, options), path),
     cat: async (path, iteration) => withoutBytes(await workspace.cat(path, iteration), path),
@@ -114,7 +114,7 @@ function withoutSecrets(workspace: WorkspaceApi, context: Context): Secretive {
   };
 }
 
-/** The content as it is known to everybody; whoever asks for the bytes of a secret is refused. */
+/** Returns a content; of a secret only what everybody may know: reading its bytes throws. */
 function withoutBytes<T extends Classed & { readonly size: number; pieces(): AsyncIterable<Uint8Array> }>(
   content: T,
   what: string,
@@ -126,7 +126,7 @@ function withoutBytes<T extends Classed & { readonly size: number; pieces(): Asy
   return { ...content, pieces };
 }
 
-/** An agent's work is not told as a person's. */
+/** Refuses names in these calls that are not an agent's: its work must not be recorded as a person's. */
 function underOwnName(workspace: WorkspaceApi): WorkspaceApi {
   return new Proxy(workspace, {
     get: (target, key) => {
@@ -167,7 +167,7 @@ function onlyAllowed<T extends object, K extends keyof T & string>(
   });
 }
 
-/** A workspace that was opened to look only, or is archived, is not written to, not even for that. */
+/** Records a refused attempt, unless the workspace is archived, or was opened for reading only. */
 export async function recordRefusal(context: Context, what: string, args: readonly unknown[]): Promise<void> {
   if (context.readOnly || (await archivedSince(context)) !== undefined) return;
   const record = encodeRefused({

@@ -28,12 +28,12 @@ import { omissionShape, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The most paths that are listed beneath a folder. With more, only the folder itself is listed: its state is that of
+ * The most paths that are listed. With more, only the declared paths are: the states beneath them are those at
  * `from_seq`.
  */
 const MOST_LISTED = 20_000;
 
-/** The state of the declared paths, and of everything beneath them, that a capture leaves. */
+/** Returns the states of the declared paths, and of everything beneath them, as of a capture. */
 async function filesBefore(
   context: Context,
   paths: readonly WorkspacePath[],
@@ -48,8 +48,8 @@ async function filesBefore(
   }
   for (const { path, after, iteration } of changes) {
     if (!paths.some((one) => isWithin(path, one))) continue;
-    // A path that is gone beneath a folder was gone before the action: only paths that the action named are told as
-    // absent.
+    // A path that the capture found deleted beneath a declared folder was deleted before the action. Only declared
+    // paths are listed as absent.
     if (after === undefined && !paths.includes(path)) files.delete(path);
     else files.set(path, { path, iteration, absent: after === undefined });
   }
@@ -68,20 +68,20 @@ async function listBeneath(
   }
 }
 
-/** Reasons that concern the path itself, and all beneath it: what is there now was not read. */
+/** Reasons for which neither the path nor anything beneath it was read. */
 const NOT_READ = reasonsWith("notRead");
 
-/** Leaves out files that exist and were not captured: an older state may be recorded, but that is no backup of them. */
+/** Leaves out files that exist and were not captured: an older recorded state is no backup of them. */
 function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
   const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
-  // New names in these folders were left out: one that is not recorded may be there.
+  // New names in these folders were left out, so a path that is not recorded may exist.
   const full = new Set(omitted.filter(({ reason }) => reason === "over-limit").map(({ path }) => path));
   return files.filter(
     ({ path, absent }) => !left.some((one) => isWithin(path, one)) && !(absent && full.has(parentOf(path))),
   );
 }
 
-/** The folders above absent paths that are not there either: nothing is recorded of them, and nothing on disk. */
+/** Returns the folders above absent paths that are not on disk either. */
 async function missingAbove(context: Context, files: readonly BackedUpFile[]): Promise<WorkspacePath[]> {
   const missing = new Set<WorkspacePath>();
   for (const { path, absent } of files) {
@@ -94,7 +94,7 @@ async function missingAbove(context: Context, files: readonly BackedUpFile[]): P
   return [...missing].sort(comparePaths);
 }
 
-/** Returns the omissions at declared paths that a capture could not take, so that these are not protected. */
+/** Returns the omissions at, in or above declared paths that leave these unprotected. */
 function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(
     (one) =>
@@ -104,8 +104,8 @@ function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission
 }
 
 /**
- * Returns the omissions at or in the declared paths that are off the record: the files exist, and nothing of them may
- * be kept.
+ * Returns the omissions at, in or above declared paths that are off the record: the files exist, and nothing of them
+ * may be kept.
  */
 function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(
@@ -113,9 +113,7 @@ function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission
   );
 }
 
-/**
- * Returns the omissions for an action's receipt: all that concern its paths, and of the rest those that were not meant.
- */
+/** Returns the omissions for an action's receipt: all that concern its paths, and every other one that is not meant. */
 function receiptOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   const kept = new Map<string, Omission>();
   for (const one of omitted) {
@@ -137,17 +135,17 @@ export interface AskedAction {
   readonly outside: OutsideDrafts;
   /** The paths that it touches and no capture takes. */
   readonly leftOut: LeftOut;
-  /** The actions in whose function it was asked for. */
+  /** The open actions in whose callback it was asked for. */
   readonly around: readonly string[];
-  /** True if nothing could be kept, and the caller goes on all the same. */
+  /** True if nothing could be kept, and the tool runs all the same. */
   readonly isExposed?: true;
-  /** Told of the open action of the same call, if there is one: then no other is begun. */
+  /** Called with the open action of the same call, if there is one. No other action is then begun. */
   readonly onOpen: (same: LoggedAction) => void;
 }
 
 /**
- * Open actions that are over because their session has begun a new turn. Its sub-agents begin none: one in the background
- * goes on with the turn that started it.
+ * Returns the open actions that are over because their session has begun a new turn. A sub-agent begins no turn: one in
+ * the background continues the turn that started it.
  */
 export function ofEarlierTurns(
   actions: readonly LoggedAction[],
@@ -158,8 +156,8 @@ export function ofEarlierTurns(
 }
 
 /**
- * The events that begin the action behind what the capture found; none of it if there is nothing to keep, or if the call has
- * begun already.
+ * Returns the events that begin the action, after those of the capture. The action is not begun if there is nothing to
+ * keep, or if an open action of the same call exists.
  */
 export async function beginning(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const { request, actor, targets, outside, leftOut } = asked;
@@ -173,7 +171,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
     ...leftOut.exposed,
     ...outside.omitted.filter((one) => !isMeant(one)),
   ];
-  // A file that is there and could not be kept does not count as nothing to keep.
+  // An action on existing files that may not be kept is recorded too.
   const there = [...leftOut.named.filter(isExcluded), ...offRecordOf(targets.paths, found.omitted)];
   const isNothing = kept + exposed.length + there.length === 0;
   if (targets.kind === "paths" && isNothing && asked.isExposed !== true) return drafts;
@@ -209,8 +207,8 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
 }
 
 /**
- * The open action of the same call. Two hooks may be installed that both say that it begins, at the same time; and a caller that
- * got no answer asks again. What is asked for in the function of an action is another one.
+ * Returns the open action of the same call. Two installed hooks may report one call at the same time, and a caller that
+ * got no answer asks again. An action that is asked for in the callback of another one is a different call.
  */
 async function openCall(context: Context, asked: AskedAction, head: Head): Promise<LoggedAction | undefined> {
   const { request, actor, targets, around } = asked;
@@ -224,7 +222,10 @@ async function openCall(context: Context, asked: AskedAction, head: Head): Promi
   return same === undefined ? undefined : (await goingOn(context, [same]))[0];
 }
 
-/** Actions whose process is gone, and those of the session's earlier turns, but for its sub-agents', are over. */
+/**
+ * Returns the events that end the actions whose process is gone, and those of the session's earlier turns. The actions
+ * of its sub-agents are not ended by a new turn.
+ */
 async function endings(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const open = await openActions(context, found.head);
   const dead = await withoutOwner(context, open);
@@ -242,7 +243,7 @@ function isExcluded({ reason }: Omission): boolean {
   return reason === "excluded";
 }
 
-/** Leaves out the omissions of what is kept aside, and of the folders above a path that is named. */
+/** Leaves out excluded paths that are kept aside, and excluded folders above a declared path. */
 function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAction): Omission[] {
   const kept = new Set(leftOut.kept.map(({ path }) => path));
   const isAbove = (path: WorkspacePath): boolean => targets.paths.some((one) => one !== path && isWithin(one, path));
@@ -250,8 +251,8 @@ function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAc
 }
 
 /**
- * Returns the earlier states of the paths; absent paths only if the tool will create them. What is kept aside counts as a
- * whole, and has no iteration.
+ * Returns the earlier states of the paths; absent paths only if the tool will create them. A tree that is kept aside is
+ * listed as one path, with iteration 0.
  */
 async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
   const { request, targets, leftOut } = asked;
@@ -266,7 +267,7 @@ async function keptFiles(context: Context, asked: AskedAction, found: Found): Pr
   return [...wanted, ...aside].sort((a, b) => comparePaths(a.path, b.path));
 }
 
-/** Counts the earlier states outside; absent paths count only if the tool will create them. */
+/** Counts the earlier states of outside paths; absent paths count only if the tool will create them. */
 function keptOutside(request: ActionRequest, { drafts }: OutsideDrafts): number {
   if (!request.type.startsWith("delete_")) return drafts.length;
   return drafts.filter(({ record }) => record["state"] !== null).length;
@@ -282,7 +283,7 @@ interface Kept {
   readonly head: Head;
 }
 
-/** The bracket in which an action begins: the transaction that was named, else the innermost one. Throws `NOT_FOUND`. */
+/** Returns the place of an action: the transaction that was named, else the innermost bracket. Throws `NOT_FOUND`. */
 async function placeOfAction(context: Context, asked: AskedAction, head: Head): Promise<Place> {
   const brackets = await openBrackets(context, head);
   const place = await placeIn(context, asked, brackets);
@@ -311,7 +312,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     paths: targets.paths,
     files: kept.files,
     missing: asked.isExposed === true ? [] : await missingAbove(context, kept.files),
-    // Paths that a remote caller names are no places on this machine: nothing reads them later.
+    // Outside paths that a remote caller names are not on this machine, so they are not recorded.
     outside: context.outside.isClosed === true ? [] : targets.outside,
     actor,
     ...optional({ session, turn, toolCall }),
@@ -329,7 +330,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
   };
 }
 
-/** The open transaction of this id. Throws `NOT_FOUND`. */
+/** Returns the id if it is that of an open transaction. Throws `NOT_FOUND`. */
 function namedTransaction({ transactions }: Brackets, id: string): string {
   if (transactions.some((one) => one.id === id)) return id;
   throw new ChronicleError("NOT_FOUND", `there is no active transaction ${JSON.stringify(id)}`, {

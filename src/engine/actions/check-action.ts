@@ -11,7 +11,10 @@ const TYPE = /^[^\p{C}\s]{1,128}$/u;
 const MOST_ID = 512;
 const MOST_SUMMARY = 300;
 
-/** Throws `USAGE` for a session id that is none: it becomes part of a record's id, and of paths in other programs. */
+/**
+ * Returns the session's id. Throws `USAGE` if it is malformed: it is used in record ids, and in paths of other
+ * programs.
+ */
 export function checkSessionId(id: unknown): string {
   if (typeof id === "string" && SESSION_ID.test(id)) return id;
   throw new ChronicleError("USAGE", `${JSON.stringify(id)?.slice(0, 140)} cannot be the id of a session`, {
@@ -19,7 +22,7 @@ export function checkSessionId(id: unknown): string {
   });
 }
 
-/** Throws `USAGE` for a request that no snapshot can be made of. */
+/** Throws `USAGE` for a request that no action can be recorded of. */
 export function checkRequest(request: ActionRequest): void {
   const { type, session, turn, toolCall, depth, actor, onFailure, pid } = request;
   if (typeof type !== "string" || !TYPE.test(type))
@@ -30,22 +33,25 @@ export function checkRequest(request: ActionRequest): void {
       refuse(`${name} is not a short text`, `give at most ${MOST_ID} characters, or leave it out`);
   }
   checkActorName(actor);
-  if (depth !== undefined && !isCount(depth)) refuse("depth is no count", "0 at the top, 1 in an agent within it …");
+  if (depth !== undefined && !isCount(depth))
+    refuse("depth is not a whole number from 0 up", "0 at the top, 1 in an agent within it …");
   if (onFailure !== undefined && onFailure !== "block" && onFailure !== "warn")
     refuse(`onFailure is ${JSON.stringify(onFailure)}`, "say block or warn");
-  if (pid !== undefined && pid !== null && !isCount(pid)) refuse("pid is no process id", "leave it out, or give null");
+  if (pid !== undefined && pid !== null && !isCount(pid))
+    refuse("pid is not a process id", "leave it out, or give null");
   checkTypes(request);
 }
 
-/** Programs that know no types call this, too; a path is judged where it is read. */
+/** Checks types, since untyped programs call this, too. A path is checked where it is read. */
 function checkTypes({ otr, summary, payload }: { readonly [Key in "otr" | "summary" | "payload"]?: unknown }): void {
   if (otr !== undefined && typeof otr !== "boolean") refuse("otr is neither true nor false", "say true");
-  if (summary !== undefined && typeof summary !== "string") refuse("its summary is no text", "leave it out");
+  if (summary !== undefined && typeof summary !== "string") refuse("its summary is not text", "leave it out");
   if (payload === undefined || payload === null) return;
-  if (typeof payload !== "object") refuse("its payload is no object", 'give what the tool was given, as {"path": …}');
+  if (typeof payload !== "object")
+    refuse("its payload is not an object", 'give what the tool was given, as {"path": …}');
   const { command, paths } = payload as Record<string, unknown>;
-  if (command !== undefined && typeof command !== "string") refuse("its command is no text", "give the shell line");
-  if (paths !== undefined && !Array.isArray(paths)) refuse("its paths are no list", 'give ["a", "b"]');
+  if (command !== undefined && typeof command !== "string") refuse("its command is not text", "give the shell line");
+  if (paths !== undefined && !Array.isArray(paths)) refuse("its paths are not a list", 'give ["a", "b"]');
 }
 
 function isCount(value: unknown): boolean {
@@ -70,7 +76,7 @@ function aboutOf({ command, source, destination }: ActionPayload, paths: readonl
   return paths.length > 3 ? `${from} and ${paths.length - 1} more` : paths.join(", ");
 }
 
-/** Without its secrets, as far as they look like some. */
+/** Returns the line without what looks like a secret. */
 function masked(line: string): string {
   return maskCommand(["sh", "-c", line])[2] ?? "";
 }

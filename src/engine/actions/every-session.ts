@@ -6,8 +6,8 @@ import { meantBy } from "../../core/values/meant-by.ts";
 import { listSessions, sessionShape } from "./session.ts";
 
 /**
- * Returns the sessions that ran at replicas of this workspace, oldest first, by the events that came from there. What
- * they ran, and whether they go on, is known at the replica alone.
+ * Returns the sessions that ran at replicas of this workspace, oldest first, as far as the events from there show them.
+ * Only the replica knows their commands, and whether they are still running.
  */
 export async function replicaSessions({ index }: Context): Promise<SessionShape[]> {
   const found = new Map<string, SessionShape>();
@@ -71,13 +71,16 @@ function joined(
   };
 }
 
-/** All sessions, oldest first: those here, and those that ran at replicas. */
+/** Returns all sessions, oldest first: those here, and those that ran at replicas. */
 export async function everySession(context: Context): Promise<SessionShape[]> {
   const here = (await listSessions(context)).map(sessionShape);
   return [...here, ...(await replicaSessions(context))].sort((a, b) => a.from_seq - b.from_seq);
 }
 
-/** A session by id or unique prefix; where one here and one at a replica have the same name, that here. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+/**
+ * Returns a session by its id or a unique prefix. A session here is preferred to one at a replica with the same id.
+ * Throws `NOT_FOUND` and `AMBIGUOUS`.
+ */
 export async function findSessionAnywhere(context: Context, id: string): Promise<SessionShape> {
   const all = await everySession(context);
   const matching = meantBy(all, id, (one) => one.session_id);

@@ -26,8 +26,8 @@ import { optional } from "../../util/optional.ts";
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
 /**
- * Records what an action has left. Finishing twice is finishing once; one that was abandoned is finished after all, and so is
- * one that was taken for denied.
+ * Records what an action has left. To finish it again changes nothing, but an action that was abandoned, or closed as
+ * denied, can still be finished.
  */
 export async function finishAction(
   context: Context,
@@ -61,8 +61,8 @@ function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
 }
 
 /**
- * True if the action can still end so. An action that ended as done or failed has run, even if somebody took it for
- * denied.
+ * True if the action can still be closed in this state. An action that ends as done or failed has run, even if it was
+ * closed as denied before.
  */
 function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
   return state === "open" || state === "abandoned" || (state === "denied" && closing.state !== "denied");
@@ -86,7 +86,7 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  // An action that nobody was expected to finish counts as open again, whether that was recorded or not.
+  // An action that nobody was expected to finish counts as open again, even if it was not recorded as abandoned.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;
@@ -127,7 +127,7 @@ async function captureAndClose(
   };
 }
 
-/** An action that is finished: what it did, as the log tells it. */
+/** Returns the answer for an action that is closed: its changes according to the log. */
 async function endShape(context: Context, action: LoggedAction, omitted: readonly Omission[]): Promise<ActionEndShape> {
   const { changes, ambiguous } = await changesOfAction(context, action, action.toSeq ?? action.lastSeq);
   return {

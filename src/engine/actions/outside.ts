@@ -31,10 +31,10 @@ import { withBatch } from "../../storage/blob-store.ts";
 const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
 
 /**
- * Files outside as somebody elsewhere sees them, who was let into the workspace and not into the machine: nothing is looked
- * at, not even to follow a link, and nothing is replaced. What an action names there is told as not kept. What lies within the
- * tracked places is the workspace's own (a repository's state, a link that stays inside), and is read for everybody in it.
- * The place of a single file is the file: the folder around it is outside.
+ * Returns the outside files for a remote caller, who was let into the workspace and not into the machine: none is read,
+ * not even to follow a link, and none is replaced. Outside paths that an action names are reported as not kept. Paths
+ * within the tracked roots (a repository's state, a link that stays inside) belong to the workspace, and every caller
+ * may read them. Of a root that is a single file, only that file is inside.
  */
 export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[]): OutsideFiles {
   const places = roots.map(placeOfRoot);
@@ -59,15 +59,15 @@ export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[
 }
 
 /**
- * Returns the paths that an action is about to touch. For a remote caller relative paths begin at the roots as if these
- * lay at the top of the machine, so that a path that leads out tells no more than what was given: `../x` is `/x`, and
- * `~/x` is `/~/x`.
+ * Returns the paths that an action is about to touch. For a remote caller, relative paths begin at the roots as if
+ * these lay at the top of the machine, so that a path that leads out reveals no more than was given: `../x` is `/x`,
+ * and `~/x` is `/~/x`.
  */
 export function targetsFor({ worktree, outside }: Context, type: string, payload: TargetPayload): ActionTargets {
   const { home, isClosed } = outside;
   const { roots } = worktree;
   if (isClosed !== true) return actionTargets(type, payload, { roots, home });
-  // A path that is given as an absolute one still lies in the workspace where it names it.
+  // An absolute path into the workspace still counts as a path of the workspace.
   const named = actionTargets(type, payload, { roots: [...atTheTop(roots), ...roots], home });
   if (named.kind === "none" || payload.command === undefined || home === undefined) return named;
   const told = (path: string): string =>
@@ -75,7 +75,7 @@ export function targetsFor({ worktree, outside }: Context, type: string, payload
   return { ...named, outside: named.outside.map(told), outsideDeep: named.outsideDeep.map(told) };
 }
 
-/** The roots as they lie to each other, without the folders above all of their places. */
+/** Returns the roots without the folders above all of them: their relative places stay. */
 function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
   const [first = "", ...others] = roots.map(placeOfRoot);
   let above = posix.dirname(first);
@@ -85,8 +85,8 @@ function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
 }
 
 /**
- * Keeps the paths that an action's tool touches outside of the workspace before the action, and compares them after it.
- * `restore-outside.ts` brings them back.
+ * The paths that an action's tool touches outside of the workspace are kept before the action, and compared after it.
+ * `undo/restore.ts` restores them.
  */
 
 /** The absolute paths that an action is about to touch outside, as `actionTargets` returns them. */
@@ -105,7 +105,7 @@ interface OutsideOwner {
   readonly actor: string;
 }
 
-/** Records to append, and what could not be kept (paths as `@outside:…`). */
+/** The records to append, and the paths that could not be kept (as `@outside:…`). */
 export interface OutsideDrafts {
   readonly drafts: readonly EventDraft[];
   readonly omitted: readonly Omission[];
@@ -113,7 +113,8 @@ export interface OutsideDrafts {
 
 /**
  * Keeps what is at these paths. Contents are durable when it resolves; the caller appends the drafts, and holds a lease
- * of the blob store until then. Throws `REFUSED` for a path in Chronicle's own store, `LIMIT_EXCEEDED` over the quota.
+ * of the blob store until then. Throws `REFUSED` for a path in Chronicle's own store, and `LIMIT_EXCEEDED` if the quota
+ * is exceeded.
  */
 export async function backUpOutside(
   context: Context,
@@ -130,7 +131,7 @@ export async function backUpOutside(
   };
 }
 
-/** Records what an action has left at its paths outside, where that is not what is recorded of them. */
+/** Returns the records of what an action has left at its outside paths, where that differs from the last record. */
 export async function finishOutside(
   context: Context,
   action: OutsideOwner & { readonly outside: readonly string[] },
@@ -184,7 +185,7 @@ interface DraftsGiven {
   readonly phase: OutsidePhase;
 }
 
-/** The records of what was found. After an action: only of what changed, and of what is gone. */
+/** Returns the records of what was found. After an action, only changed and deleted paths have one. */
 async function draftsOf(context: Context, looks: readonly Look[], given: DraftsGiven): Promise<EventDraft[]> {
   const drafts = new Map<WorkspacePath, EventDraft>();
   for (const { found, deep } of looks) {

@@ -20,17 +20,17 @@ import { shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The actions of a library's `action(…)` in whose function the caller is, outermost first. One process may serve several
- * agents at once, so that its number does not tell which of them calls; what has called the function does.
+ * The actions of a library's `action(…)` in whose callback the caller runs, outermost first. One process may serve
+ * several agents at once, so its pid does not tell which of them calls.
  */
 const surrounding = new AsyncLocalStorage<readonly string[]>();
 
-/** Calls the function of an action: what it begins is begun within the action. */
+/** Runs the callback of an action: what it begins is within the action. */
 export function insideAction<T>(id: string | undefined, work: () => T): T {
   return id === undefined ? work() : surrounding.run([...surroundingActions(), id], work);
 }
 
-/** The ids of the actions in whose function the caller is. To be asked before anything is waited for. */
+/** Returns the ids of the actions in whose callback the caller runs. Call it before anything is awaited. */
 export function surroundingActions(): readonly string[] {
   return surrounding.getStore() ?? [];
 }
@@ -87,9 +87,9 @@ export function asJson(value: unknown): Json {
     const text: string | undefined = JSON.stringify(value);
     if (text !== undefined) return JSON.parse(text) as Json;
   } catch {
-    // Circles and big integers: said below.
+    // Circular values and big integers are refused below.
   }
-  throw new ChronicleError("USAGE", "a network event is no JSON value", {
+  throw new ChronicleError("USAGE", "a network event is not a JSON value", {
     hint: "give objects, lists, texts, numbers, true, false or null",
   });
 }
@@ -135,7 +135,7 @@ export async function listSessions(context: Context): Promise<Session[]> {
 }
 
 function isGone(context: Context, session: SessionRecord): boolean {
-  // An agent's session with no process of its own goes on until it is told.
+  // An agent's session without a process is open until its end is reported.
   if (session.kind === "agent" && session.pid === 0) return false;
   return session.state === "running" && !isOwnerAlive(context, session);
 }
@@ -147,7 +147,7 @@ async function asAbandoned(context: Context, session: Session): Promise<Session>
   return { ...session, state: "abandoned", changed: changes.length, seq, omittedChanges: kept, unclosed: true };
 }
 
-/** A session of this workspace by its whole id, as programs give it: a beginning of another one's id is none. */
+/** Returns a session of this workspace by its whole id: a prefix does not match. Throws `NOT_FOUND`. */
 export async function findSession(context: Context, id: string): Promise<Session> {
   const only = (await listSessions(context)).find((one) => one.id === id);
   if (only === undefined)
@@ -157,13 +157,13 @@ export async function findSession(context: Context, id: string): Promise<Session
   return only;
 }
 
-/** Closes sessions and actions whose process is gone. What they recorded stays, and can be undone. */
+/** Closes the sessions and actions whose process is gone. Their recorded changes stay, and can be undone. */
 export async function closeAbandoned(context: Context): Promise<readonly string[]> {
   const notes: string[] = [];
   for (const { id, seq, depth, record } of await openSessions(context)) {
     if (!isGone(context, record)) continue;
     const session = await asAbandoned(context, { ...record, id, seq, depth });
-    notes.push(wordlessEnd(await endAbandoned(context, session)));
+    notes.push(abandonedNote(await endAbandoned(context, session)));
   }
   await closeDeadActions(context);
   return notes;
@@ -171,7 +171,7 @@ export async function closeAbandoned(context: Context): Promise<readonly string[
 
 /** Writes the end of a session whose process is gone, with what became of the paths that were kept aside for it. */
 async function endAbandoned(context: Context, session: Session): Promise<Session> {
-  // Keeps the collector away from the first content until the session's record names it.
+  // Protects contents from the collector until the session's record names them.
   using _lease = await context.blobs.lease();
   const { aside: before, ...rest } = session;
   const { changes, aside } = before === undefined ? { changes: [] } : await endOfAside(context, before);
@@ -192,22 +192,22 @@ async function endAbandoned(context: Context, session: Session): Promise<Session
 /** The most paths kept aside that are named. */
 const MOST_NAMED = 5;
 
-/** Says what became of paths that were kept aside: nothing was recorded of it before the process died. */
+/** Describes the changed kept-aside paths: the process died before it recorded what became of them. */
 function keptText({ omittedChanges }: Session): string {
   const kept = omittedChanges.filter((one) => one.kept).map(({ path }) => shownPath(path));
   if (kept.length === 0) return "";
   const more = kept.length > MOST_NAMED ? ` and ${kept.length - MOST_NAMED} more` : "";
-  return `, but for what the rules leave out and was kept aside before it: ${kept.slice(0, MOST_NAMED).join(", ")}${more} (undo brings that back)`;
+  return `, except for what the rules leave out and was kept aside before it: ${kept.slice(0, MOST_NAMED).join(", ")}${more} (undo restores it)`;
 }
 
 /** Describes a session whose process is gone. */
-export function wordlessEnd(session: Session): string {
+export function abandonedNote(session: Session): string {
   const what = session.command.length === 0 ? session.kind : session.command.join(" ");
   const paths = session.changed === 1 ? "1 changed path" : `${session.changed} changed paths`;
   return `the session ${session.id.slice(0, 8)} (${what}) ended without a word: ${paths} recorded as its own; what was not recorded before its process died does not count as its work${keptText(session)}`;
 }
 
-/** A session as programs see it. */
+/** Returns a session as programs see it. */
 export function sessionShape(session: Session): SessionShape {
   return {
     session_id: session.id,
@@ -222,7 +222,7 @@ export function sessionShape(session: Session): SessionShape {
     snapshot_count: session.snapshots,
     merkle_roots: [...session.merkleRoots],
     network_events: [...session.networkEvents],
-    notes: session.unclosed === true ? [...session.notes, wordlessEnd(session)] : [...session.notes],
+    notes: session.unclosed === true ? [...session.notes, abandonedNote(session)] : [...session.notes],
     state: session.state,
     from_seq: session.fromSeq,
     to_seq: session.state === "running" ? null : session.seq,

@@ -26,19 +26,19 @@ import { keepLeftOut, NOTHING_LEFT_OUT } from "../capture/left-out.ts";
 const DEFAULT_ACTOR = "agent";
 
 interface SnapshotOptions extends QuotaOptions {
-  /** The actions in whose function it is asked for. */
+  /** The actions in whose callback it is asked for. */
   readonly around?: readonly string[];
 }
 
 /** The facts about an action before anything of it is kept. */
-interface Bare extends Omit<AskedAction, "outside" | "leftOut"> {
+interface UnkeptAction extends Omit<AskedAction, "outside" | "leftOut"> {
   readonly quota: QuotaOptions;
 }
 
 /**
- * Keeps what an action is about to destroy: its paths (or, where it may touch anything, the whole workspace) are captured,
- * and the same commit begins the action. Off the record nothing is looked at and nothing stored. A call of a session that is
- * open already is not begun again: the answer is its action.
+ * Keeps what an action is about to destroy: captures its paths (or, if it may touch anything, the whole workspace), and
+ * begins the action in the same commit. Off the record, nothing is scanned or stored, and the answer is `null`. If an
+ * action of the same call is open, no other one is begun, and the answer is that action.
  */
 export async function snapshotAction(
   context: Context,
@@ -53,12 +53,12 @@ export async function snapshotAction(
   let same: LoggedAction | undefined;
   const onOpen = (open: LoggedAction): void => void (same = open);
   const actor = request.actor ?? DEFAULT_ACTOR;
-  const bare: Bare = { id: context.newId(), request, actor, targets, around, onOpen, quota };
-  const events = await keepAndBegin(context, bare).catch((error: unknown) => {
+  const unkept: UnkeptAction = { id: context.newId(), request, actor, targets, around, onOpen, quota };
+  const events = await keepAndBegin(context, unkept).catch((error: unknown) => {
     if (request.onFailure !== "warn" || !isNoRoomOrTrouble(error)) throw error;
-    return beginExposed(context, bare, error);
+    return beginExposed(context, unkept, error);
   });
-  const event = events.find((one) => one.recordId === actionRecordId(bare.id));
+  const event = events.find((one) => one.recordId === actionRecordId(unkept.id));
   if (event === undefined) return same === undefined ? null : actionShape(same);
   const action = actionOfEvent(event);
   noteOpenAction(context, action);
@@ -66,14 +66,14 @@ export async function snapshotAction(
   return actionShape(action);
 }
 
-async function keepAndBegin(context: Context, bare: Bare): Promise<readonly SealedEvent[]> {
-  const { id, actor, targets, quota } = bare;
+async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<readonly SealedEvent[]> {
+  const { id, actor, targets, quota } = unkept;
   refuseOverQuota(context, 0, quota);
   using _lease = await context.blobs.lease();
   const leftOut = await keepLeftOut(context, targets, quota);
-  const whole = bare.request.onFailure !== "warn";
+  const whole = unkept.request.onFailure !== "warn";
   const outside = await backUpOutside(context, { ...targets, whole, quota }, { id, actor });
-  const begun: AskedAction = { ...bare, outside, leftOut };
+  const begun: AskedAction = { ...unkept, outside, leftOut };
   const captured = await capture(context, {
     cause: "capture",
     ...quota,
@@ -83,7 +83,10 @@ async function keepAndBegin(context: Context, bare: Bare): Promise<readonly Seal
   return captured.also;
 }
 
-/** Everywhere, or at the action's paths and those of the actions that end because a new turn has begun. */
+/**
+ * Returns where to scan: everywhere, or the action's paths and those of the actions that end because a new turn has
+ * begun.
+ */
 async function whereToLook(
   context: Context,
   { request, targets }: AskedAction,
@@ -93,12 +96,12 @@ async function whereToLook(
   return ending.only === undefined ? {} : { only: [...targets.paths, ...ending.only], exact: true };
 }
 
-/** Begins an action of which nothing could be kept, for who goes on all the same: its receipt says so. */
-async function beginExposed(context: Context, bare: Bare, error: unknown): Promise<readonly SealedEvent[]> {
-  const { paths, outside, kind } = bare.targets;
+/** Begins an action of which nothing could be kept, if its tool runs all the same. Its receipt says so. */
+async function beginExposed(context: Context, unkept: UnkeptAction, error: unknown): Promise<readonly SealedEvent[]> {
+  const { paths, outside, kind } = unkept.targets;
   const named = allOmitted(context, { paths, outside, scope: kind }, error);
   const leftOut = { ...NOTHING_LEFT_OUT, named };
-  const asked: AskedAction = { ...bare, outside: { drafts: [], omitted: [] }, leftOut, isExposed: true };
+  const asked: AskedAction = { ...unkept, outside: { drafts: [], omitted: [] }, leftOut, isExposed: true };
   return withCommit(context, async (commit) => {
     const head = await commit.head();
     return commit.append(

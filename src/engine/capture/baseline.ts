@@ -28,9 +28,9 @@ import { noteRemembered } from "./remember-recorded.ts";
 import { noteWhereabouts } from "./unclean-end.ts";
 
 /**
- * Begins a history: with the workspace's own record, the signer of its heads, and snapshot 0, whose base is the
- * manifest of the first entries. A baseline finds these on disk; a fork takes them from another history; a new hosted
- * workspace begins with none.
+ * A history begins with the workspace's own record, the signer of its heads, and snapshot 0, whose base is the manifest
+ * of the first entries. A baseline finds these entries on disk; a fork takes them from another history; a new hosted
+ * workspace has none.
  */
 
 /** The seq of the event that names the signer of a new history: the second, after the workspace's own. */
@@ -70,7 +70,7 @@ class BaseEntries implements Iterable<BaseEntry> {
   }
 }
 
-/** Writes the base on which a history will begin; each path in it is iteration 1. Hold a lease. */
+/** Writes the base on which a history will begin; each path in it is iteration 1. The caller holds a lease. */
 async function writeFirstBase(context: Context, workspace: WorkspaceRecord, first: FirstEntries): Promise<FirstBase> {
   const ids = context.worktree.roots.map(({ id }) => id);
   const further = ids.flatMap((id) => id ?? []);
@@ -92,8 +92,8 @@ interface Beginning {
   readonly base: FirstBase;
   readonly snapshot: FirstSnapshot;
   /**
-   * Set if the history is made aside: nobody finds it before it is put into its place. If that never happens, its head
-   * says nothing.
+   * True if the history is made aside, and found by nobody until it is moved into its place. The head of an attempt
+   * that was never moved means nothing, and is replaced.
    */
   readonly isAside?: true;
 }
@@ -138,24 +138,27 @@ async function beginHistory(
   );
 }
 
-/** Returns the head behind the first events of a log. */
+/** Returns the head after the first events of a log. */
 function headOf(sealed: readonly SealedEvent[]): Pick<HeadToSign, "seq" | "hash" | "logRoot"> {
   const tree = new LogTree();
   for (const { hash } of sealed) tree.append(hash);
   return { seq: sealed.length, hash: sealed.at(-1)?.hash ?? EMPTY_HASH, logRoot: tree.root() };
 }
 
-/** The files that a hosted workspace begins with: none, or those of a state of another one. */
+/** The files that a hosted workspace begins with: none, or those of another workspace at some moment. */
 export interface Seed {
-  /** In path order; their contents are in the store, but for those that are erased. */
+  /** The files, in path order; their contents are in the store, but for those that are erased. */
   readonly entries: readonly Entry[];
   /** The erasures of contents of these files. Default: none. */
   readonly erasures?: readonly LoggedErasure[];
-  /** Says where the files come from, for people. */
+  /** A text for people that says where the files come from. */
   readonly message?: string;
 }
 
-/** Begins the history of a workspace without a folder, in an empty log: its record, snapshot 0 with these files, and what is erased of them. */
+/**
+ * Begins the history of a workspace without a folder, in an empty log: its record, snapshot 0 with these files, and the
+ * erasures of their contents.
+ */
 export async function beginHosted(context: Context, workspace: WorkspaceRecord, seed: Seed): Promise<void> {
   using _lease = await context.blobs.lease();
   const { filters } = await context.worktree.scan({}, () => undefined);
@@ -183,8 +186,8 @@ export async function beginHosted(context: Context, workspace: WorkspaceRecord, 
 }
 
 /**
- * The first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on disk;
- * each path in it is iteration 1.
+ * Takes the first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on
+ * disk. Each path in it is iteration 1.
  */
 export async function takeBaseline(
   context: Context,
@@ -197,7 +200,7 @@ export async function takeBaseline(
   if (excess !== undefined) throw overLimit(context, excess);
   await withCommit(context, async (commit) => {
     const head = await commit.head();
-    // Another process was faster: its baseline holds.
+    // Another process has recorded the baseline already.
     if (head.seq > 0) return;
     const base = await writeFirstBase(context, workspace, entriesOf(context, reading.present));
     await beginHistory(context, commit, { workspace, base, snapshot: await baselineRecord(context, reading) });
@@ -208,8 +211,8 @@ export async function takeBaseline(
 }
 
 /**
- * Yields all entries that were read, in path order. Each iteration makes them anew: kept as objects they would fill the
- * memory.
+ * Returns all entries that were read, in path order. Each iteration creates the objects again: kept, they would fill
+ * the memory.
  */
 function entriesOf(context: Context, present: ReadTable): FirstEntries {
   const rows = present.sortedRows();
@@ -234,7 +237,7 @@ async function baselineRecord(context: Context, reading: Reading): Promise<First
 const FLAG = { maxEntries: "--max-entries", maxBytes: "--max-bytes", maxFileSize: "--max-file-size" } as const;
 const UNIT = { maxEntries: "paths", maxBytes: "bytes", maxFileSize: "bytes" } as const;
 
-/** The error for a workspace that is over a limit before anything was done. */
+/** Returns the error for a workspace that exceeds a limit before anything was done. */
 export function overLimit(context: Context, { limit, allowed, found, heaviest }: LimitExcess): ChronicleError {
   const folders = heaviest
     .slice(0, 5)

@@ -34,13 +34,13 @@ import { noteWhereabouts } from "./unclean-end.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Events that are searched at once. */
+/** The number of events that are read at once. */
 const PAGE = 2_000;
 
 /**
- * Whether an operation that ended in (after, upTo] skipped or reverted some of its paths. It may have changed them and
- * taken that back when something blocked it: no event says which paths, and a scan in between saw states that nobody
- * left there.
+ * Returns whether an operation that ended in (after, upTo] skipped or reverted some of its paths. It may have changed a
+ * path and reverted it when something was in the way. No event names these paths, and a scan in between saw states that
+ * did not last.
  */
 async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
   for (let from = after + 1; from <= upTo; from += PAGE) {
@@ -54,8 +54,6 @@ async function isSomeSkipped(context: Context, after: number, upTo: number): Pro
   return false;
 }
 
-/** Records what changed on disk since the last scan. */
-
 export interface CaptureOptions extends LookOptions {
   /** The cause that the changes are recorded with, unless a session is open. */
   readonly cause: IterationCause;
@@ -65,7 +63,7 @@ export interface CaptureOptions extends LookOptions {
   readonly reopened?: string;
   /** Open actions that may never have run. */
   readonly unsure?: ReadonlySet<string>;
-  /** True if the Merkle root behind changes that are found is wanted. */
+  /** True if the Merkle root after the found changes is wanted. */
   readonly root?: true;
   /** Returns further events for the same commit, also if nothing changed. Called with the lock held. */
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
@@ -76,9 +74,9 @@ export interface Found {
   readonly head: Head;
   readonly changes: readonly AttributedChange[];
   readonly omitted: readonly Omission[];
-  /** The last event of a change. */
+  /** The seq of the last change's event. */
   readonly changesTo: number;
-  /** The last event of what was found: what is recorded with it stands behind that. */
+  /** The seq of the last event for what was found; further events follow it. */
   readonly upTo: number;
 }
 
@@ -90,11 +88,11 @@ export interface Capture {
   readonly entries: number;
   readonly bytes: number;
   readonly exceeded: readonly LimitExcess[];
-  /** The head after it. */
+  /** The seq of the head after the capture. */
   readonly seq: number;
   /** The events that `also` returned, as sealed in the log. */
   readonly also: readonly SealedEvent[];
-  /** The Merkle root behind the changes, if it was wanted and there are any. */
+  /** The Merkle root after the changes, if it was wanted and there are any. */
   readonly root: Hash | undefined;
 }
 
@@ -148,23 +146,25 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
 interface Once {
   readonly reading: Reading;
   readonly changes: readonly AttributedChange[];
-  /** The head after it. */
+  /** The seq of the head after the commit. */
   readonly seq: number;
   readonly also: readonly SealedEvent[];
   readonly root: Hash | undefined;
-  /** Paths that others have recorded since the scan began, or have just put in place: they must be read again. */
+  /** Paths that others may have recorded or written since the scan began: they must be read again. */
   readonly contested: readonly WorkspacePath[];
 }
 
-/** The paths that earlier scans could not take. */
+/** The findings of earlier scans of the same capture. */
 interface Earlier {
   readonly omitted: readonly Omission[];
   readonly unseen: readonly Omission[];
-  /** The filters of the first look, if that was at everything. */
+  /** The filters of the first scan, if that was a full one. */
   readonly filters?: readonly FilterSpec[];
 }
 
-/** The paths that a scan could not take and does not know. A path that changed while it was read is recorded all the same. */
+/**
+ * Returns the omissions without a recorded state. A path that changed while it was read is recorded, if it is present.
+ */
 function unseenIn({ omitted, present }: Reading): Omission[] {
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !present.has(path));
 }
@@ -192,8 +192,8 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
 }
 
 /**
- * Returns the last seq whose recorded state was on disk before a scan that begins now, but for later edits. Open
- * intents cap it: their recorded states may be put into the folder during the scan, or after it.
+ * Returns the last seq whose recorded states were on disk, unless edited since, before a scan that begins now. An open
+ * intent caps it: its recorded states may be written to the folder during the scan, or after it.
  */
 async function knownBefore(context: Context): Promise<number> {
   const { seq } = await context.index.head();
@@ -203,17 +203,15 @@ async function knownBefore(context: Context): Promise<number> {
 
 interface CommitReading {
   readonly options: CaptureOptions;
-  /**
-   * The last seq whose recorded state the scan has seen: the head when it began, or the place of an intent that was
-   * open then.
-   */
+  /** The last seq whose recorded states the scan has seen (see `knownBefore`). */
   readonly startSeq: number;
   readonly earlier: Earlier;
 }
 
 /**
- * Commits what was read, but for paths that others have recorded since the scan began (or put in place). `undefined`: an operation was
- * interrupted, and is to be finished before anything is recorded.
+ * Commits what was read, except paths that others may have recorded or written since the scan began. Resolves to
+ * `undefined` if the scan must be repeated: an operation was interrupted, or the off-record notes or the erased
+ * contents have changed.
  */
 async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once | undefined> {
   const { options, startSeq, earlier } = given;
@@ -228,7 +226,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     // out paths that must not.
     if (!isSameOffRecord(context, reading)) return undefined;
     const head = await commit.head();
-    // If contents were erased or brought back since, the scan has left out the wrong paths.
+    // If contents were erased or unerased since the scan, it has left out the wrong paths.
     if (!(await reading.erased.isCurrent(context))) return undefined;
     const isOvertaken = head.seq > startSeq;
     const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
@@ -238,7 +236,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const contested = changes.filter(isContested).map((change) => change.path);
     const free = changes.filter((change) => !isContested(change));
     const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options, head });
-    // Looked at again first: what goes along with the changes is recorded with the last of them.
+    // Contested paths are read again first: coverage and further events are recorded with the last changes.
     const isLast = contested.length === 0;
     const omitted = [...earlier.omitted, ...reading.omitted];
     const around = await aroundReturned(context, reading, { changes: ours, fromSeq: head.seq });
@@ -265,13 +263,14 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
   });
 }
 
-/** True if the off-record notes are still as they were at the scan. */
+/** True if the off-record notes are still those of the scan. */
 function isSameOffRecord(context: Context, { offRecord }: Reading): boolean {
   return offRecord === undefined ? context.offRecord.read() === undefined : offRecord.isCurrent;
 }
 
 /**
- * Returns the coverage before and after changes of paths that were off the record: their earlier states are unknown.
+ * Returns the coverage events before and after changes of paths that were off the record: their earlier states are
+ * unknown.
  */
 async function aroundReturned(
   context: Context,
@@ -287,7 +286,7 @@ interface CoverageOfLook extends Pick<CommitReading, "options" | "earlier"> {
   readonly around?: AroundReturned;
 }
 
-/** Returns the event for what a full scan took, if that has changed. It follows the events for what the scan found. */
+/** Returns the events for the coverage of a full scan, if that has changed. They follow the events of the changes. */
 async function coverageOfLook(
   context: Context,
   reading: Reading,
@@ -322,7 +321,10 @@ async function attributed(
   }));
 }
 
-/** As `compare`, proved: what is recorded next goes on from it, and a wrong number would stand in the log for ever. */
+/**
+ * Compares as `compare` does, and proves the result: the iterations that are recorded next continue it, and a wrong
+ * number would stay in the log for ever.
+ */
 async function compareProved(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);
   if (compared.before.length > 0) await proveLast(context, compared.before, compared.seq);
@@ -338,13 +340,15 @@ function draftOf({ path, after, iteration, by }: AttributedChange): EventDraft {
   };
 }
 
-/** The paths that a scan has not settled. */
+/** The paths that a scan leaves unsettled. */
 interface Unsettled extends Pick<Comparison, "lacked"> {
-  /** Paths that are scanned again. */
+  /** Paths that will be scanned again. */
   readonly except: ReadonlySet<WorkspacePath>;
 }
 
-/** Forgets only paths that are no longer recorded: for the others, it could not be seen later that they are gone. */
+/**
+ * Remembers settled paths. Forgets only paths that are no longer recorded: later scans must see the others as deleted.
+ */
 function remember(context: Context, reading: Reading, { lacked, except }: Unsettled): void {
   context.worktree.remember(settledPaths(reading.present, except), reading.report.startedAtNs);
   context.worktree.forget(reading.gone.filter((path) => !except.has(path) && !lacked.has(path)));

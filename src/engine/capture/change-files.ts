@@ -24,15 +24,15 @@ import { optional } from "../../util/optional.ts";
 
 /** The result of recording the folders. */
 interface RecordedHolders {
-  /** The changes, from what is recorded now. */
+  /** The changes, with the states that are recorded now as their `before`. */
   readonly changes: readonly Change[];
   /** The paths whose folder could not be recorded. */
   readonly skipped: readonly SkippedPath[];
 }
 
 /**
- * Records the folders that are on disk, kept out by a rule, and about to get something that is recorded, or to be made themselves: what is
- * recorded lies in recorded folders. Nothing else in them is recorded. `changes` are those that are meant.
+ * Records the folders on disk that no capture takes and that the changes create or fill: a recorded path must lie in
+ * recorded folders. Nothing else in these folders is recorded. `changes`: the changes that are meant.
  */
 async function recordHolders(context: Context, changes: readonly Change[]): Promise<RecordedHolders> {
   if (isHosted(context.worktree.roots)) return { changes, skipped: [] };
@@ -40,30 +40,35 @@ async function recordHolders(context: Context, changes: readonly Change[]): Prom
   const there = await unrecordedOf(context, foldersMadeBy(changes));
   if (before.length + there.length === 0) return { changes, skipped: [] };
   const stats = await context.worktree.stats(before.map(({ path }) => path));
-  // A state that is already at the path is not recorded here.
+  // A path at which something already exists is not recorded here.
   const free = before.filter((_, i) => stats[i] === undefined).map(({ path }) => path);
-  // A capture takes the folders on the way to a path at which nothing is: of the folder itself it would take all that it holds.
+  // The capture of an absent path records the folders above it; that of the folder itself would record all it holds.
   const only = [...free, ...there.map((folder) => childOf(folder, context.newId()))];
   await capture(context, { cause: "capture", reserve: true, only, named: true, holders: true });
   const detail = "its folder is there, and is not recorded";
   const rows = await context.index.iterationsAt(there, (await context.index.head()).seq);
   return {
-    changes: from(changes, new Map(there.map((folder, i) => [folder, rows[i]?.entry]))),
+    changes: withBefore(changes, new Map(there.map((folder, i) => [folder, rows[i]?.entry]))),
     skipped: (await inUnrecorded(context, before)).map(({ path }) => ({ path, reason: "no-folder", detail })),
   };
 }
 
-/** The changes as they will be once the folders are recorded that they make and that are on disk: a dry run records nothing. */
+/**
+ * Returns the changes as they will be once the folders on disk that they create are recorded. A dry run records none.
+ */
 async function withHolders(context: Context, changes: readonly Change[]): Promise<readonly Change[]> {
   if (isHosted(context.worktree.roots)) return changes;
   const there = await unrecordedOf(context, foldersMadeBy(changes));
   const now = new Map<WorkspacePath, Entry | undefined>();
   for (const folder of there) now.set(folder, await context.worktree.inspect(folder));
-  return from(changes, now);
+  return withBefore(changes, now);
 }
 
-/** The changes, of which some begin with another state. */
-function from(changes: readonly Change[], states: ReadonlyMap<WorkspacePath, Entry | undefined>): readonly Change[] {
+/** Returns the changes with these states as their `before`. */
+function withBefore(
+  changes: readonly Change[],
+  states: ReadonlyMap<WorkspacePath, Entry | undefined>,
+): readonly Change[] {
   if (states.size === 0) return changes;
   return changes.flatMap((one) => {
     const before = states.get(one.path);
@@ -87,7 +92,7 @@ async function unrecordedOf(context: Context, folders: readonly WorkspacePath[])
   });
 }
 
-/** The paths to be made whose folder is on disk, and neither recorded nor made with them. */
+/** Returns the changes that create a path in a folder on disk that is not recorded, and that they do not create. */
 async function inUnrecorded(context: Context, changes: readonly Change[]): Promise<Change[]> {
   const made = new Set(changes.filter(({ after }) => after?.kind === "dir").map(({ path }) => path));
   const within = Map.groupBy(
@@ -99,8 +104,8 @@ async function inUnrecorded(context: Context, changes: readonly Change[]): Promi
 }
 
 /**
- * Paths that somebody changes while an operation is being done: a program that goes on writing a log, say. The operation
- * leaves them alone and names them, and does everything else.
+ * Somebody may change paths while an operation is running: a program may keep writing a log, say. The operation leaves
+ * these paths alone, names them, and does everything else.
  */
 
 /**
@@ -138,13 +143,15 @@ function behindSpecial(path: WorkspacePath, inPlace: WorkspacePath): SkippedPath
   return { path, reason: "special", detail: `a pipe, a socket or a device is in ${where}: move it away first` };
 }
 
-/** A path that is left alone because somebody changed it meanwhile, or a file (`cause`) of the same database. */
+/** Returns a path that is left alone because it, or a file (`cause`) of the same database, was changed meanwhile. */
 export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
-  const detail = "what is there is not what was recorded when this began";
+  const detail = "it is not as it was recorded when this operation began";
   return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
 }
 
-/** A path counts as being written if it changed within this time before a check, and again within this time, in ms. */
+/**
+ * A path counts as being written if it changed less than this time before a check, and changes again within it. In ms.
+ */
 const RECENT_MS = 2_000;
 /** The wait between two scans, in ms. */
 const BETWEEN_MS = 20;
@@ -179,7 +186,7 @@ async function lookAt(
 }
 
 function isRecent(stat: PathStat, nowMs: number): boolean {
-  // A file that is not there may be back in a moment: it was replaced.
+  // An absent file may appear again in a moment: programs replace files.
   if (stat === undefined || stat === "unknown") return true;
   return Number(newest(stat) / 1_000_000n) > nowMs - RECENT_MS;
 }
@@ -195,34 +202,35 @@ function newest({ mtimeNs, ctimeNs }: { readonly mtimeNs: bigint; readonly ctime
 }
 
 /**
- * The one way of operations that change the files of a workspace: restore, rollback, undo, redo, the restore of a version and
- * the settling of a conflict are plans for it.
+ * All operations that change the files of a workspace are plans that `changeFiles` carries out: restore, rollback,
+ * undo, redo, the restore of a version, and the settling of a conflict.
  *
  * 1. Prepare: what is on disk is captured, so that nothing is lost. A dry run only looks.
  * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
- * 3. Complete: a database and what lies beside it go together or stay together, a path of which nothing shows that it was absent is not deleted,
- *    one whose content was erased is left as it is, folders come along or stay.
- * 4. Prove: the index is right about every path that changes, and about all that the plan took to be so.
- * 5. Preview: a dry run ends here. It also tells which contents are gone, and what on disk is in the way, and refuses what the
- *    real one would refuse.
+ * 3. Complete: the files of a database are changed together or not at all. A path is deleted only if a record shows
+ * that
+ * it was absent. A path whose content was erased is left as it is. Folders are added to what they are to hold.
+ * 4. Prove: the index agrees with the log about every path that changes, and about each claim of the plan.
+ * 5. Preview: a dry run ends here. It also names missing contents and paths that are in the way, and refuses what the
+ *   real run would refuse.
  * 6. Apply: the intent is durable, then the files, then one commit.
  * 7. Report: what was done, and what was left and why. An operation that could do nothing at all is `REFUSED`.
  */
 
 /** Options for carrying out an operation. */
 interface ChangingHow extends ForcedHow {
-  /** Where to scan first. Default: everywhere. */
+  /** The paths to scan before the plan is made. Default: all. */
   readonly look?: Pick<CaptureOptions, "only" | "exact" | "absentRoot">;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** The state that a plan is made on, and the options that its steps depend on. */
 export interface Present {
-  /** The head that stands for what is on disk, but for what is not recorded. */
+  /** The head whose state is that of the disk, except for `unrecorded`. */
   readonly seq: number;
   /** Changes on disk that are not recorded; only for a dry run. */
   readonly unrecorded: readonly Change[];
-  /** The parts of those changes that could not be captured. */
+  /** The paths that the scan could not take. */
   readonly omitted: readonly Omission[];
   readonly dryRun: boolean;
   /** True if paths that cannot be changed are left as they are, and everything else is done. */
@@ -236,35 +244,37 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
   readonly wanted: readonly Change[];
   /** The states that the plan assumes for its paths, including paths that it does not change. Default: none. */
   readonly claims?: readonly PathClaim[];
-  /** The changes are proved against the log already. Default: the histories of their paths are. */
+  /** True if the plan has proved its changes against the log. Default: the histories of their paths are proved. */
   readonly isProved?: boolean;
-  /** True if the path is meant; paths that form one unit with a database among those go along. Default: all. */
+  /**
+   * Returns whether a path is meant. The other files of a meant database are changed with it. Default: all are meant.
+   */
   readonly isMeant?: (path: WorkspacePath) => boolean;
   /**
-   * The moment to which each path goes back: the guard of deletions asks for it. `guarded`: the plan has asked path by path.
-   * `decided`: nothing goes back, somebody says what the path becomes.
+   * The moment to which each path goes back, for the check that a path to be deleted was absent then. `guarded`: the
+   * plan has checked each path. `decided`: no path goes back in time, since the caller says what it becomes.
    */
   readonly back: ((path: WorkspacePath) => BackTo) | "guarded" | "decided";
   /**
-   * The folders of what comes back come back with it. `whole`: nothing is done where something else stands in place of one.
-   * `part`: what does not fit is left as it is. Default: the plan has all the folders that it needs.
+   * The treatment of the folders of restored paths. `whole`: nothing is done if something else is in the place of one.
+   * `part`: changes that do not fit are left out. Default: the plan has all the folders that it needs.
    */
   readonly folders?: "whole" | "part";
-  /** Paths that the plan leaves alone already. */
+  /** Paths that the plan itself leaves alone. */
   readonly skipped?: readonly SkippedPath[];
   /**
-   * True if nothing is done where a path cannot be changed. Default: only paths that were changed meanwhile are skipped. With
-   * `force`, all are skipped.
+   * True if nothing is done when a path cannot be changed. Default: only paths that were changed meanwhile are skipped.
+   * With `force`, all paths that cannot be changed are skipped.
    */
   readonly isWhole?: boolean;
-  /** There is nothing to be done, and nothing is recorded. */
+  /** True if there is nothing to do, and nothing to record. */
   readonly isNothing?: boolean;
-  /** Another plan, where nothing was done because something was changed meanwhile. */
+  /** Returns another plan to try if nothing was done because a path was changed meanwhile. */
   readonly otherwise?: () => Promise<FilePlan<Shape> | undefined>;
   readonly report: (done: FileReport) => Shape | Promise<Shape>;
 }
 
-/** What an operation did, or would do. */
+/** The result of an operation, or of its dry run, for its report. */
 export interface FileReport {
   /** The intent's id: `undo` takes it. `undefined`: nothing was recorded. */
   readonly id: string | undefined;
@@ -272,13 +282,13 @@ export interface FileReport {
   readonly changes: readonly Change[];
   readonly skipped: readonly SkippedPath[];
   readonly conflicts: ApplyReport["conflicts"];
-  /** Paths that were kept aside, and were or would be put back or removed again. */
+  /** The changes to kept-aside paths that were made, or that a dry run foresees. */
   readonly aside: Pick<AsideReport, "applied">;
 }
 
 /**
- * Carries an operation out, or a dry run of it. Throws `REFUSED` where nothing of it could be done, and what `plan` throws. A
- * dry run that is refused says what the operation would do with `force` (see `orForced`).
+ * Carries out an operation, or its dry run. Throws `REFUSED` if nothing of it could be done, and what `plan` throws.
+ * The error of a refused dry run says what the operation would do with `force` (see `orForced`).
  */
 export async function changeFiles<Shape extends ChangedShape>(
   context: Context,
@@ -287,7 +297,7 @@ export async function changeFiles<Shape extends ChangedShape>(
 ): Promise<Shape> {
   let seen: Omit<Present, "force"> | undefined;
   return orForced(how, async (force) => {
-    // A dry run looks at the disk once, for what it refuses and for what `force` would do.
+    // A dry run scans once, also if it is planned again to see what `force` would do.
     seen ??= await prepare(context, how);
     return attempt(context, { ...seen, force }, plan);
   });
@@ -298,11 +308,11 @@ async function attempt<Shape>(
   present: Present,
   planned: (present: Present) => Promise<FilePlan<Shape>>,
 ): Promise<Shape> {
-  // Keeps the collector away from the first content that the plan makes until the intent names it.
+  // Protects the contents that the plan stores from the collector, until the intent names them.
   using _lease = present.dryRun ? undefined : await context.blobs.lease();
   let plan = await planned(present);
   for (;;) {
-    plan = await complete(context, await held(context, plan, present), present);
+    plan = await complete(context, await recordFolders(context, plan, present), present);
     await provePlan(context, plan);
     const done = await (present.dryRun ? preview : apply)(context, plan, present);
     if (!done.isNone) return plan.report(await reportOf(context, plan, { done, dryRun: present.dryRun }));
@@ -313,7 +323,7 @@ async function attempt<Shape>(
   }
 }
 
-/** Records what is on disk; a dry run looks at what there would be to record. */
+/** Captures what is on disk; a dry run only compares it with what is recorded. */
 async function prepare(context: Context, how: ChangingHow): Promise<Omit<Present, "force">> {
   const { dryRun = false, look = {}, onProgress } = how;
   if (dryRun) {
@@ -326,8 +336,12 @@ async function prepare(context: Context, how: ChangingHow): Promise<Omit<Present
   return { seq, unrecorded: [], omitted: coverage.omitted, dryRun, onProgress };
 }
 
-/** The folders in which something is to be made are recorded; where one cannot be, what would be made in it is left alone. */
-async function held<Shape>(context: Context, plan: FilePlan<Shape>, { dryRun }: Present): Promise<FilePlan<Shape>> {
+/** Records the folders that the changes of a plan need. A change in a folder that cannot be recorded is skipped. */
+async function recordFolders<Shape>(
+  context: Context,
+  plan: FilePlan<Shape>,
+  { dryRun }: Present,
+): Promise<FilePlan<Shape>> {
   const { wanted, isMeant = () => true, skipped = [] } = plan;
   if (dryRun || plan.isNothing === true) return plan;
   const meant = wanted.filter(({ path }) => isMeant(path));
@@ -339,8 +353,8 @@ async function held<Shape>(context: Context, plan: FilePlan<Shape>, { dryRun }: 
 }
 
 /**
- * The plan with whole databases, no deletion of what may have been there, and folders that fit. `wanted` is what is done, and `skipped`
- * all that is left alone.
+ * Returns the plan with whole databases, without deletions of paths that may have existed, and with folders that fit.
+ * Its `wanted` is all that will be done, and its `skipped` all that is left alone.
  */
 async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<FilePlan<Shape>> {
   const { wanted, isMeant, back, skipped = [] } = plan;
@@ -364,7 +378,10 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present:
   return { ...plan, wanted: done.changes, skipped: done.left, units: unitsAmong(units, done.changes) };
 }
 
-/** Returns the changes with the folders that they need. Throws `REFUSED` where the plan is not done without one that cannot be made. */
+/**
+ * Returns the changes with the folders that they need. Throws `REFUSED` if the plan is `whole`, a folder cannot be
+ * made, and nothing is forced.
+ */
 async function fit<Shape>(
   context: Context,
   plan: FilePlan<Shape>,
@@ -378,7 +395,7 @@ async function fit<Shape>(
   return fitted;
 }
 
-/** A plan is made of what the index says of its paths: that must be what the log says. Throws `IndexDisagrees`. */
+/** Proves that the index agrees with the log about the plan's paths and claims. Throws `IndexDisagrees`. */
 async function provePlan<Shape>(
   context: Context,
   { claims = [], isProved, wanted, units }: FilePlan<Shape>,
@@ -391,7 +408,7 @@ async function provePlan<Shape>(
 
 /** The result of an operation, or of its dry run. */
 interface Outcome extends OperationReport {
-  /** It could do nothing at all, so that it is none. */
+  /** True if it could do nothing at all, and so does not count as an operation. */
   readonly isNone: boolean;
 }
 
@@ -439,7 +456,7 @@ async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Pr
   const { kind, selective, wanted, skipped = [] } = plan;
   const done = await operate(context, {
     ...plan,
-    // An undo of somebody's work says for itself which events it takes back.
+    // An undo by selection records itself which events it undoes.
     ...(kind === "undo" && selective === undefined ? { left: skipped.map(({ path }) => path) } : {}),
     changes: wanted,
     onBlocked: onBlockedOf(plan, present),
@@ -454,7 +471,7 @@ async function reportOf<Shape>(
   { done, dryRun }: { readonly done: Outcome; readonly dryRun: boolean },
 ): Promise<FileReport> {
   const applied = new Set(done.applied);
-  // A path that came back from what was kept aside is not skipped, even if its history alone could not tell that.
+  // A path that was restored from its kept-aside copy is not reported as skipped.
   const isBack = new Set(done.aside.applied.map(({ path }) => path));
   const left = skipped.filter(({ path }) => !isBack.has(path));
   return {
@@ -467,7 +484,7 @@ async function reportOf<Shape>(
   };
 }
 
-/** The hash is left out: no answer holds what was kept aside. */
+/** Leaves out the hash: no answer holds what was kept aside. */
 function asideShape(change: Change): AsideChangeShape {
   return { path: shownPath(change.path), ...exactPath(change.path), change_type: changeType(change) };
 }

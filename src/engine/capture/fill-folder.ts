@@ -21,23 +21,23 @@ import { optional } from "../../util/optional.ts";
 
 /** The source of a folder's files, and how the folder is filled. */
 export interface Filling {
-  /** Throws as `target` would where the folder cannot be filled, and changes nothing. */
+  /** Throws what `target` would throw if the folder cannot be filled. Changes nothing. */
   readonly look: () => Promise<void>;
-  /** Paths whose contents are known not to be there. */
+  /** Paths whose contents are known to be missing. */
   readonly missing?: readonly BlockedPath[];
   /** Files whose bytes the caller may not have: they are left out and named, with or without `force`. */
   readonly withheld?: readonly WorkspacePath[];
-  /** An empty folder. */
+  /** Returns the empty folder. */
   readonly target: () => Promise<Worktree>;
   readonly contents: ApplyRequest["contents"];
   readonly token: string;
-  /** `to`: the folder, as it is told. Paths are not looked at here. */
+  /** `to` is the folder's name for the answer. `paths` is not used here. */
   readonly options: RestoreOptions;
 }
 
 /**
- * Fills an empty folder with these entries. What lies in a further root goes into a folder of its own there, `@<root id>`. Throws
- * `FORBIDDEN` where every file is withheld.
+ * Fills an empty folder with these entries. Those of a further root go into a folder `@<root id>` in it. Throws
+ * `FORBIDDEN` if every file is withheld.
  */
 export async function fillFolder(entries: readonly Entry[], filling: Filling): Promise<RestoreShape> {
   const { options, withheld = [] } = filling;
@@ -67,7 +67,7 @@ export async function fillFolder(entries: readonly Entry[], filling: Filling): P
   };
 }
 
-/** Puts the files there; a failure leaves nothing of Chronicle's own behind. Throws where nothing could be done. */
+/** Writes the files into the folder; also a failure leaves no staging files. Throws if nothing could be done. */
 async function filled(changes: readonly Change[], { options, token, contents, target }: Filling): Promise<ApplyReport> {
   const folder = await target();
   try {
@@ -82,12 +82,12 @@ async function filled(changes: readonly Change[], { options, token, contents, ta
     if (report.applied.length === 0 && report.blocked.length > 0) throw refused(report.blocked);
     return report;
   } finally {
-    await letGo(folder, token);
+    await cleanUpAndClose(folder, token);
   }
 }
 
-/** The next attempt must find the folder empty, too. */
-async function letGo(folder: Worktree, token: string): Promise<void> {
+/** Removes the staging files, since the next attempt must find the folder empty, too, and closes the folder. */
+async function cleanUpAndClose(folder: Worktree, token: string): Promise<void> {
   try {
     await folder.cleanUp(token);
   } finally {
@@ -95,14 +95,14 @@ async function letGo(folder: Worktree, token: string): Promise<void> {
   }
 }
 
-/** The entries but for those at these paths. */
+/** Returns the entries except those at these paths. */
 export function withoutPaths(entries: readonly Entry[], paths: readonly WorkspacePath[]): readonly Entry[] {
   if (paths.length === 0) return entries;
   const left = new Set(paths);
   return entries.filter(({ path }) => !left.has(path));
 }
 
-/** Says of a path whether it is one of these, beneath one, or a folder on the way to one. None: all are meant. */
+/** Returns whether a path is one of these, beneath one, or a folder above one. Without paths, all are meant. */
 export function meantBy(paths: readonly WorkspacePath[] | undefined): (path: WorkspacePath) => boolean {
   if (paths === undefined || paths.length === 0) return () => true;
   const folders = new Set<WorkspacePath>(paths.flatMap((path) => [...foldersAbove(path)]));
@@ -116,9 +116,9 @@ export interface WithoutGit {
 }
 
 /**
- * Leaves out what git, or a file system that takes another name for `.git`, would take for a repository's own state: a hook
- * that somebody has written into the history would be run by the next person who commits in that folder. A person has it by
- * naming it (`asked`). `isTaken`: is this one part of the workspace by its rules?
+ * Leaves out paths that git, or a file system that takes another name for `.git`, would take for a repository's own
+ * state: a hook that somebody has written into the history would be run by the next person who commits in that folder.
+ * A person gets these paths by naming them (`asked`). `isTaken`: whether the rules make a path part of the workspace.
  */
 export async function withoutGit(
   entries: readonly Entry[],
@@ -142,7 +142,7 @@ function leftOut(path: WorkspacePath): SkippedShape {
   return skippedShape({ path, reason: "git", detail });
 }
 
-/** A path up to the first such name in it. */
+/** Returns a path up to the first name in it that may be `.git`. */
 function gitTopOf(path: WorkspacePath): WorkspacePath | undefined {
   const { root, path: inner } = splitRoot(path);
   const names = inner.split("/");
@@ -153,7 +153,9 @@ function gitTopOf(path: WorkspacePath): WorkspacePath | undefined {
 /** The mode of a folder that stands for a further root. */
 const ROOT_MODE = 0o755;
 
-/** Further roots as folders beside what the first root holds. Throws `REFUSED` where such a name is taken. */
+/**
+ * Returns the changes with further roots as folders beside the first root's paths. Throws `REFUSED` if a name is taken.
+ */
 function sideBySide(changes: readonly Change[]): Change[] {
   const placed: Change[] = [];
   const folders = new Set<WorkspacePath>();
@@ -166,7 +168,7 @@ function sideBySide(changes: readonly Change[]): Change[] {
   }
   const taken = changes.find((change) => folders.has(change.path));
   if (taken !== undefined) {
-    throw new ChronicleError("REFUSED", `${shownPath(taken.path)} stands where a further root would be put`, {
+    throw new ChronicleError("REFUSED", `${shownPath(taken.path)} is where a further root would be put`, {
       hint: "restore the roots one after the other, by naming paths",
     });
   }

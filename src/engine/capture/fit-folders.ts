@@ -7,17 +7,17 @@ import type { Context } from "../log/context.ts";
 import { makeable } from "./operate.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
-/** A state that an undo wants at a path, but later work prevents. */
+/** A state that an undo would restore at a path, but that later work prevents. */
 export interface Unmerged {
   readonly path: WorkspacePath;
   readonly reason: ConflictReason;
-  /** As the work left it; as it will stand; as the undo would have it. */
+  /** The path as the undone work left it (`base`), as it will be, and as the undo would restore it (`wanted`). */
   readonly base: Entry | undefined;
   readonly current: Entry | undefined;
   readonly wanted: Entry | undefined;
 }
 
-/** A path on its way: what is there now, and what is to be there. */
+/** The present state of a path, and the planned one. */
 export interface Target {
   readonly present: Entry | undefined;
   target: Entry | undefined;
@@ -32,8 +32,8 @@ export interface FolderPlan {
 }
 
 /**
- * Makes a plan one that folders allow: what comes back gets its folders back, and a folder that holds what stays stays
- * too. Returns the folders that were to go and stay.
+ * Changes a plan so that it fits folders: restored paths get their folders back, and a folder that holds a path that
+ * stays is kept. Returns the folders that were to be removed and are kept.
  */
 export async function fitFolders(context: Context, plan: FolderPlan): Promise<BlockedPath[]> {
   const folders = new Folders(context, plan, (await context.index.head()).seq);
@@ -43,7 +43,7 @@ export async function fitFolders(context: Context, plan: FolderPlan): Promise<Bl
   const leaving = [...plan.targets].filter(
     ([, { present, target }]) => present?.kind === "dir" && target?.kind !== "dir",
   );
-  // Children before their folders: what stays within one keeps those around it.
+  // Children come before their folders: a path that stays keeps the folders around it.
   for (const [path] of leaving.sort(([a], [b]) => comparePaths(b, a))) await folders.keepIfHeld(path);
   return folders.stayed;
 }
@@ -55,8 +55,9 @@ export interface FittedChanges {
 }
 
 /**
- * The changes, and those of the folders around what comes back: where somebody has removed them, they come back as well. Leaves out
- * a path in place of whose folder something else stands. A folder that is to go and holds what stays is blocked as it is applied.
+ * Adds the folders around restored paths to the changes: removed folders are restored as well. Leaves out a path if
+ * something else is in the place of its folder. A folder that is to be removed and holds a path that stays is blocked
+ * when the changes are applied.
  */
 export async function withFolders(
   context: Context,
@@ -74,14 +75,17 @@ export async function withFolders(
     return !own.has(path) && (isMade || isGone) ? [{ path, before: present, after: target }] : [];
   });
   const free = changes.filter(({ path }) => !held.has(path));
-  const detail = "something else stands where its folder was";
+  const detail = "something else is in the place of its folder";
   return {
     changes: [...free, ...makeable(folders)].sort((a, b) => comparePaths(a.path, b.path)),
     skipped: inTheWay.map(({ path }) => ({ path, reason: "no-folder", detail })),
   };
 }
 
-/** The changes with the folders of what comes back. Leaves out what does not fit, and the folders that hold a path that stays. */
+/**
+ * Adds the folders of restored paths to the changes. Leaves out changes that do not fit, and folders that hold a path
+ * that stays.
+ */
 export async function amongFolders(
   context: Context,
   changes: readonly Change[],
@@ -89,7 +93,7 @@ export async function amongFolders(
 ): Promise<FittedChanges> {
   const plan = folderPlan(changes, unrecorded);
   const stayed = await fitFolders(context, plan);
-  const detail = "something else stands where its folder was, or in it";
+  const detail = "something else is in the place of its folder, or in it";
   const inTheWay = [...plan.unmerged.keys()].map((path) => ({ path, reason: "no-folder" as const, detail }));
   const fitting = [...plan.targets].flatMap(
     ([path, { present, target }]) => changeBetween(path, present, target) ?? [],
@@ -105,7 +109,7 @@ function folderPlan(changes: readonly Change[], unrecorded: readonly Change[]): 
   };
 }
 
-/** For a folder of which nothing is known. */
+/** The mode of a folder without a recorded state. */
 const USUAL_MODE = 0o755;
 
 class Folders {
@@ -124,7 +128,7 @@ class Folders {
     return [...this.#stayed.values()];
   }
 
-  /** The folders around a path that comes back come back as well. Where a file stands in the way, it does not. */
+  /** Restores the folders around a restored path. If a file is in the place of one, the path is not restored. */
   async bringBack(path: WorkspacePath): Promise<void> {
     const { targets, unmerged } = this.#plan;
     const missing: WorkspacePath[] = [];
@@ -146,7 +150,7 @@ class Folders {
     }
   }
 
-  /** A folder that was to go, or to become a file, and holds what stays. */
+  /** Keeps a folder that was to be removed, or to become a file, if it holds a path that stays. */
   async keepIfHeld(folder: WorkspacePath): Promise<void> {
     const { targets, unmerged } = this.#plan;
     const { present, target } = targets.get(folder) ?? { present: undefined, target: undefined };

@@ -4,9 +4,9 @@ import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/pa
 import { type Context, isHosted } from "../log/context.ts";
 
 /**
- * The own state of a git repository in a folder (`.git`) is no part of the workspace: a state of it that was recorded would
- * be put back by every later restore, and rewind branches. Where an action is about to change it (`rm -rf .git`), it is
- * kept aside whole, so that the undo of that action, and nothing else, brings it back.
+ * The own state of a git repository (`.git`) is no part of the workspace: if it were recorded, every later restore
+ * would put it back, and rewind branches. If an action is about to change it (`rm -rf .git`), it is kept aside whole,
+ * so that only the undo of that action restores it.
  */
 
 /** True if this omission, or this change of an omitted path, is git's own state. */
@@ -30,7 +30,7 @@ export function gitByName(context: Context, paths: readonly WorkspacePath[]): Wo
   return paths.filter((path) => gitFolderOf(path) !== undefined || topOf(path) !== undefined);
 }
 
-/** The paths that no other of them holds. */
+/** Returns the paths that lie beneath none of the others, sorted. */
 export function outermost(paths: Iterable<WorkspacePath>): WorkspacePath[] {
   const found: WorkspacePath[] = [];
   for (const path of [...new Set(paths)].sort(comparePaths)) {

@@ -17,9 +17,10 @@ import type { QuotaOptions } from "../log/quota.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
 /**
- * Small files that git ignores are kept aside before a run, so that undo brings them back: no capture takes them, and
- * nobody else has them. What lies in ignored folders can be made again. What git ignores and an action names or sweeps away
- * is kept aside whole, and so is git's own state. What a person excluded is never stored.
+ * Small files that git ignores are kept aside before a run, so that undo can restore them: no capture takes them, and
+ * nobody else has a copy. Files in ignored folders are not kept, since tools can make them again. Ignored paths that an
+ * action names or sweeps away are kept aside whole, and so is git's own state. Paths that a person excluded are never
+ * stored.
  */
 
 const MOST_FILE_BYTES = 1024 * 1024;
@@ -37,8 +38,8 @@ export interface KeptAside extends Kept {
 }
 
 /**
- * Keeps what is small and ignored by git. Contents are durable when it resolves: the caller holds a lease of the blob store
- * until the record that names them is durable.
+ * Keeps aside the small files that git ignores. Contents are durable when it resolves: the caller holds a lease of the
+ * blob store until the record that names them is durable.
  */
 export async function keepAside(context: Context, omitted: OmittedPaths): Promise<KeptAside> {
   const wanted = (await mayKeep(context)) ? wantedOf(omitted) : [];
@@ -53,13 +54,13 @@ export async function keepAside(context: Context, omitted: OmittedPaths): Promis
   });
 }
 
-/** The trees that are kept aside, those that cannot be, and what in them a person excluded. */
+/** The trees that are kept aside, those that cannot be, and the paths in them that a person excluded. */
 interface KeptTrees extends Kept {
   readonly exposed: readonly Omission[];
   readonly excluded: readonly Omission[];
 }
 
-/** Keeps the trees at these paths, of which none holds another. Contents are durable when it resolves, as with `keepAside`. */
+/** Keeps aside the trees at these paths, none of which holds another. Contents are durable as with `keepAside`. */
 export async function keepTrees(
   context: Context,
   tops: readonly WorkspacePath[],
@@ -84,10 +85,10 @@ export async function keepTrees(
 }
 
 /**
- * Returns the changes of the omitted paths, and of the paths that appeared in the session and that only its own rules
- * leave out (`hidden`). If a path that was kept aside has changed, its present state is kept as well, and so are small
- * hidden files: undo removes these again. `trees`: those that were kept when the session began, and those that have come
- * to be. `also`: changes that the plan holds for paths at which no change is found.
+ * Returns the changes of the omitted paths and of `hidden`: paths that appeared in the session and that only its own
+ * rules leave out. If a kept-aside path has changed, its present state is kept as well, and so are small hidden files:
+ * undo removes these again. `trees`: those that were kept when the session began, and those that appeared since.
+ * `also`: changes to plan for paths at which no change is found.
  */
 export async function changesAside(
   context: Context,
@@ -107,10 +108,10 @@ export async function changesAside(
       const { path, type } = change;
       const before = entries.get(path);
       const isMeant = before !== undefined || (type === "created" && isKept && !isExcludedByPerson(change));
-      // A path whose earlier state was kept is kept again, however large it has grown: an undo writes over it.
+      // A path whose earlier state was kept may be larger than `MOST_FILE_BYTES`: an undo overwrites it.
       const most = before === undefined ? Math.min(room, MOST_FILE_BYTES) : room;
       const found = isMeant ? await entryNow(context, batch, { path, most }) : "other";
-      // A path that was kept stays kept, whatever has taken its place: the plan says that it is gone.
+      // If the present state cannot be kept, the plan says that the path is gone: its earlier state stays kept.
       const after = found === "other" && before !== undefined ? undefined : found;
       if (after === "other" || (before === undefined && (after === undefined || after.kind === "dir")))
         told.push(change);
@@ -172,7 +173,9 @@ function privateOf(omitted: OmittedPaths): OmittedPaths {
   return new Map([...omitted].filter(([, one]) => isPrivate(one)));
 }
 
-/** True if files may be kept aside: not while a command off the record may have written them. */
+/**
+ * True if files may be kept aside: the workspace keeps them, and no off-record command is running that may write them.
+ */
 async function mayKeep(context: Context): Promise<boolean> {
   if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;
   return (await workspaceRecord(context)).keepsAside !== false;
@@ -187,12 +190,14 @@ function wantedOf(omitted: OmittedPaths): Wanted[] {
     .filter(({ stat }) => (bytes += stat.size) <= MOST_BYTES);
 }
 
-/** True if a rule of git's leaves the path out. */
+/** True if a rule of git leaves the path out. */
 export function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {
   return reason === "excluded" && detail.startsWith("gitignore");
 }
 
-/** Keeps a file or link as it is now; `undefined` for one that is gone, cannot be read, is written to right now, or was erased. */
+/**
+ * Keeps a file or link as it is now; `undefined` if it is gone, unreadable or being written, or its content was erased.
+ */
 async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted): Promise<Entry | undefined> {
   const content = await readNow(context, path);
   if (content !== undefined && (await erasedContents(context)).has(sha256(content))) return undefined;
@@ -204,15 +209,17 @@ async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted):
   return { path, kind, mode, size: content.length, mtimeMs: Number(stat.mtimeNs / 1_000_000n), hash };
 }
 
-/** An unreadable file cannot be kept; it is named if it is lost. */
+/**
+ * Returns the content of a file or link; `undefined` if it is gone or unreadable. A lost file without a copy is named.
+ */
 async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | undefined> {
   const before = await context.worktree.stats([path]);
   return before[0] === "unknown" ? undefined : context.worktree.read(path);
 }
 
 /**
- * A path as it is now, kept if it has at most so many bytes; `other` where it is nothing that a plan can put back into place, and where
- * its content cannot be kept: no plan names what is not in the store.
+ * Returns a path as it is now, with its content kept; `undefined` if nothing is there. `other` if no plan can restore
+ * it, if it has more than `most` bytes, or if its content cannot be kept.
  */
 async function entryNow(
   context: Context,
@@ -226,7 +233,7 @@ async function entryNow(
   return (await keep(context, batch, { path, stat })) ?? "other";
 }
 
-/** As it reads while the session goes on: as if all of the paths had been removed. */
+/** Stores the plan of a session that is open: it reads as if all of the paths had been removed. */
 function asideBefore(
   context: Context,
   batch: BlobBatch,
@@ -243,8 +250,8 @@ async function asideOf(context: Context, batch: BlobBatch, changes: readonly Cha
 }
 
 /**
- * Compares what was kept aside for a session whose process died before it recorded its end. The plan in the session's
- * record reads as if all paths had been removed, so the disk tells what became of them.
+ * The kept-aside paths of a session whose process died before it recorded its end are compared with the disk: the plan
+ * in the session's record reads as if all paths had been removed.
  */
 
 /** Returns the entry on disk at a path; `other`: something that no plan can name, or that cannot be read. */
@@ -261,7 +268,7 @@ export async function entryOnDisk(context: Context, path: WorkspacePath): Promis
   }
 }
 
-/** Returns the paths in the plan of such a session that have changed since. Stores nothing. */
+/** Returns the changes of the paths in the plan of a session that is not closed. Stores nothing. */
 export async function changedAside(context: Context, { plan }: Aside): Promise<readonly Change[]> {
   const bytes = await context.blobs.get(plan);
   const all = bytes === undefined ? [] : (await erasuresInForce(context)).leftAside(plan, decodePlan(bytes));
@@ -274,7 +281,7 @@ export async function changedAside(context: Context, { plan }: Aside): Promise<r
   return changed;
 }
 
-/** Returns these changes as a session's record tells them. */
+/** Returns these changes in the form of a session's record. */
 export function changedAsOmitted(changes: readonly Change[]): OmittedChange[] {
   return changes.map(({ path, after }) => ({
     path,
@@ -286,8 +293,8 @@ export function changedAsOmitted(changes: readonly Change[]): OmittedChange[] {
 }
 
 /**
- * Returns these changes for the end of the session, and keeps the present states as well: an undo writes over them. The
- * caller holds a lease of the blob store until the record that names the plan is durable.
+ * Returns the changes of kept-aside paths for the end of a session, and keeps their present states as well: an undo
+ * overwrites them. The caller holds a lease of the blob store until the record that names the plan is durable.
  */
 export async function endOfAside(
   context: Context,
@@ -301,7 +308,9 @@ export async function endOfAside(
   return changesAside(context, { omitted, entries }, []);
 }
 
-/** An entry as a list of omitted paths has it. Its inode is not known: what has another content counts as changed. */
+/**
+ * Returns an entry in the form of the list of omitted paths. Its inode is unknown, so the content decides on a change.
+ */
 function listed(path: WorkspacePath, { kind, mode, size, mtimeMs }: Entry): ListedOmission {
   const stat = { kind, mode, size, mtimeNs: BigInt(mtimeMs) * 1_000_000n, ino: 0n };
   return { omission: { path, reason: "excluded" }, stat };

@@ -12,22 +12,22 @@ import { type QuotaOptions, refuseFileOverQuota } from "../log/quota.ts";
 import { absoluteOf } from "../log/known-paths.ts";
 
 /**
- * A tree is what lies at a path that no capture takes, with everything beneath it: what git ignores, or git's own state. It
- * is kept aside whole for the action that names it, so that the undo of that action, and nothing else, brings it back.
+ * A tree is a path that no capture takes, with everything beneath it: it is ignored by git, or git's own state. It is
+ * kept aside whole for the action that names it, so that only the undo of that action restores it.
  */
 
-/** The largest content of which the hash is computed before it is stored, if contents were erased. */
+/** The largest content, in bytes, that is hashed before it is stored, to see whether it was erased. */
 const MOST_HASHED_FIRST = 64 * 1024 * 1024;
 
-/** The entries of a tree, and what in it a person excluded: that is never stored. */
+/** The entries of a tree, and the paths in it that a person excluded: these are never stored. */
 interface KeptTree {
   readonly entries: ReadonlyMap<WorkspacePath, Entry>;
   readonly excluded: readonly Omission[];
 }
 
 /**
- * Returns the entries of a tree, and puts their contents into the batch; or returns why not all of it can be kept. Sockets
- * and the like hold nothing that could be kept, and what was erased is not kept anew.
+ * Returns the entries of a tree after putting their contents into the batch, or an omission that says why not all of it
+ * can be kept. Special files have no content to keep, and erased contents are not kept again.
  */
 export async function keepTree(
   context: Context,
@@ -77,7 +77,7 @@ export async function keepTree(
 /** Stands for a content that is not read. */
 const NOTHING = sha256(Buffer.of());
 
-/** Returns a function that says which rule of a person's, and none of git's, leaves a path out. */
+/** Returns a function that returns the rule of a person that leaves a path out. Rules of git are ignored. */
 export function personalRules({ worktree }: Context): (path: WorkspacePath, isFolder: boolean) => string | undefined {
   const specs = new Map(
     worktree.roots.map(({ id, filter }) => [id, { options: { ...filter, useGitignore: false }, rules: [] }]),
@@ -90,7 +90,7 @@ export function personalRules({ worktree }: Context): (path: WorkspacePath, isFo
   };
 }
 
-/** Returns the changes of a tree, and what is reported of them. `omission`: its path, and the rule that leaves it out. */
+/** Returns the changes of a tree, and what is reported of them. `omission`: its path, and the rule that omits it. */
 export async function changesOfTree(
   context: Context,
   batch: BlobBatch,
@@ -100,7 +100,7 @@ export async function changesOfTree(
   const then = new Map([...before].filter(([path]) => isWithin(path, top)));
   const now = await keepTree(context, batch, { top, quota: { reserve: true } });
   if (!("entries" in now)) {
-    // As it was kept it stays kept: an undo puts it back where nothing is there.
+    // The earlier state stays kept: an undo restores the paths at which nothing is.
     const plan = [...then.values()].map((before): Change => ({ path: before.path, before, after: undefined }));
     const type = plan.length === 0 ? "created" : "modified";
     return { plan, told: [{ ...omission, type, kept: plan.length > 0, lost: false }] };

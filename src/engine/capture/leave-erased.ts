@@ -9,7 +9,9 @@ import { shownPath } from "../log/shape.ts";
 /** A path that stays as it is, since the content that it would get was erased. */
 type ErasedPath = SkippedPath & { readonly reason: "erased" };
 
-/** Leaves out the changes that need a content that was erased, but for what the operation itself has just stored. */
+/**
+ * Leaves out the changes to an erased content. A content that the operation itself has stored again is not left out.
+ */
 export async function leaveErased(
   context: HistoryContext,
   changes: readonly Change[],
@@ -31,13 +33,13 @@ export async function leaveErased(
   return { changes: changes.filter(({ path }) => !left.has(path)), erased };
 }
 
-/** Throws `ERASED` where an operation can do nothing, because all that it would bring back was erased. */
+/** Throws `ERASED` if an operation can do nothing, because all contents that it would restore were erased. */
 export function refuseAllErased(changes: readonly Change[], skipped: readonly SkippedPath[]): void {
   if (changes.length > 0 || skipped.length === 0 || skipped.some(({ reason }) => reason !== "erased")) return;
   const shown = skipped.slice(0, 5).map((one) => one.detail);
   const more = skipped.length > shown.length ? `, and ${skipped.length - shown.length} more` : "";
   throw new ChronicleError("ERASED", `nothing was changed, because ${shown.join(", ")}${more}`, {
-    hint: "`chronicle unerase` lists what can still be brought back; `--force` passes these",
+    hint: "`chronicle unerase` lists what can still be brought back; `--force` skips these",
     data: { erased: skipped.map((one) => shownPath(one.path)) },
   });
 }

@@ -19,7 +19,7 @@ interface Touching {
 
 /** The paths that a tool is about to touch and no capture takes, and how they are kept. */
 export interface LeftOut {
-  /** The paths that are there and left out, at those that the tool names and beneath them. */
+  /** The existing paths that no capture takes, at and beneath those that the tool names. */
   readonly named: readonly Omission[];
   /** The paths that are kept aside whole: what git ignores, and git's own state. */
   readonly kept: readonly Omission[];
@@ -32,9 +32,10 @@ export interface LeftOut {
 export const NOTHING_LEFT_OUT: LeftOut = { named: [], kept: [], exposed: [], aside: undefined };
 
 /**
- * Keeps aside what a tool is about to touch and no capture takes. To name a path records nothing of it: else whoever may
- * act could have any file recorded and served, without touching it. So what git ignores is kept privately, and what a person
- * excluded is named and never stored. Contents are durable when it resolves: the caller holds a lease of the blob store.
+ * Keeps aside the paths that a tool is about to touch and no capture takes. Naming a path must not record it: otherwise
+ * any caller could have any file recorded and served, without touching it. So ignored paths are kept privately, and
+ * paths that a person excluded are only named. Contents are durable when it resolves: the caller holds a lease of the
+ * blob store.
  */
 export async function keepLeftOut(
   context: Context,
@@ -55,12 +56,12 @@ function isTree(one: Omission): boolean {
   return isIgnoredByGit(one) || isGitState(one);
 }
 
-/** An unstable path is tracked: it is read again. */
+/** True if a swept path cannot be kept. An unstable path is tracked, and is read again. */
 function isExposed(one: Omission): boolean {
   return one.reason === "store" || (!isMeant(one) && one.reason !== "unstable");
 }
 
-/** Returns the paths that are there and that no capture takes, at these paths and beneath them. Reads no content. */
+/** Returns the existing paths that no capture takes, at and beneath these paths. Reads no content. */
 async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Promise<Omission[]> {
   if (paths.length === 0) return [];
   const { omitted } = await context.worktree.scan({ only: paths, exact: true }, () => undefined);
@@ -70,12 +71,12 @@ async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Pro
   for (const one of omitted) {
     for (const [i, path] of paths.entries()) {
       if (isWithin(one.path, path)) found.set(one.path, one);
-      // A rule leaves out a folder above it.
+      // A rule leaves out a folder above the path.
       else if (isWithin(path, one.path) && one.reason === "excluded" && stats[i] !== undefined)
         found.set(path, { ...one, path });
     }
   }
-  // A rule of git's about a folder hides a person's about what lies in it.
+  // A rule of git for a folder hides a person's rule for a path in it.
   const byPerson = personalRules(context);
   const all = [...found.values()].map((one) => {
     const rule = isIgnoredByGit(one) ? byPerson(one.path, false) : undefined;
@@ -84,7 +85,7 @@ async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Pro
   return (await (await OffRecordLook.of(context, { only: paths }))?.renamed(all)) ?? all;
 }
 
-/** A FIFO or another device's folder holds nothing that could be kept; of what is off the record or erased nothing is. */
+/** Special files and folders of other devices hold nothing to keep; nothing off the record or erased may be kept. */
 const NEVER_KEPT = reasonsWith("neverKept");
 
 async function omittedIn(context: Context, sweeps: readonly Sweep[]): Promise<Omission[]> {
@@ -103,7 +104,7 @@ async function omittedIn(context: Context, sweeps: readonly Sweep[]): Promise<Om
   return found;
 }
 
-/** True if the path is one of the names, or beneath one. */
+/** True if the path has a swept name, or, in a deep sweep, lies beneath one. */
 function isSwept(path: WorkspacePath, sweep: Sweep): boolean {
   const { root, deep } = sweep;
   const split = splitRoot(path);

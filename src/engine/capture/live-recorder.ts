@@ -14,7 +14,7 @@ import type { OperationQueue } from "./operation-queue.ts";
  * bursts.
  */
 const SETTLE_MS = 50;
-/** They keep the process alive, as the work does that they begin. */
+/** Timers that keep the process alive, as the captures do that they begin. */
 const TIMERS = {
   after(ms: number, run: () => void): Disposable {
     const timer = setTimeout(run, ms);
@@ -24,15 +24,17 @@ const TIMERS = {
 /** The first and the longest delay before a failed capture is retried, in milliseconds. */
 const RETRY_MS = 2_000;
 const LONGEST_RETRY_MS = 30_000;
-/** Scans may take at most this share of the time, so that a busy folder is not read all the time. */
+/**
+ * The wait between two scans is at least this many times the time of a scan: a busy folder is not read all the time.
+ */
 const BUSY_FACTOR = 3;
 
-/** Reasons why it cannot record. `read-only`: the workspace is archived, for as long as somebody wants. */
+/** The reason why nothing can be recorded. `read-only`: the workspace is archived. */
 type Trouble = "disk" | "read-only" | "other";
 
 /**
- * Records what changes in a followed folder as it changes, for as long as the workspace is open. It is no session and owns
- * nothing: whose a change is, is decided as for every capture, so an agent's actions keep theirs.
+ * Records the changes in a followed folder as they happen, while the workspace is open. It is no session and owns no
+ * changes: they are attributed as in every capture, so an agent's actions keep theirs.
  */
 export class LiveRecorder {
   readonly #context: Context;
@@ -43,11 +45,11 @@ export class LiveRecorder {
   #retry: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #isWanted = false;
-  /** Paths that are still being written. They stay in the live view: a full scan does not wait for them. */
+  /** Paths that are still being written. They stay in `live`, so that a full scan takes them without waiting. */
   readonly #busy = new QuietPaths({
     ...{ quietMs: SETTLE_MS, mostMs: longestWaitMs(SETTLE_MS), timers: TIMERS },
     onQuiet: (paths, isLate) => {
-      // Chronicle's own writes cost no look, and so no lock and no question for the log's end.
+      // Chronicle's own writes need no scan, and so neither the lock nor a read of the log's end.
       if (!this.#context.live.dropUnchanged()) return;
       if (isLate) for (const path of paths ?? []) this.#late.add(path);
       this.#plan(0);
@@ -65,7 +67,10 @@ export class LiveRecorder {
     this.#queue = queue;
   }
 
-  /** The folder is followed already. What was changed before is recorded first: see `first`. Throws `READ_ONLY`. */
+  /**
+   * Starts to record in a folder that is followed. Earlier changes are recorded first (see `first`). Throws
+   * `READ_ONLY`.
+   */
   start({ onError }: FollowOptions): void {
     if (isHosted(this.#context.worktree.roots)) return this.#first.resolve();
     refuseReadOnly(this.#context);
@@ -74,12 +79,12 @@ export class LiveRecorder {
     this.#plan(0);
   }
 
-  /** Resolves when what was changed before it began is recorded, or that has failed, or nothing is recorded any more. */
+  /** Resolves when the changes from before the start are recorded, recording them has failed, or it was stopped. */
   first(): Promise<void> {
     return this.#first.promise;
   }
 
-  /** Resolves when no scan is under way any more. */
+  /** Stops recording. Resolves when no scan is running. */
   async stop(): Promise<void> {
     this.#listening?.[Symbol.dispose]();
     this.#listening = undefined;
@@ -119,9 +124,9 @@ export class LiveRecorder {
   }
 
   /**
-   * Retries what could not be recorded for want of a disk, the lock or room, once that has passed, even if nobody
-   * changes anything then. While the disk is in trouble, nothing is tried before that; other trouble may be over with
-   * the next edit. An archived workspace is not retried: the first change after it is taken up leads to a full scan.
+   * Retries a capture that failed for want of a disk, the lock or space, even if nothing changes meanwhile. Trouble
+   * with the disk puts off all captures until then; other trouble may be over with the next edit. An archived workspace
+   * is not retried: the first change after it is unarchived leads to a full scan.
    */
   #planAgain(trouble: Trouble): void {
     if (this.#listening === undefined) return;
@@ -135,7 +140,7 @@ export class LiveRecorder {
 
   async #look(): Promise<void> {
     const { live } = this.#context;
-    // A look stores the contents that it finds.
+    // An archived workspace takes no contents either, and a capture would store them.
     await refuseArchived(this.#context);
     // Folders may be tracked now that were not before.
     if (await applySettings(this.#context)) await live.restart();

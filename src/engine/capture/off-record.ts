@@ -13,8 +13,9 @@ import { compare, readDisk, type Reading } from "./read-disk.ts";
 import { shownPath } from "../log/shape.ts";
 
 /**
- * Work off the record: its content is nowhere but on disk. A look before it and one behind it, neither of which stores
- * anything, tell which paths it has changed; these are noted, and no capture takes them until somebody else changes them.
+ * Contents that are written off the record are nowhere but on disk. A scan before the work and one after it, which
+ * store nothing, tell which paths it has changed. These are noted, and no capture takes them until somebody else
+ * changes them.
  */
 
 /** Work off the record that has begun. */
@@ -31,7 +32,10 @@ interface Seen {
   readonly ignored: OmittedPaths;
 }
 
-/** Says that work off the record goes on: until its end nobody records what changes. Throws `REFUSED` where there is no folder. */
+/**
+ * Begins work off the record: until it ends, only changes that tools declare are recorded. Throws `REFUSED` for a
+ * hosted workspace.
+ */
 export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
   refuseHosted(context, "work off the record");
   refuseReadOnly(context);
@@ -50,13 +54,15 @@ export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
   }
 }
 
-/** Work of this process that is over, and of which the end could not be noted. */
+/** The ids of work of this process that is over, and whose end could not be noted. */
 const unnoted = new Set<string>();
 
-/** The process of work that is over: none. */
+/** Stands for the process of work that is over. */
 const OVER = { pid: 0 } as const;
 
-/** Notes what the work has changed. Where that fails, the next capture that can notes it, as of work whose process is gone. */
+/**
+ * Notes what the work has changed. If that fails, the next capture that can does it, as for work whose process is gone.
+ */
 export async function endOffRecord(context: Context, work: OffRecordWork): Promise<void> {
   const { id } = work;
   try {
@@ -67,7 +73,7 @@ export async function endOffRecord(context: Context, work: OffRecordWork): Promi
       ...state,
       going: state.going.map((one) => (one.id === id ? { id, started: one.started, ...OVER } : one)),
     })).catch((trouble: unknown) => {
-      // Other processes wait for it, or for the end of this one.
+      // Other processes then take the work for running until this process ends.
       if (!(trouble instanceof ChronicleError)) throw trouble;
     });
     throw notNoted(error);
@@ -81,7 +87,7 @@ async function noteEnd(context: Context, { id, before }: OffRecordWork): Promise
 
 function notNoted(error: unknown): unknown {
   if (!(error instanceof ChronicleError)) return error;
-  const message = `which files the work off the record has changed could not be noted: ${error.message}`;
+  const message = `the files that the work off the record has changed could not be noted: ${error.message}`;
   return new ChronicleError(error.code, message, {
     hint: "the next command that records notes them; until then nothing is recorded but what tools say they change",
     data: error.data,
@@ -94,8 +100,8 @@ function isOver(context: Context, one: OffRecord["going"][number]): boolean {
 }
 
 /**
- * Ends work whose process is gone, or that could not note its end. Whatever is not recorded by now may be its own: all of it is noted, but for what open
- * actions have declared.
+ * Ends work whose process is gone, or whose end could not be noted. Any unrecorded change may be its own, so all are
+ * noted except those that open actions have declared.
  */
 export async function endDeadOffRecord(context: Context): Promise<void> {
   const dead = context.offRecord.read()?.going.filter((one) => isOver(context, one)) ?? [];
@@ -108,7 +114,9 @@ export async function endDeadOffRecord(context: Context): Promise<void> {
   for (const id of ids) unnoted.delete(id);
 }
 
-/** Ends the notes of paths that are recorded again, and of those that were meanwhile. With the lock held. */
+/**
+ * Drops the notes of paths that are recorded again, and notes that are no longer in force. The caller holds the lock.
+ */
 export async function dropNotes(context: Context, recorded: ReadonlySet<WorkspacePath>): Promise<void> {
   const state = context.offRecord.read();
   if (state === undefined) return;
@@ -116,7 +124,7 @@ export async function dropNotes(context: Context, recorded: ReadonlySet<Workspac
   if (notes.length < state.notes.length) context.offRecord.write(withoutEmpty({ ...state, notes }));
 }
 
-/** Returns the paths that are still as they were left off the record, with why they are left alone. */
+/** Returns the paths that are still as they were left off the record, and why they are left alone. */
 export async function offRecordAmong(
   context: Context,
   paths: readonly WorkspacePath[],
@@ -125,7 +133,7 @@ export async function offRecordAmong(
   return found === undefined ? new Map() : found.heldAmong(paths);
 }
 
-/** All that is off the record, and is as it was left. */
+/** Returns all paths that are still as they were left off the record, and why they are left alone. */
 export async function allOffRecord(context: Context): Promise<ReadonlyMap<WorkspacePath, string>> {
   const found = await OffRecordLook.of(context, { pastCommands: true });
   return found === undefined ? new Map() : found.heldNow();
@@ -134,8 +142,8 @@ export async function allOffRecord(context: Context): Promise<ReadonlyMap<Worksp
 const MOST_PATHS = 5;
 
 /**
- * Returns notes for people: the work that goes on off the record, and which of the paths omitted by a scan are off the
- * record.
+ * Returns notes on work off the record that is running or has no noted end, and on the omitted paths of a scan that are
+ * off the record.
  */
 export function offRecordNotes(context: Context, omitted: readonly Omission[]): string[] {
   const notes = (context.offRecord.read()?.going ?? []).map((one) =>
@@ -185,7 +193,7 @@ async function look(context: Context): Promise<Seen> {
 }
 
 interface Looks {
-  /** Not there: it is not known. */
+  /** Undefined if unknown: the work's process is gone. */
   readonly before?: Seen;
   readonly after: Seen;
 }
@@ -205,7 +213,10 @@ async function notesOf(context: Context, state: OffRecord, { before, after }: Lo
   return [...notes, ...(await notesOfIgnored(context, state, { before, after }))];
 }
 
-/** Files that the rules leave out: runs keep small ones aside, and tools that sweep them away have them kept. */
+/**
+ * Returns the notes of files that the rules leave out, which runs and actions would otherwise keep aside. Returns none
+ * if the state before the work is unknown: nothing then tells which files the work has changed.
+ */
 async function notesOfIgnored(
   context: Context,
   state: OffRecord,

@@ -20,7 +20,7 @@ import { personalRules } from "./kept-trees.ts";
 import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The known state before a session. */
+/** The omitted paths and the filters before a session. */
 export interface BeforeSession {
   readonly omitted: OmittedPaths;
   /** The filters in force, one per root. */
@@ -28,8 +28,8 @@ export interface BeforeSession {
 }
 
 /**
- * Paths that have come to be during a session and that only rules which came to be in it leave out: by the rules before it,
- * they would have been recorded.
+ * Returns the paths that appeared during a session and that only rules from the same session leave out. By the rules
+ * before it, they would have been recorded.
  */
 export async function hiddenBySession(
   context: Context,
@@ -57,17 +57,17 @@ function filterOf({ worktree }: Context, filters: readonly FilterSpec[], path: W
   return filters[worktree.roots.findIndex((one) => one.id === root)];
 }
 
-/** True if the path decides what is left out. Such a file is recorded, even if it leaves itself out. */
+/** True for a file with rules. It is recorded, even if it excludes itself. */
 export function isRuleFile({ path }: Pick<OmittedChange, "path">): boolean {
   return nameOf(splitRoot(path).path) === ".gitignore";
 }
 
 /**
- * The paths that no capture takes, at the end of an action that may have touched anything: those that it changed, and those
- * that came to be in it and only rules leave out which came to be in its session.
+ * At the end of an action, the paths that no capture takes are compared: those that it changed, and those that appeared
+ * in it and that only rules from its session leave out.
  */
 
-/** The changes of an action to omitted paths, and the contents that are kept aside of them. */
+/** The changes of an action to omitted paths, and the plan of what is kept aside of them. */
 export interface EndOfOmitted {
   readonly changes?: readonly OmittedChange[];
   readonly aside?: Aside;
@@ -80,14 +80,14 @@ interface Looked {
 
 /** The scan at the end of an action. */
 interface EndLook extends Looked {
-  /** No other end can come: what has not changed need not be kept any longer. */
+  /** True if the action cannot end again: unchanged paths need not be kept any longer. */
   readonly isFinal: boolean;
 }
 
 /**
- * Looks at the omitted paths of an action that is about to be closed. It may have been closed before, as denied or abandoned: the
- * state at its beginning is what counts. Contents are durable when it resolves: the caller holds a lease of the blob store until the
- * action's record is.
+ * Compares the omitted paths of an action that is about to be closed with their states at its beginning, even if it was
+ * closed before as denied or abandoned. Contents are durable when it resolves: the caller holds a lease of the blob
+ * store until the action's record is durable as well.
  */
 export async function endOfOmitted(
   context: Context,
@@ -118,19 +118,19 @@ export async function endOfOmitted(
   const also = [...unchanged, ...(await foldersAround(context, action, made))];
   const { changes, aside } = await changesAside(context, { omitted: known, entries, also }, hidden, trees);
   const told = list === undefined ? stillTold(action, changes) : [];
-  // A plan that was freed is still named: it says until when what is told was kept.
+  // A freed plan is still named: it says how long the reported paths were kept.
   const kept = aside ?? (told.length > 0 ? action.aside : undefined);
   return { changes: [...told, ...changes], ...optional({ aside: kept }) };
 }
 
-/** True if a person, and no rule of git's, leaves the path out. */
+/** True if the path is left out neither by a rule of git nor as git's own state. */
 function isByPerson(one: Omission): boolean {
   return !isIgnoredByGit(one) && !isGitState(one);
 }
 
 /**
- * The paths that the action named, that were not there as it began, and that are there now and left out. What is beneath a
- * tree that it has kept is found with that.
+ * Returns the declared paths that were absent when the action began, and that exist now and are left out. Paths beneath
+ * a tree that it has kept are found with that tree.
  */
 async function madeBy(context: Context, { files }: LoggedAction, omitted: readonly Omission[]): Promise<Omission[]> {
   const absent = files.filter((one) => one.absent).map(({ path }) => path);
@@ -151,7 +151,7 @@ async function madeBy(context: Context, { files }: LoggedAction, omitted: readon
   return made;
 }
 
-/** The folders that the action has made for paths that are left out, and that nothing records. */
+/** Returns the folders that the action has made around ignored paths, and that no capture takes. */
 async function foldersAround(
   context: Context,
   { missing }: LoggedAction,
@@ -167,13 +167,16 @@ async function foldersAround(
   return changes;
 }
 
-/** Returns what an earlier end reported of paths that can no longer be compared. Created paths are found by a scan. */
+/** Returns what an earlier end reported of paths that can no longer be compared. A scan finds created paths instead. */
 function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange[]): OmittedChange[] {
   const known = new Set(now.map(({ path }) => path));
   return omittedChanges.filter((one) => one.type !== "created" && !isGitState(one) && !known.has(one.path));
 }
 
-/** The rules that came to be in these actions and leave themselves out: they are to be recorded, as theirs, before they are closed. */
+/**
+ * Returns the rule files that appeared in these actions and exclude themselves. They are recorded as the actions'
+ * changes before these are closed.
+ */
 export async function hiddenRules(
   context: Context,
   actions: readonly LoggedAction[],
@@ -202,14 +205,14 @@ async function hiddenBy(
   return hiddenBySession(context, { omitted: before, filters }, { coverage: { complete: true, omitted: fresh } });
 }
 
-/** The event before the action's session, or before the action where it is in none. */
+/** Returns the seq before the action's session, or before the action if it is in none. */
 async function beginningOf(context: Context, { session, fromSeq }: LoggedAction): Promise<number> {
   const row = session === undefined ? undefined : await context.index.record(`session:${session}`);
   if (row === undefined) return fromSeq;
   return Math.min(fromSeq, decodeSession((await readEvent(context, row)).record).fromSeq);
 }
 
-/** The omitted paths as the action began; `undefined` where there were none, and where the list was freed. */
+/** Returns the omitted paths as the action began; `undefined` if it has no list of them, or the list was freed. */
 async function omittedBefore(
   context: Context,
   { omittedBefore: list }: LoggedAction,
@@ -223,8 +226,8 @@ const IGNORED = { reason: "excluded", detail: "gitignore" } as const;
 const GIT_STATE = { reason: "excluded", detail: "git: .git" } as const;
 
 /**
- * The trees that were kept aside as it began. What else was kept are small files, which the list of omitted paths names: an
- * older record holds such.
+ * Returns the trees that were kept aside when the action began. Small files in the list of omitted paths, which older
+ * records have, are no trees.
  */
 async function treesOf(
   context: Context,
@@ -242,8 +245,8 @@ async function treesOf(
 }
 
 /**
- * The plan of what was kept aside for it, without what was freed or erased: what was there as it began, and what an earlier end has
- * found to have become of it.
+ * Returns the plan of what was kept aside for the action, without freed or erased contents: the states at its
+ * beginning, and the states that an earlier end has found.
  */
 async function recordedAside(context: Context, { aside }: LoggedAction): Promise<Change[]> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);

@@ -37,14 +37,15 @@ import { answer } from "../log/answer.ts";
 
 /** The way to close a write that was never acknowledged. */
 interface TornWrite {
-  /** The changes to make: none if the whole write is on disk, else those that take its parts back. */
+  /** The changes that close it: none if all its events are in the log, else the inverse of those that are. */
   readonly changes: Change[];
   readonly state: "done" | "abandoned";
 }
 
 /**
- * A write without a folder is one append, and a crash may leave the first lines of an append. It has no plan from which
- * the rest could be made; but nobody was told that it is done, so it may as well never have been.
+ * Returns how to close an interrupted write to a workspace without a folder. Such a write is one append, of which a
+ * crash may leave only the first lines. Its intent has no plan to finish it from, and nobody was told that it was done,
+ * so its events in the log are undone.
  */
 async function tornWrite(
   context: Context,
@@ -57,33 +58,29 @@ async function tornWrite(
 }
 
 /**
- * A replica's step leaves its set-aside files to be removed while the next step is prepared; they are gone before that
- * step opens its intent. So a crash leaves the trash of one step at most, whose intent is closed and is the last one in
- * the log.
+ * A replica's step leaves its set-aside files to be removed while the next step is prepared, before that step opens its
+ * intent. So a crash leaves the trash of at most one step: the last one in the log, whose intent is closed.
  */
 
 /**
  * Returns the token under which an intent stages. The intents of a replica share one id, so their token has the seq
- * too: a power loss may bring back what an earlier one has cleaned up.
+ * too: after a power loss, files that an earlier step has removed may be there again.
  */
 function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentRecord }): string {
   return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
 }
 
-/** The last step's token. */
-const lastTokens = memoKey<string>("token of the last step");
+/** The memo key for the token of the last step. */
+const lastToken = memoKey<string>("token of the last step");
 
-/** Notes a closed step of which some files may be left for now. */
+/** Notes the token of a closed step whose set-aside files are still to be removed. */
 function deferCleanup(context: Context, token: string): void {
-  context.memo.set(lastTokens, token);
+  context.memo.set(lastToken, token);
 }
 
-/**
- * Waits until nothing is left of the previous step with this intent's id; after a start, removes what a crash has left
- * of it.
- */
+/** Removes the set-aside files of the previous step with this intent's id. After a start, the log has its token. */
 async function runCleanup(context: Context, id: string): Promise<void> {
-  const token = context.memo.get(lastTokens) ?? (await tokenInLog(context, id));
+  const token = context.memo.get(lastToken) ?? (await tokenInLog(context, id));
   if (token === undefined) return;
   await context.worktree.cleanUp(token);
 }
@@ -94,8 +91,8 @@ async function tokenInLog(context: Context, id: string): Promise<string | undefi
 }
 
 /**
- * Every write of the engine to the worktree: a durable intent first, then the files, then one commit that records what
- * was done and closes the intent. Killed anywhere, `settle` finishes it before anything else is changed.
+ * Every write of the engine to the worktree has this order: a durable intent, then the files, then one commit that
+ * records what was done and closes the intent. After a crash, `settle` finishes it before anything else is changed.
  */
 
 /** The changes to make to the files. */
@@ -105,13 +102,13 @@ export interface Operation {
   readonly changes: readonly Change[];
   /** The databases among the changes. */
   readonly units?: DatabaseUnits;
-  /** For undo and redo: the operation concerned. */
+  /** The operation that an undo or redo concerns. */
   readonly target?: string;
-  /** For an undo of somebody's work: whose, and what it takes back. */
+  /** The selection of an undo by selection, and the work that it undoes. */
   readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met" | "left">;
-  /** For the undo of a whole operation: paths of it that are left alone. */
+  /** The paths that the undo of a whole operation leaves alone. */
   readonly left?: readonly WorkspacePath[];
-  /** For a rollback: the action whose work on paths that were kept aside is taken back with it. */
+  /** The action whose changes to kept-aside paths a rollback undoes with it. */
   readonly brings?: string;
   /** Contents that the changes need and no record names yet; they are in the store. */
   readonly contents?: readonly Hash[];
@@ -119,7 +116,7 @@ export interface Operation {
   readonly conflicts?: (id: string) => readonly IdentifiedConflict[];
   /** Paths whose states are proposed to the origin when the intent is closed. */
   readonly proposals?: readonly WorkspacePath[];
-  /** How to treat paths that cannot be changed (see `ApplyRequest`). */
+  /** The treatment of paths that cannot be changed (see `ApplyRequest`). */
   readonly onBlocked: OnBlocked;
   readonly keepMtime?: boolean;
   readonly onProgress?: (progress: Progress) => void;
@@ -129,7 +126,7 @@ export interface Operation {
 export interface OperationReport extends ApplyReport {
   /** The intent's id: `undo` takes it. `undefined` when nothing was done. */
   readonly id: string | undefined;
-  /** Paths that were kept aside, and were put back or removed again. */
+  /** The changes to kept-aside paths that were made, and those that were blocked. */
   readonly aside: AsideReport;
 }
 
@@ -137,7 +134,7 @@ export interface OperationReport extends ApplyReport {
 export async function operate(context: Context, operation: Operation): Promise<OperationReport> {
   const id = context.newId();
   const conflicts = operation.conflicts?.(id) ?? [];
-  // An undo of what is as it was already is still an undo: the next one goes further back.
+  // An undo that changes nothing is recorded all the same, so that the next undo goes further back.
   const isNamed = operation.target !== undefined || operation.selective !== undefined;
   const isProposal = operation.proposals !== undefined;
   using _lease = await context.blobs.lease();
@@ -174,13 +171,16 @@ export async function operate(context: Context, operation: Operation): Promise<O
   });
 }
 
-/** Returns the process that carries out the operation; none for a step from an origin, since nobody asks for it. */
+/** Returns the process that carries out the operation; none for a replica's step, since nobody asks for it. */
 function processOf({ processes }: Context, { kind }: Operation): Pick<IntentRecord, "process"> {
   const process = kind === "replica" ? undefined : processes.markOf(processes.pid);
   return process === undefined ? {} : { process };
 }
 
-/** The step of an operation for paths that were kept aside: a rollback takes an action's work on them back, as its undo does. */
+/**
+ * Returns the step that an operation takes on kept-aside paths. A rollback undoes the changes of its action to them, as
+ * an undo of that action does.
+ */
 export function asideStepOf({
   kind,
   target,
@@ -191,7 +191,7 @@ export function asideStepOf({
   return { kind, ...optional({ target }), ...selective };
 }
 
-/** The plan for paths that were kept aside, which is finished with the intent. */
+/** Returns the plan for kept-aside paths, which is carried out with the intent, and the paths that stay as they are. */
 async function asideOf(
   context: Context,
   operation: Operation,
@@ -208,14 +208,17 @@ function isRefused({ applied, blocked }: CheckReport): boolean {
   return applied.length === 0 && blocked.length > 0;
 }
 
-/** True if nothing that an origin has could be written. That is reported and retried, not recorded path by path. */
+/**
+ * True if no path could be written for lack of space. A replica reports and retries that, and records no path as held.
+ */
 function isWithoutRoom(report: CheckReport): boolean {
   return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
 }
 
 /**
- * An operation that could do nothing at all was none. What an origin has is held path by path, as long as there is room; an
- * undo of somebody's work that left all of it because it was changed meanwhile is recorded: the next undo passes that work.
+ * Returns whether an operation could do nothing, and so does not count as an operation. A replica's step counts, with
+ * each path that it could not write, unless space was lacking. An undo by selection counts if it left every path
+ * because all were changed meanwhile: the next undo passes over that work.
  */
 export function isNone(
   { kind, replica, selection }: Pick<IntentRecord, "kind" | "replica" | "selection">,
@@ -226,7 +229,7 @@ export function isNone(
   return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report, asked));
 }
 
-/** True if each path was changed meanwhile, or is a folder that stays because of that. */
+/** True if each path was changed meanwhile, or is a folder that cannot be emptied because of such a path. */
 function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boolean {
   const left = new Set(blocked.map(({ path }) => path));
   const rest = blocked.filter(({ reason }) => reason !== "changed");
@@ -234,17 +237,17 @@ function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boole
   return isLeft && rest.length < blocked.length && rest.every(({ reason }) => reason === "not-empty");
 }
 
-/** An operation whose intent is made. */
+/** An operation, and its intent before that is in the log. */
 interface Performance {
   readonly id: string;
-  /** Open. */
+  /** Its state is `open`. */
   readonly intent: IntentRecord;
   readonly operation: Pick<Operation, "changes" | "units" | "onBlocked" | "keepMtime" | "onProgress">;
-  /** Returns events to record after these, if anything was done. */
+  /** Returns further events to record after `done`. Called only if something was done. */
   readonly also?: (done: readonly EventDraft[], report: ApplyReport) => readonly EventDraft[];
 }
 
-/** Opens the intent, changes the files, and closes it. With the lock held. */
+/** Opens the intent, changes the files, and closes the intent. The caller holds the lock. */
 export async function perform(
   context: Context,
   commit: Commit,
@@ -262,7 +265,7 @@ export async function perform(
   const beside = await asideOfIntent(context, intent);
   const all = { ...operation, changes: [...changes, ...beside] };
   const whole = await carryOut(context, { token, emptiesLater: isStep, begin, ...maskOf(intent) }, all);
-  // An operation that could not begin is also reported as one.
+  // `apply` opens the intent right before its first change. An operation without a change is recorded, too.
   if (!isOpen) await begin();
   const isNothing = isNone(intent, whole, all.changes);
   const { report, aside } = splitAside(context, whole, beside);
@@ -280,29 +283,29 @@ export async function perform(
   return { ...report, id: isNothing ? undefined : id, aside };
 }
 
-/** Setuid, setgid and sticky: recorded, but never set on disk by Chronicle for another copy, and never on a file. */
+/** Setuid, setgid and sticky bits. They are recorded, but never set on a file, nor on a folder of another copy. */
 const NEVER_SET = 0o7000;
-/** Setgid and sticky of a folder give nobody any rights, and without them a folder that is shared is not shared any more. */
+/** The setuid bit. Folders keep setgid and sticky: these give nobody any rights, and a shared folder needs them. */
 const NEVER_SET_ON_FOLDERS = 0o4000;
 
-/** An entry of another copy as Chronicle would put it on disk. */
+/** Returns an entry of another copy without the bits that are never set. */
 export function settable(entry: Entry | undefined): Entry | undefined {
   if (entry === undefined || (entry.mode & NEVER_SET) === 0) return entry;
   return { ...entry, mode: entry.mode & ~NEVER_SET };
 }
 
-/** An entry of this history as Chronicle would put it on disk. */
+/** Returns an entry of this history without the bits that are never set. */
 function restorable(entry: Entry | undefined): Entry | undefined {
   if (entry?.kind !== "dir") return settable(entry);
   return (entry.mode & NEVER_SET_ON_FOLDERS) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET_ON_FOLDERS };
 }
 
-/** If states of another copy are put on disk, folders keep their own setgid and sticky bits. */
+/** Returns the mask with which folders keep their own setgid and sticky bits; none for states of this history. */
 function maskOf({ kind }: Pick<IntentRecord, "kind">): Pick<ApplyRequest, "maskMode"> {
   return kind === "restore" || kind === "undo" || kind === "redo" ? {} : { maskMode: NEVER_SET };
 }
 
-/** The changes with the modes that folders have come to have: setgid is inherited from the folder around it. */
+/** Returns the changes with the modes that folders got on disk: a new folder inherits setgid from its parent. */
 export function asMade<C extends Change>(changes: readonly C[], { inherited = [] }: ApplyReport): readonly C[] {
   if (inherited.length === 0) return changes;
   const made = new Map(inherited.map((entry) => [entry.path, entry]));
@@ -314,12 +317,12 @@ export function asMade<C extends Change>(changes: readonly C[], { inherited = []
   });
 }
 
-/** The changes as they can be made on disk; those that then change nothing are left out. */
+/** Returns the changes as they can be made on disk, without those that then change nothing. */
 export function makeable(changes: readonly Change[]): Change[] {
   return changes.flatMap(({ path, before, after }) => changeBetween(path, before, restorable(after)) ?? []);
 }
 
-/** The changes that are left out because only bits that are never set would change. */
+/** Returns the changes that are left out because they differ only in bits that are never set. */
 export function neverSet(changes: readonly Change[]): SkippedPath[] {
   const detail = "setuid, setgid and sticky are recorded, but never set";
   return changes.flatMap(({ path, before, after }) =>
@@ -352,12 +355,12 @@ async function carryOut(
   return report;
 }
 
-/** Files whose times cannot be brought back: they were earlier or later than what can be kept of them. */
+/** Tells of files whose times cannot be restored, because they are outside the range that is recorded. */
 export function tellOfTimes(context: Pick<Context, "tell">, changes: readonly Change[]): void {
   const lost = changes.filter(({ after }) => after?.kind === "file" && !isKeptTime(after.mtimeMs));
   for (const { path } of lost.slice(0, MOST_TOLD)) {
     context.tell?.(
-      `${shownPath(path)} has the present time: its own is earlier than 1677 or later than 2262, which is not kept`,
+      `${shownPath(path)} has the present time: its own time is earlier than 1677 or later than 2262, which cannot be kept`,
     );
   }
   const more = lost.length - MOST_TOLD;
@@ -366,7 +369,7 @@ export function tellOfTimes(context: Pick<Context, "tell">, changes: readonly Ch
 
 const MOST_TOLD = 20;
 
-/** A file that could not be given back to who had it. */
+/** Tells of files whose owner could not be restored. */
 function tellOfOwners(context: Context, { lostOwners = [] }: ApplyReport): void {
   for (const { path, uid, gid } of lostOwners.slice(0, MOST_TOLD)) {
     context.tell?.(`${shownPath(path)} belonged to user ${uid} and group ${gid}; only root can give it back to them`);
@@ -375,15 +378,15 @@ function tellOfOwners(context: Context, { lostOwners = [] }: ApplyReport): void 
   if (more > 0) context.tell?.(`${more} more files belonged to others; only root can give them back`);
 }
 
-/** Keeps a plan as a blob. */
+/** Stores a plan as a blob, and returns its hash. */
 export async function keepPlan(context: Context, changes: readonly UpstreamChange[]): Promise<Hash> {
   return withBatch(context.blobs, (batch) => batch.put(encodePlan(changes)));
 }
 
-/** The most changes that the intent itself holds: that saves a plan, and a sync for it. */
+/** The most states that an intent holds itself: a plan would cost a blob, and a sync for it. */
 export const MOST_INLINE = 32;
 
-/** Returns what an intent says of its changes: a few stand in it, more have a plan. `states`: how many states it would hold. */
+/** Returns the changes to put into an intent, or a stored plan of them if the intent would hold too many `states`. */
 export async function todoOf(
   context: Context,
   changes: readonly UpstreamChange[],
@@ -398,7 +401,7 @@ interface OpenIntent {
   readonly intent: IntentRecord;
 }
 
-/** Intents that a crash has left open. */
+/** Returns the open intents: those of operations that are running, and those that a crash has left. */
 export async function openIntents(context: Context): Promise<OpenIntent[]> {
   const open: OpenIntent[] = [];
   for (const row of await openRows(context, "intent:")) {
@@ -409,8 +412,8 @@ export async function openIntents(context: Context): Promise<OpenIntent[]> {
 }
 
 /**
- * Takes the lock for `work`, as `withCommit`. Resolves to `undefined` if an interrupted operation is to be settled first: with
- * the lock held, nobody is at work on it.
+ * Runs `work` as `withCommit` does. Resolves to `undefined` if an interrupted operation must be settled first: while
+ * the lock is held, an open intent belongs to no running operation.
  */
 export function withSettledCommit<T>(
   context: Context,
@@ -419,23 +422,23 @@ export function withSettledCommit<T>(
   return withCommit(context, async (commit) => ((await openIntents(context)).length > 0 ? undefined : work(commit)));
 }
 
-/** An interrupted operation that was finished, and what that changed. */
+/** An interrupted operation that was settled, and the changes that this made. */
 export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
   readonly changes: readonly Change[];
   readonly blocked: readonly BlockedPath[];
   readonly conflicts: ApplyReport["conflicts"];
-  /** True if nothing could be done: then it is no operation. */
+  /** True if nothing could be done; the intent is then closed as abandoned. */
   readonly isNothing?: boolean;
 }
 
 /** The rest of an open intent. */
 interface Rest {
   readonly changes: readonly UpstreamChange[];
-  /** The state that closes the intent: `done` if it is carried out, `abandoned` if its changes are taken back. */
+  /** The state that closes the intent: `done` if it is carried out, `abandoned` if its changes are undone. */
   readonly state: "done" | "abandoned";
 }
 
-/** The changes that finish an intent. Throws `BLOB_MISSING`. */
+/** Returns the changes that finish an intent. Throws `BLOB_MISSING`. */
 export async function restOf(context: Context, { id, intent }: OpenIntent): Promise<Rest> {
   if (intent.changes !== undefined) return { changes: intent.changes, state: "done" };
   if (intent.plan === undefined) return tornWrite(context, { id, intent });
@@ -447,8 +450,8 @@ export async function restOf(context: Context, { id, intent }: OpenIntent): Prom
 }
 
 /**
- * Finishes what a crash has interrupted. Each path is brought to `after` if it is still `before` (or absent, in
- * between); a path that is neither was edited meanwhile: it stays, and is recorded by the next capture.
+ * Finishes the operations that a crash has interrupted. A path that is still `before`, or is absent, is brought to
+ * `after`. Any other path was edited meanwhile: it stays, and the next capture records it.
  */
 export async function settle(context: Context): Promise<FinishedIntent[]> {
   const finished: FinishedIntent[] = [];
@@ -471,7 +474,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
         resume: true,
         ...maskOf(intent),
       });
-      // A write is decided: what it has not done is taken back by events of its own.
+      // A write counts as decided, so it is never abandoned: further events undo what it could not do.
       const isNothing = intent.kind !== "write" && isNone(intent, whole, changes);
       const { report } = splitAside(context, whole, beside);
       dropDerived(context, report.applied, { units, still: [] });
@@ -496,21 +499,21 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
   return finished;
 }
 
-/** Removes files that an apply has staged in the folders, where it was cut off before its intent was in the log. */
+/** Removes files that an interrupted apply has staged in the folders before its intent was in the log. */
 async function sweepLeft({ worktree, lock, readOnly }: Context): Promise<void> {
   if (readOnly || !worktree.mayHoldLeft()) return;
   try {
     using _held = await lock.exclusive(0);
     worktree.sweepLeft();
   } catch (error) {
-    // Another process is at work there, and the files may be its own.
+    // Another process holds the lock, and the files may be its own.
     if (!(error instanceof ChronicleError && error.code === "LOCKED")) throw error;
   }
 }
 
 /**
- * Takes back what a crash has left of a write where there is no folder, before anybody looks: half a move would show files
- * as gone that are not. Where somebody else is at work, or nothing may be changed, it is seen as it is.
+ * Settles an interrupted write to a workspace without a folder, before anything is read: half a move would show files
+ * as deleted. Does nothing for a read-only workspace, and reports it if another process holds the lock.
  */
 export async function finishTorn(context: Context): Promise<void> {
   if (context.readOnly || !isHosted(context.worktree.roots)) return;
@@ -518,7 +521,7 @@ export async function finishTorn(context: Context): Promise<void> {
     if ((await answer(context, () => openIntents(context))).length > 0) await settle(context);
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
-    // A caller that only reads may go on; a caller that changes something is told what is wrong.
+    // Reads may proceed. An operation that changes something settles again, and throws what is wrong.
     context.tell?.(`an interrupted change could not be finished: ${error.message}`);
   }
 }

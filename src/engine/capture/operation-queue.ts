@@ -11,12 +11,12 @@ import type { FinishedIntent } from "./operate.ts";
 import { keepRemembered } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Throws `REFUSED` while somebody is at work in a workspace: until then nothing of its history is given up without a grace period. */
+/** Throws `REFUSED` while somebody is at work in a workspace: its history is then given up only with a grace period. */
 export async function refuseAtOnce(context: Context, head?: Head): Promise<void> {
   const open = await openWork(context, head);
   if (open === undefined) return;
   const { workspaceId: id } = context;
-  throw new ChronicleError("REFUSED", `${open} is at work in ${id}, whose history is not given up at once meanwhile`, {
+  throw new ChronicleError("REFUSED", `${open} is at work in ${id}, so its history cannot be given up at once`, {
     hint: "end it first (`chronicle sessions` lists them), or leave out --now",
     data: { workspace: id },
   });
@@ -30,7 +30,7 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
   return transactions.length > 0 ? "a transaction" : undefined;
 }
 
-/** An agent whose process is not known counts as running: we cannot tell that it has gone. */
+/** True if an agent may be at work. One without a known process counts, since nobody could tell that it has ended. */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
   return record.pid <= 0 || mayHaveOwner(context, record, record.started);
 }
@@ -38,20 +38,20 @@ function isGoingOn(context: Context, { record }: OpenSession): boolean {
 /** The operations and sessions that were ended before a change, or would be in a dry run. */
 export interface BeforeChange {
   readonly finished: readonly FinishedIntent[];
-  /** For people: the sessions that were closed. */
+  /** Notes on the sessions that were closed. */
   readonly closed: readonly string[];
 }
 
 /** Nothing was ended before. */
 export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 
-/** The operations that every change runs first. They are handed in, because they use operations that are built on this queue. */
+/** The operations that every change runs first. They are handed in, because they use operations built on this queue. */
 interface Settling {
   /** Finishes what was interrupted, and closes what was abandoned. */
   readonly endBefore: (context: Context) => Promise<BeforeChange>;
   /** Returns what `endBefore` would do now. Changes nothing. */
   readonly wouldEndBefore: (context: Context) => Promise<BeforeChange>;
-  /** Returns notes for people on interrupted operations that were finished first. */
+  /** Returns notes on interrupted operations that were finished first. */
   readonly notesOf: (before: BeforeChange) => readonly string[];
   /** Ends the transactions whose owner is gone, each by its own rule. */
   readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;
@@ -62,12 +62,13 @@ interface ChangeHow {
   /** True if the change is only previewed. */
   readonly dryRun?: boolean | undefined;
   /**
-   * Set for a change that ends a transaction itself: a transaction whose owner is gone is not ended by its rule first.
+   * True for a change that ends a transaction itself: a transaction whose owner is gone is then not ended by its rule
+   * first.
    */
   readonly keepsOrphans?: true;
 }
 
-/** Orders the operations of an open workspace: changes run one after another, reads run beside them. */
+/** Orders the operations of an open workspace. Changes and `readInTurn` run one after another, other reads at once. */
 export class OperationQueue {
   readonly #context: Context;
   readonly #settling: Settling;
@@ -92,12 +93,14 @@ export class OperationQueue {
     );
   }
 
-  /** Reads the history and the files, after what was asked before. */
+  /** Reads the history and the files, after the operations that were queued before. */
   readInTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.inTurn(() => this.#upToDate(work));
   }
 
-  /** As `changeAfter`, for work whose answer has no place for what was finished first: people are told of it. */
+  /**
+   * Does the same as `changeAfter`, for work whose answer does not report what was finished first: notes tell of it.
+   */
   change<T>(work: () => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
     return this.changeAfter((before) => {
@@ -107,9 +110,9 @@ export class OperationQueue {
   }
 
   /**
-   * For what changes something; a dry run does not. It is decided on the history as it is now, also on what another process
-   * has recorded and not lived to bring into the index. What was interrupted is finished first, and what was begun by a process
-   * that is gone is ended: `work` is told. No operation does that by itself.
+   * Queues work that changes something, or a dry run of it. The work sees the present history, with the events of
+   * processes that died before these were in the index. Interrupted operations are finished first, and what dead
+   * processes have begun is ended; `work` is told of both. No operation does that itself.
    */
   changeAfter<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -118,7 +121,7 @@ export class OperationQueue {
         this.#upToDate(async ({ damage }) => {
           await refuseArchived(context);
           await refuseMoved(context);
-          // A history that cannot be written to is not changed in a dry run either.
+          // A damaged history cannot be written to, so the dry run fails as well.
           if (damage !== undefined) throw damage;
           return work(await this.#settling.wouldEndBefore(context));
         }),
@@ -135,7 +138,7 @@ export class OperationQueue {
           return work(before);
         });
       } catch (error) {
-        // Events that the index knows and the log does not have: why they are gone says more than that they are.
+        // The log may lack events that the index knows. The damage that was found says more than this error.
         const isGone = error instanceof ChronicleError && error.code === "LOG_DAMAGED";
         if (isGone && damage === undefined) await findDamage(context);
         throw isGone && damage !== undefined ? damage : error;
@@ -156,7 +159,7 @@ export class OperationQueue {
     return withCode(work);
   }
 
-  /** Keeps the signed head and what is remembered of the disk, and closes everything. */
+  /** Signs the head, saves what is remembered of the disk, and closes everything. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -194,8 +197,8 @@ export class OperationQueue {
   }
 
   /**
-   * Remembers a line that cannot be read, so that the next catch-up reports it. Something that is not found in a
-   * damaged history may be in the part that cannot be read.
+   * Returns the error to throw. An unreadable line is remembered, so that the next catch-up reports it. Something that
+   * is not found in a damaged history may be in the part that cannot be read.
    */
   async #asDamage(error: unknown, { damage }: CatchUp): Promise<unknown> {
     if (!(error instanceof ChronicleError)) return error;
@@ -207,7 +210,7 @@ export class OperationQueue {
     });
   }
 
-  /** Lists of a damaged history are told to be that: once, for all that follow are of the same one. */
+  /** Tells once that answers come from the readable part of a damaged history. */
   #tellDamage({ damage }: CatchUp): void {
     if (damage?.code !== "LOG_DAMAGED" || this.#hasTold) return;
     this.#hasTold = true;
@@ -215,7 +218,7 @@ export class OperationQueue {
   }
 }
 
-/** A damaged index of contents is discarded when it is met; verifying then begins anew without it. */
+/** Runs `work` again if it has met a damaged index of contents, which is discarded when it is met. */
 export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

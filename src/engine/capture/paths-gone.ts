@@ -12,7 +12,7 @@ import { shownPath } from "../log/shape.ts";
 interface QuietPathsOptions {
   /** The time without a hint after which a path is quiet, in milliseconds. */
   readonly quietMs: number;
-  /** A path that never becomes quiet is given out so long after the first hint at it, in milliseconds. */
+  /** The longest wait after the first hint at a path that never becomes quiet, in milliseconds. */
   readonly mostMs: number;
   readonly timers: { after(ms: number, run: () => void): Disposable };
   /**
@@ -22,8 +22,8 @@ interface QuietPathsOptions {
 }
 
 /**
- * The least time for which a path that is written again and again is waited for, in milliseconds: most files are written in
- * less, and a log that grows for ever is still taken so often.
+ * The lower bound of the longest wait, in milliseconds: most files are written in less, and a log that grows for ever
+ * is still captured this often.
  */
 const LEAST_MOST_MS = 5_000;
 /** The longest wait as a multiple of the time for which a path must have been quiet. */
@@ -40,24 +40,24 @@ interface Group {
   readonly timer: Disposable;
 }
 
-/** `isAll`: of everything; `isLate`: its timer ends the waiting, whatever happens. */
+/** `isAll`: the group stands for all paths. `isLate`: its timer ends the longest wait. */
 interface GroupKind {
   readonly isAll: boolean;
   readonly isLate: boolean;
 }
 
-/** The groups that a path is waited for in: until it is quiet, and at most. */
+/** The two groups of a waiting path: one until it is quiet, one for the longest wait. */
 interface Waiting {
   quiet: Group;
   readonly most: Group;
 }
 
-/** Stands for all paths where it is not known which ones were changed. */
+/** Stands for all paths if the changed ones are unknown. */
 const EVERYTHING = "" as WorkspacePath;
 
 /**
- * Holds paths back while they are being written. A file is scanned once it was quiet for a moment: earlier it is half
- * of what its writer means it to be. A file that is never quiet is scanned after a while all the same.
+ * Holds paths back while they are being written. A file is scanned once it was quiet for a moment: before that, it may
+ * be half written. A file that is never quiet is scanned after the longest wait.
  */
 export class QuietPaths {
   readonly #options: QuietPathsOptions;
@@ -68,7 +68,7 @@ export class QuietPaths {
     this.#options = options;
   }
 
-  /** Something was changed at these paths; `undefined`: anywhere. */
+  /** Notes that something was changed at these paths; `undefined`: anywhere. */
   hint(paths: readonly WorkspacePath[] | undefined): void {
     const { quietMs, mostMs } = this.#options;
     const named = paths ?? [EVERYTHING];
@@ -93,7 +93,7 @@ export class QuietPaths {
     return this.#waiting.has(path);
   }
 
-  /** Waits for nothing any more. The paths that it was waiting for; `isAll`: everything as well. */
+  /** Stops waiting. Returns the paths that were waited for; `isAll`: all paths were waited for as well. */
   clear(): { readonly paths: readonly WorkspacePath[]; readonly isAll: boolean } {
     const held = { paths: [...this.#waiting.keys()], isAll: this.#everything !== undefined };
     for (const [path, waiting] of this.#waiting) forget(waiting, path);
@@ -134,7 +134,7 @@ function leave({ paths, timer }: Group, path: WorkspacePath): void {
   if (paths.size === 0) timer[Symbol.dispose]();
 }
 
-/** The paths of a plan that cannot be taken back, because a content that this needs was pruned or erased: they stay as they are. */
+/** The paths of a plan that cannot be undone because a content that this needs was pruned or erased. They stay. */
 export class PathsGone {
   readonly #context: Context;
   readonly #plan: Pick<FolderPlan, "targets" | "unmerged">;
@@ -160,7 +160,10 @@ export class PathsGone {
     }
   }
 
-  /** Leaves the paths whose next content, or one of a conflict's, was erased, or pruned and freed; `made` are yet to be stored. */
+  /**
+   * Leaves alone each path whose next content, or a content of whose conflict, was erased, or pruned and freed. `made`:
+   * contents that are yet to be stored.
+   */
   async leaveMissing(made: ReadonlySet<Hash>): Promise<void> {
     const isWhole = (await pruningInForce(this.#context)) === undefined;
     if (isWhole && (await erasuresInForce(this.#context)).size === 0) return;
@@ -200,7 +203,7 @@ function isGivenUp(error: unknown): error is ChronicleError {
   return error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED");
 }
 
-/** Throws the error for paths that need pruned content, if the caller did not ask to take back the rest. */
+/** Throws `PRUNED` if paths need pruned content. With `force`, the caller skips these paths instead. */
 export function refuseGone(skipped: readonly SkippedPath[]): void {
   const gone = skipped.filter((one) => one.reason === "content-missing");
   const [only] = gone;

@@ -11,9 +11,9 @@ import { compare, type Reading } from "./read-disk.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
 
-/** Finds the files that an unclean end (a power failure, a disk pulled out) has damaged, and puts them back. */
+/** Finds the files that an unclean end (a power failure, a disk pulled out) has damaged, and restores them. */
 
-/** The most paths that are named; of the rest, the number is told. */
+/** The most paths that are named; the others are counted. */
 const MOST_NAMED = 10;
 
 /**
@@ -28,9 +28,9 @@ export async function lostInCrash(context: Context, reading: Reading): Promise<r
 }
 
 /**
- * Brings a folder that follows an origin back to what is recorded of these paths: they are no edits, and must not go anywhere. The
- * contents are in the store. Throws `REFUSED` where one cannot be brought back: nothing of it is recorded. False: an operation was
- * interrupted, and is to be finished first.
+ * Restores the recorded states of these paths in a folder that follows an origin: the damage is no edit, and must not
+ * be sent. Throws `REFUSED` if a path cannot be restored; nothing of it is recorded. Returns false if an interrupted
+ * operation must be settled first.
  */
 export async function putBackLost(context: Context, lost: readonly Change[]): Promise<boolean> {
   const record = await followedOrigin(context);
@@ -101,7 +101,7 @@ export function tellLost(context: Context, lost: readonly Change[], seq: number)
   );
 }
 
-/** Returns the same notes before anything was recorded, for a caller that only reads. */
+/** Returns a note on lost bytes before anything was recorded, for a caller that only reads. */
 export function lossNote(lost: readonly Change[]): readonly string[] {
   if (lost.length === 0) return [];
   const paths = lost.map(({ path }) => path);

@@ -27,7 +27,7 @@ export class HeldStates {
   readonly #gone: ReadonlySet<WorkspacePath>;
   readonly #traits = new Map<string | undefined, FolderTraits>();
 
-  /** `gone`: all paths that were found to be gone. */
+  /** `gone`: all paths that were found to be absent. */
   constructor(worktree: Pick<Worktree, "traitsOf">, gone: ReadonlySet<WorkspacePath> = new Set()) {
     this.#worktree = worktree;
     this.#gone = gone;
@@ -39,12 +39,15 @@ export class HeldStates {
     return changeBetween(path, recorded, heldEntry(traits, found, recorded));
   }
 
-  /** Returns the recorded state of an entry that is not recorded yet. */
+  /** Returns an entry that is not recorded yet, in the form in which it is recorded. */
   foundFirst(found: Entry): Entry {
     return heldEntry(this.#traitsOf(found.path), found) ?? found;
   }
 
-  /** A link that is not there, where there are none: that nobody has removed it. Unless its folder is gone. */
+  /**
+   * True if a recorded link is absent only because the folder cannot hold links. A link whose folder is gone was
+   * removed.
+   */
   #isLackedOnly(path: WorkspacePath, recorded: Entry | undefined, { symlinks }: FolderTraits): boolean {
     if (symlinks || recorded?.kind !== "symlink") return false;
     const folder = parentOf(path);
@@ -63,44 +66,44 @@ export class HeldStates {
 
 export interface LookOptions extends OffRecordOptions {
   readonly paranoid?: boolean;
-  /** Look only here (hints of a watcher). Default: everywhere. */
+  /** The paths to scan, such as a watcher's hints. Default: all. */
   readonly only?: readonly WorkspacePath[];
-  /** Take what is at and beneath `only` although a filter keeps it out. */
+  /** True if paths at and beneath `only` are taken although a filter leaves them out. */
   readonly named?: boolean;
-  /** Take exactly what is at and beneath `only`, and what the rules keep out of it not. */
+  /** True if exactly the paths of `only` are taken, as far as the rules allow (see `ScanRequest`). */
   readonly exact?: boolean;
-  /** With `named`: take the folders on the way to `only`, too, where nothing is at the path itself. */
+  /** True if the folders above an absent path of `only` are taken, too; only with `named`. */
   readonly holders?: boolean;
-  /** Record what is gone, though a tracked folder is another one than it was and nothing of what was recorded is in it. */
+  /** True if deletions are recorded although a tracked folder was replaced by another one that has no recorded path. */
   readonly acceptsDeletions?: boolean;
   /** The meaning of a missing tracked folder (see `ScanRequest`). */
   readonly absentRoot?: ScanRequest["absentRoot"];
-  /** Only look: hash, store nothing. */
+  /** True if contents are hashed and nothing is stored. */
   readonly hashOnly?: boolean;
-  /** A capture that makes another state reachable may go beyond the quota, by a reserve. */
+  /** True if the capture may exceed the quota by a reserve, since it makes an earlier state reachable. */
   readonly reserve?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** Everything on disk that a scan handed over, read. */
+/** The result of a scan, with the contents read. */
 export interface Reading {
   readonly report: ScanReport;
   /** Present paths, with the entry now on disk. */
   readonly present: ReadTable;
-  /** Paths that are not there (any more). */
+  /** Paths that are absent. */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
   /** The paths off the record, if there are any: they are among the omissions, and were not read. */
   readonly offRecord: OffRecordLook | undefined;
-  /** What is known of an unclean end since the last full capture. */
+  /** The unclean end since the last full capture, if one is known. */
   readonly unclean: UncleanEnd | undefined;
   /** The contents that were erased when the scan began: paths that hold them are among the omissions. */
   readonly erased: ErasedLook;
 }
 
 /**
- * Looks at the disk: everywhere, or, where a watcher tells, only where something may have changed. Throws `NOT_FOUND` where the
- * folder was moved since the workspace was opened.
+ * Scans and reads the disk: everything, or, if a watcher follows it, only what may have changed. Throws `NOT_FOUND` if
+ * the folder was moved since the workspace was opened.
  */
 export async function readDisk(context: Context, options: LookOptions): Promise<Reading> {
   await refuseMoved(context);
@@ -115,7 +118,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
     const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
     if (taken === undefined) await followRules(live, reading.report, haveRulesMoved);
     const omitted = live.looked({ only: taken, omitted: reading.omitted });
-    // Paths that were only read are still to be recorded.
+    // Paths that were only hashed are still to be recorded.
     if (options.hashOnly === true) live.giveBack([...reading.present.paths, ...reading.gone]);
     const { offRecord } = reading;
     if (offRecord === undefined) return { ...reading, omitted };
@@ -127,13 +130,15 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   }
 }
 
-/** The rules decide what is watched. The watcher itself follows rules that are files of the workspace. */
+/**
+ * Restarts the watcher if rules outside of the workspace's files have changed. It follows rules in these files itself.
+ */
 async function followRules(live: DirtyPaths, { filters }: ScanReport, haveMoved: boolean): Promise<void> {
   const areOthers = live.noteRules(JSON.stringify(filters));
   if (haveMoved && areOthers) await live.restart();
 }
 
-/** Scans, and reads what the scan hands over, at the same time. */
+/** Scans the disk, and reads the paths that are found while the scan continues. */
 async function scanAndRead(context: Context, options: LookOptions): Promise<Reading> {
   const { onProgress, absentRoot } = options;
   const absent = absentRoot === undefined ? {} : { absentRoot };
@@ -172,7 +177,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       },
     );
     await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
-    // A file that could not be read because its folder was moved away meanwhile is not gone: a scan of nothing says so.
+    // A file is not deleted if its whole folder was moved away meanwhile: a scan of nothing throws in that case.
     if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
     const all = {
       report,
@@ -190,7 +195,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   }
 }
 
-/** The reading without the paths off the record: these are omissions. */
+/** Returns the reading with the paths off the record among its omissions. */
 async function withoutOffRecord(reading: Reading, offRecord: OffRecordLook): Promise<Reading> {
   const { present } = reading;
   const gone = await offRecord.siftGone(reading.gone);
@@ -214,12 +219,12 @@ function take(result: IngestResult, { present, gone, omitted }: Taken): void {
   else gone.push(result.path);
 }
 
-/** The entry of a folder. */
+/** Returns the entry of a folder. */
 function folderEntry(path: WorkspacePath, stat: FileStat): Entry {
   return { path, kind: "dir", mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
 }
 
-/** The entry of a symlink with this target. */
+/** Returns the entry of a symlink with this target. */
 export function linkEntry(path: WorkspacePath, stat: FileStat, target: Uint8Array): Entry {
   const mtimeMs = Number(stat.mtimeNs / 1_000_000n);
   return { path, kind: "symlink", mode: SYMLINK_MODE, size: target.length, mtimeMs, hash: sha256(target) };
@@ -229,14 +234,14 @@ export interface Comparison {
   readonly changes: readonly Change[];
   /** The number of the last iteration of each changed path. */
   readonly iterations: ReadonlyMap<WorkspacePath, number>;
-  /** The index's row of each changed path, and the event as of which it holds. */
+  /** The index's row of each changed path, as of `seq`. */
   readonly before: readonly { readonly path: WorkspacePath; readonly row: IterationRow | undefined }[];
   readonly seq: number;
-  /** Recorded paths that are not there and count as there: the folder cannot hold them. */
+  /** Recorded paths that are absent and count as present, because the folder cannot hold them. */
   readonly lacked: ReadonlySet<WorkspacePath>;
 }
 
-/** Paths that are compared at once. */
+/** The number of paths that are compared at once. */
 const COMPARE = 8_192;
 
 /** Compares a reading with the record. */
@@ -272,12 +277,12 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
   return { changes, iterations, before, seq, lacked };
 }
 
-/** True if the worktree now knows all that was read. Unstable paths must be read again. */
+/** True if the next scan may trust all that was read: no path was unstable. */
 export function isAllSettled({ omitted, present }: Reading): boolean {
   return present.isSettled && omitted.every((one) => one.reason !== "unstable");
 }
 
-/** The paths that were read whole, and may be trusted at the next scan. */
+/** Yields the paths that were read whole, and may be trusted at the next scan. */
 export function* settledPaths(present: ReadTable, except: ReadonlySet<WorkspacePath> = new Set()): Generator<ReadPath> {
   for (const one of present.sortedValues()) if (!one.unstable && !except.has(one.entry.path)) yield one;
 }

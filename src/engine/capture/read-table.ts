@@ -30,7 +30,7 @@ export class ReadTable {
   #rows: Map<WorkspacePath, number> | undefined;
   #isSettled = true;
 
-  /** May all of it be trusted at the next look? */
+  /** True if no path is unstable, so that the next scan may trust all of them. */
   get isSettled(): boolean {
     return this.#isSettled;
   }
@@ -44,7 +44,7 @@ export class ReadTable {
     return this.#paths;
   }
 
-  /** Takes a row. A path comes once. */
+  /** Adds a row. Each path is added once. */
   push({ entry, stat, unstable }: ReadPath): void {
     const row = this.#paths.length;
     if (row * 3 === this.#flags.length) this.#grow();
@@ -62,18 +62,18 @@ export class ReadTable {
     return this.#rowOf(path) !== undefined;
   }
 
-  /** The entry now on disk at a path, if it was read. */
+  /** Returns the entry now on disk at a path, if it was read. */
   entryOf(path: WorkspacePath): Entry | undefined {
     const row = this.#rowOf(path);
     return row === undefined ? undefined : this.entryAt(row);
   }
 
-  /** Everything, in path order. */
+  /** Yields all rows, in path order. */
   *sortedValues(): Generator<ReadPath> {
     for (const row of this.sortedRows()) yield this.#at(row);
   }
 
-  /** The numbers of all rows, in path order. */
+  /** Returns the numbers of all rows, in path order. */
   sortedRows(): Uint32Array {
     const rows = Uint32Array.from(this.#paths.keys());
     return rows.sort((a, b) => comparePaths(this.#paths[a] ?? "", this.#paths[b] ?? ""));

@@ -10,7 +10,7 @@ import type { WatchHandle, WatchHint } from "../../worktree/worktree.ts";
 import { followSettings } from "../log/follow-settings.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Captures these paths and what is beneath them, and looks nowhere else. Throws for a path that is none. */
+/** Captures these paths and what is beneath them, and scans nothing else. Throws for a text that is no path. */
 export async function record(context: Context, given: readonly string[]): Promise<RecordShape> {
   refuseHosted(context, "record what is on disk");
   const captured = await capture(context, { cause: "capture", only: given.map(parseGivenPath) });
@@ -21,17 +21,19 @@ export async function record(context: Context, given: readonly string[]): Promis
   };
 }
 
-/** The delay between a hint and its capture: editors and tools write in bursts. */
+/** The delay between a hint and its capture, in milliseconds: editors and tools write in bursts. */
 const SETTLE_MS = 60;
-/** A capture may use this share of the time at most, so that a busy folder is not read all the time. */
+/**
+ * The wait between two captures is at least this many times the time of one: a busy folder is not read all the time.
+ */
 const BUSY_FACTOR = 3;
-/** While hints may be missed, everything is scanned this often. */
+/** The interval of full scans while hints may be missed, in milliseconds. */
 const BLIND_SCAN_MS = 2_000;
 
 interface RecorderOptions {
   readonly cause: IterationCause;
   readonly onCapture?: (changes: number) => void;
-  /** Options of the last capture, at the end. */
+  /** Options of the final capture. */
   readonly ends?: Pick<CaptureOptions, "absentRoot">;
   /** Called when another process has changed what is tracked; the change applies here from now on. */
   readonly onSettings?: () => void;
@@ -73,26 +75,26 @@ export class Recorder {
     this.#watch = await this.#context.worktree.watch((hint) => this.#onHint(hint));
   }
 
-  /** Stops watching, and looks once more at everything. Throws what went wrong on the way. */
+  /** Stops watching, and captures everything once more. Errors of earlier captures are in `failure`. */
   async stop(): Promise<Recorded> {
     clearInterval(this.#blindTimer);
     clearTimeout(this.#timer);
     this.#stopping = true;
     await this.#watch?.close();
     await this.#working;
-    // A watch that was begun anew meanwhile.
+    // `#working` may have begun another watch.
     await this.#watch?.close();
     await followSettings(this.#context);
     const last = await this.#capture(undefined, this.#options.ends);
     return { roots: this.#roots, last };
   }
 
-  /** Records these paths whatever the rules say, after it was stopped. */
+  /** Records these paths whatever the rules say. Call it after `stop`. */
   take(paths: readonly WorkspacePath[]): Promise<Capture> {
     return this.#capture(paths, { named: true });
   }
 
-  /** The last error of a capture on the way, if any; the last capture makes up for it. */
+  /** The last error of a capture before the final one, if any; the final capture makes up for it. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -128,7 +130,10 @@ export class Recorder {
     if (this.#pending !== undefined) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
   }
 
-  /** The tracked roots may have changed since: folders may then be watched that were not before. */
+  /**
+   * Captures these paths. If the settings have changed, captures everything, and watches the folders that are tracked
+   * now.
+   */
   async #follow(only: readonly WorkspacePath[] | undefined): Promise<void> {
     const isChanged = await followSettings(this.#context);
     await this.#capture(isChanged ? undefined : only);

@@ -18,10 +18,10 @@ function namesOf(paths: readonly SkippedPath[]): string {
   return `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`;
 }
 
-/** The operation that is refused: only of a restore may the caller name other paths. */
+/** The refused operation. Only for a restore can the caller name other paths. */
 type Refused = Pick<IntentRecord, "kind" | "brings">;
 
-/** The error for an operation that these paths prevent. */
+/** Returns the error for an operation that these paths prevent. */
 export function refused(
   paths: readonly SkippedPath[],
   { kind, brings }: Refused = { kind: "restore" },
@@ -33,7 +33,10 @@ export function refused(
   });
 }
 
-/** Why an operation could not be done: contents that the store should have, and has not, are damage. */
+/**
+ * Returns the error for an operation that could not be done: `BLOB_MISSING` if contents are missing that the store
+ * should have, else `REFUSED`.
+ */
 export async function whyRefused(
   context: Context,
   operation: Refused & { readonly wanted: readonly Change[] },
@@ -49,7 +52,7 @@ export async function whyRefused(
   });
 }
 
-/** Returns the paths whose content is missing or damaged in the store, although nothing has given it up. */
+/** Returns the paths whose content is missing or damaged in the store, although it was neither pruned nor erased. */
 async function damagedAmong(
   context: Context,
   changes: readonly Change[],
@@ -69,7 +72,7 @@ async function damagedAmong(
   return lost;
 }
 
-/** The codes of an operation that is not done as it is asked for, and of which `force` may do a part. */
+/** The codes of refused operations of which `force` may do a part. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 function isRefusal(error: unknown): error is ChronicleError {
@@ -82,12 +85,13 @@ export interface ForcedHow {
   readonly force?: boolean | undefined;
 }
 
-/** The part of an operation's answer that its refused dry run tells. */
+/** The part of an operation's answer that the error of a refused dry run has. */
 export type ChangedShape = Pick<RestoreShape, "changes"> & Partial<Pick<RestoreShape, "skipped">>;
 
 /**
- * Carries an operation out, or a dry run of it. A dry run refuses what the operation itself would refuse, by the same error; its
- * `data.forced` (a `ForcedShape`) is what it would do with `force`, and `null` where it would refuse that as well.
+ * Carries out an operation, or its dry run. A dry run fails with the error with which the operation would be refused.
+ * Its `data.forced` (a `ForcedShape`) is what the operation would do with `force`; `null` if that would be refused,
+ * too.
  */
 export async function orForced<Shape extends ChangedShape>(
   { dryRun, force = false }: ForcedHow,
@@ -113,7 +117,7 @@ export async function orForced<Shape extends ChangedShape>(
 
 /** The most paths of each kind in an error. */
 const MOST_TOLD = 100;
-/** The most of them that are named to people. */
+/** The most paths that a hint names. */
 const MOST_NAMED = 5;
 
 function forcedShape({ changes, skipped = [] }: ChangedShape): ForcedShape {

@@ -6,7 +6,7 @@ import type { KnownPath } from "../../worktree/worktree.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** No file has this stat: what is remembered with it is read again at the next scan. */
+/** No file has this stat: a path that is remembered with it is read again at the next scan. */
 const UNKNOWN: Omit<FileStat, "kind"> = {
   mode: 0,
   size: -1,
@@ -22,25 +22,25 @@ const UNKNOWN: Omit<FileStat, "kind"> = {
 const knownTo = memoKey<number>("seq known to the worktree");
 
 /**
- * Lets the worktree know of paths that were recorded by others, or whose memory was lost: a scan can then tell that they
- * are gone, and goes on tracking them whatever the rules say by now. Where something else was recorded than is
- * remembered, the memory is given up: what is on disk may well look as it is remembered, and not be what is recorded.
+ * Tells the worktree of paths that were recorded by others, or whose memory was lost: a scan can then notice their
+ * deletion, and keeps tracking them whatever the rules say now. If another state was recorded than is remembered, the
+ * remembered stat is dropped: the file may still have that stat, and not be in the recorded state.
  */
 export async function rememberRecorded(context: Context): Promise<void> {
   const { worktree, index, memo } = context;
   const { seq } = await index.head();
   await forgetOtherHistory(context, seq);
   const since = memo.get(knownTo) ?? worktree.rememberedSeq ?? 0;
-  if (since < seq) await tellOf(context, { since, seq });
+  if (since < seq) await tellWorktree(context, { since, seq });
   memo.set(knownTo, seq);
 }
 
-/** The event that last said to go on from another log than the one that was known. */
+/** The seq of the event that names the present signer: accepting another log changes it. */
 const accepted = memoKey<number>("last accepted log");
 
 /**
- * Forgets the remembered states if a person has accepted another log, or events are gone: they may stem from events
- * that no longer exist.
+ * Forgets the remembered states if a person has accepted another log, or if events are gone: the states may stem from
+ * events that no longer exist.
  */
 async function forgetOtherHistory(context: Context, seq: number): Promise<void> {
   const { worktree, memo } = context;
@@ -54,7 +54,7 @@ async function forgetOtherHistory(context: Context, seq: number): Promise<void> 
   memo.delete(knownTo);
 }
 
-async function tellOf(
+async function tellWorktree(
   { worktree, index }: Context,
   { since, seq }: { readonly since: number; readonly seq: number },
 ): Promise<void> {
@@ -73,14 +73,14 @@ async function tellOf(
   worktree.remember(known);
 }
 
-/** Takes note that what was recorded from one event to another is what the worktree has just been told. */
+/** Notes that the worktree knows the states that were recorded from one event to another. */
 export function noteRemembered({ memo }: Context, { from, to }: { readonly from: number; readonly to: number }): void {
   if (memo.get(knownTo) === from) memo.set(knownTo, to);
 }
 
 /**
- * Keeps what the worktree remembers, for the next process, with the event up to which it was told: that one tells it of
- * what comes after. Who never looked at the disk has nothing to keep, and was told nothing.
+ * Saves what the worktree remembers for the next process, with the seq up to which it knows the recorded states. A
+ * process that has never scanned has nothing to save.
  */
 export async function keepRemembered({ worktree, memo }: Context): Promise<void> {
   const seq = memo.get(knownTo);
@@ -88,8 +88,8 @@ export async function keepRemembered({ worktree, memo }: Context): Promise<void>
 }
 
 /**
- * The record of these paths is known, and their files are read again at the next look. The time with which a file was last seen is
- * kept.
+ * Lets the worktree know the recorded states of these paths, and read their files again at the next scan. The time with
+ * which a file was last seen is kept.
  */
 export async function doubtRecorded({ worktree, index }: Context, paths: readonly WorkspacePath[]): Promise<void> {
   const { seq } = await index.head();

@@ -16,30 +16,34 @@ import { BroughtPaths } from "../facts/brought-paths.ts";
 import { shownPath } from "../log/shape.ts";
 
 /**
- * The guard of every operation that goes back: it deletes a path only where a capture shows that the path was absent at
- * the moment that it goes back to. A path that was excluded, or could not be captured, may have been there unseen. So may what a sync brought, unless the folder was brought up to a state of the origin
- * without it.
+ * Every operation that goes back deletes a path only if a capture shows that the path was absent at the moment to which
+ * it goes back. A path that was excluded or could not be captured may have existed unseen. So may a path that a sync
+ * brought, unless the folder had been brought up to a state of the origin without it.
  */
 
 /** The moment to which a path goes back. */
 export interface BackTo {
-  /** The states after these events: each must show that the path was absent. */
+  /** The seqs of the states to go back to: each must show that the path was absent. */
   readonly seqs: readonly number[];
-  /** The action whose work it is: it has looked at the paths that it declared, whatever the rules say. */
+  /** The action whose change is undone: it has scanned the paths that it declared, whatever the rules say. */
   readonly action?: string | undefined;
-  /** Chronicle itself has put the path there, and found nothing in its place. */
+  /** True if Chronicle itself has created the path, where nothing was. */
   readonly isWritten?: boolean | undefined;
 }
 
-/** An undo goes back to the state before the first own event of a path, and to that before the work as a whole. */
+/**
+ * Returns the moments to which an undo takes a path: before its first undone event, and before the undone work
+ * (`back`).
+ */
 export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): BackTo {
   return { seqs: back === undefined || back === seq - 1 ? [seq - 1] : [back, seq - 1], action, isWritten };
 }
 
 /**
- * A path that an operation leaves as it is, and why: something hinders it, nothing shows that it was absent then (`unseen`),
- * somebody changed it while the operation was being done (`changed-meanwhile`), a pipe, a socket or a device is in its place (`special`), the content that it would get was erased
- * (`erased`), or nothing else is to change than bits of the mode that are never set (`special-bits`).
+ * A path that an operation leaves as it is, and why: something is in the way, nothing shows that it was absent then
+ * (`unseen`), somebody changed it during the operation (`changed-meanwhile`), a pipe, a socket or a device is in its
+ * place (`special`), the content that it would get was erased (`erased`), or only mode bits that are never set would
+ * change (`special-bits`).
  */
 export interface SkippedPath extends Omit<BlockedPath, "reason"> {
   readonly reason: BlockedPath["reason"] | "unseen" | "changed-meanwhile" | "special" | "special-bits" | "erased";
@@ -52,8 +56,8 @@ export interface Guarded {
 }
 
 /**
- * Leaves out the deletions of paths of which nothing shows that they were absent, and what concerns paths off the record:
- * what is there now nobody has a copy of, and what was there then is not what is recorded.
+ * Leaves out the deletions of paths that nothing shows to have been absent, and all changes of paths off the record:
+ * nobody has a copy of their present content, and their recorded state is not what was there.
  */
 export async function leaveUnseen(
   context: Context,
@@ -76,19 +80,19 @@ export async function leaveUnseen(
   return guarded;
 }
 
-/** Why a folder stays that holds something off the record. */
+/** Returns why a folder cannot be removed: it holds a path off the record. */
 function holding({ path, before, after }: Change, offRecord: readonly WorkspacePath[]): string | undefined {
   if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
   const held = offRecord.find((one) => one !== path && isWithin(one, path));
   return held === undefined ? undefined : `it holds what was written off the record: ${shownPath(held)}`;
 }
 
-/** A path that stays. */
+/** Returns a path that stays because nothing shows that it was absent. */
 export function unseenPath(path: WorkspacePath, detail: string): SkippedPath {
   return { path, reason: "unseen", detail };
 }
 
-/** Whether captures show that paths were absent at earlier moments. */
+/** Tells whether captures show that paths were absent at earlier moments. */
 export class SeenAbsent {
   readonly #context: Context;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
@@ -102,20 +106,22 @@ export class SeenAbsent {
     this.#changes = new Map(changes.map((change) => [change.path, change]));
   }
 
-  /** The path and the database that it may lie beside, as they are about to be changed. */
+  /**
+   * Returns the planned change of the database that the path may lie beside, after a placeholder for the path itself.
+   */
   #changesAt(path: WorkspacePath): Change[] {
     const database = databaseOf(path);
     const change = database === undefined ? undefined : this.#changes.get(database);
     return [{ path, before: undefined, after: undefined }, ...(change === undefined ? [] : [change])];
   }
 
-  /** Why a change cannot be made that takes a path back to a moment; `undefined`: it can. */
+  /** Returns why a change cannot take a path back to a moment; `undefined` if it can. */
   async doubtOf({ path, before, after }: Change, back: BackTo): Promise<string | undefined> {
     if (before !== undefined && after === undefined) return this.doubt(path, before.kind === "dir", back);
     return this.#wasNotRecorded(path, back);
   }
 
-  /** Why what is recorded of that moment is an earlier state of the path; `undefined`: it is not. */
+  /** Returns why the recorded state is not what was at the path at that moment; `undefined` if it is. */
   async #wasNotRecorded(path: WorkspacePath, back: BackTo): Promise<string | undefined> {
     if (isHosted(this.#context.worktree.roots)) return undefined;
     const action = back.action === undefined ? undefined : await this.#action(back.action);
@@ -130,7 +136,7 @@ export class SeenAbsent {
     return undefined;
   }
 
-  /** Why it cannot be shown that a path was absent; `undefined`: it is shown. */
+  /** Returns why it is not shown that a path was absent; `undefined` if it is shown. */
   async doubt(path: WorkspacePath, isFolder: boolean, back: BackTo): Promise<string | undefined> {
     // In a workspace without a folder the recorded files are all there are.
     if (isHosted(this.#context.worktree.roots)) return undefined;
@@ -161,7 +167,7 @@ export class SeenAbsent {
     const { root, path: inner } = splitRoot(path);
     const at = this.#context.worktree.roots.findIndex((one) => one.id === root);
     const filter = filters?.[at];
-    if (filters === undefined) return "what was looked at then is not known any more, so it may have been there";
+    if (filters === undefined) return "it is no longer known what was captured then, so it may have been there";
     if (filter === undefined) return "that root was not tracked then";
     if (!explainPath(filter, inner, isFolder).tracked && !isBeside)
       return "it was excluded then, so it may have been there";
@@ -185,7 +191,7 @@ export class SeenAbsent {
 
 const WAS_OFF_RECORD = "what was there then was written off the record, and nobody has a copy of it";
 
-/** Why a path that was left out for this reason was something else than what is recorded of it. */
+/** Returns why a path that was omitted for this reason was not in its recorded state; `undefined` if it was. */
 function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefined {
   if (reason === "off-record") return WAS_OFF_RECORD;
   return reason === "erased" ? "it had a content then that was erased" : undefined;
@@ -197,16 +203,18 @@ function notCaptured(reason?: OmittedPath["reason"]): string {
   return `it could not be captured then${why}, so it may have been there`;
 }
 
-/** The coverage of a full capture, to be asked about paths. */
+/** The coverage of a full capture, in a form for lookups. */
 interface Look {
   /** One for each root; `undefined`: not known. */
   readonly filters: readonly FilterSpec[] | undefined;
   readonly omitted: ReadonlyMap<string, OmittedPath["reason"]>;
-  /** More was omitted than is listed. */
+  /** True if more was omitted than is listed. */
   readonly isPartial: boolean;
 }
 
-/** The look behind a state; in the middle of a capture's events that one counts as well as the one before. */
+/**
+ * Returns the coverage of the capture before a state; in the middle of a capture's events also that of this capture.
+ */
 async function looksAt(context: Context, seq: number): Promise<readonly Look[]> {
   const around = await coverageAround(context, seq);
   const found = [await coverageAt(context, seq), ...(around === undefined ? [] : [around])];
@@ -229,7 +237,7 @@ function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undef
   };
 }
 
-/** Why the path, or a folder above it, was omitted. */
+/** Returns why the path, or a folder above it, was omitted. */
 function reasonAbove(
   omitted: ReadonlyMap<string, OmittedPath["reason"]>,
   path: WorkspacePath,
@@ -241,7 +249,7 @@ function reasonAbove(
   }
 }
 
-/** The state of a path by the scan before an action; `undefined`: unknown. */
+/** Returns the state of a path as the scan before an action found it; `undefined` if unknown. */
 function lookOfAction(
   { paths, files, missing, coverage }: LoggedAction,
   path: WorkspacePath,
@@ -253,8 +261,8 @@ function lookOfAction(
 }
 
 /**
- * The states that must show it. An action that may touch anything has looked at everything as it began: rules that came to be
- * in it say nothing about what was there before it.
+ * Returns the seqs whose coverage must show the absence. An action that may touch anything has scanned everything at
+ * its beginning: rules that appeared during it say nothing about what existed before.
  */
 function lookedAt({ seqs }: BackTo, action: LoggedAction | undefined): readonly number[] {
   if (action?.scope !== "workspace") return seqs;

@@ -30,17 +30,19 @@ interface Known extends Surroundings {
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
 /**
- * The time before the last event in which recorded files may not have reached the disk yet: laptops wait ten minutes.
+ * The time before the last event in which recorded files may not have reached the disk yet, in ms: laptops wait ten
+ * minutes.
  */
 const UNWRITTEN_MS = 10 * 60_000;
-/** Events that are read together. */
+/** The number of events that are read at once. */
 const WINDOW = 2_000;
 
 const known = memoKey<Known>("whereabouts");
 
 /**
- * Asked before each look. `isWhole`: it is at everything, and where the folders are is looked at anew. What was recorded shortly
- * before an unclean end is read again, whatever its stat says: bytes that were overwritten in place may be the old ones.
+ * Returns the surroundings; called before each scan. A full scan (`isWhole`) determines the folders' places anew. Files
+ * that were recorded shortly before an unclean end are read again, whatever their stat says: bytes that were
+ * overwritten in place may be the old ones.
  */
 export async function surroundings(context: Context, isWhole: boolean): Promise<Surroundings> {
   const { whereabouts, worktree, memo } = context;
@@ -63,7 +65,7 @@ async function compareWith(
 ): Promise<Surroundings> {
   const elsewhere = rootsElsewhere(last, now);
   if (!wentDown(last, now)) return { elsewhere, unclean: undefined };
-  // The paths of one unclean end are found once: what is recorded after it is none of them.
+  // An unclean end is examined once: paths that are recorded later are not affected by it.
   if (earlier?.unclean !== undefined) return { elsewhere, unclean: earlier.unclean };
   const recent = await recentPaths(context);
   const times = new Map(recent.map((path) => [path, timeSeen(context, path)]));
@@ -79,7 +81,7 @@ function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefine
   return stat === undefined || (stat.size < 0 && stat.mtimeNs === 0n) ? undefined : Number(stat.mtimeNs / 1_000_000n);
 }
 
-/** The paths that were recorded shortly before the last event. */
+/** Returns the paths that were recorded shortly before the last event. */
 async function recentPaths({ index }: Context): Promise<readonly WorkspacePath[]> {
   const { seq: head } = await index.head();
   const [newest] = await index.events({ from: 1, to: head, limit: 1, descending: true });
@@ -110,12 +112,12 @@ export function noteWhereabouts(context: Context): void {
     whereabouts.write(now);
     memo.set(known, { ...CALM, last: now, now });
   } catch (error) {
-    // The failure loses nothing: the next capture tries again.
+    // A failed note is harmless: the next capture tries again.
     if (errnoOf(error) === undefined) throw error;
   }
 }
 
-/** A process that has followed an origin ends: what the folder has is not in its hands any more. */
+/** Removes the note that a process follows an origin here, when that process ends. */
 export function noteUnfollowed(context: Context): void {
   const { whereabouts, memo } = context;
   const { followed, ...rest } = whereabouts.read() ?? { roots: [] };
@@ -128,7 +130,9 @@ export function noteUnfollowed(context: Context): void {
   }
 }
 
-/** Another process may have noted that it follows: a capture beside it takes nothing of that back. */
+/**
+ * True if there is nothing new to note. A capture beside a process that follows an origin keeps that process's note.
+ */
 function isSame(last: Whereabouts, now: Whereabouts): boolean {
   const text = ({ boot, roots }: Whereabouts): string => JSON.stringify([boot, roots]);
   return text(last) === text(now) && (now.followed !== true || last.followed === true);

@@ -20,15 +20,15 @@ import { readEvent } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
 import { allTransactions } from "../facts/transactions.ts";
 
-/** The work of an undo or redo on paths that were kept aside: it is never recorded as the state of a path. */
+/** An undo or redo also changes paths that were kept aside. These changes are never recorded as states of the paths. */
 
-/** The changes that were made to them. */
+/** The changes that an operation made to kept-aside paths, and those that were blocked. */
 export interface AsideReport {
   readonly applied: readonly Change[];
   readonly blocked: readonly BlockedPath[];
 }
 
-/** The plan where nothing was kept aside. */
+/** The report of an operation without kept-aside paths. */
 export const NOTHING_ASIDE: AsideReport = { applied: [], blocked: [] };
 
 type Step = Pick<IntentRecord, "kind" | "target" | "takes" | "passes">;
@@ -40,8 +40,8 @@ export interface AsideStep {
 }
 
 /**
- * The changes of paths that were kept aside which take back (or do again) what an undo or redo is about. What was edited
- * since, and what was freed, is left alone.
+ * Returns the changes to kept-aside paths that an undo or redo makes. A path that was edited since, or whose copy was
+ * freed, is left alone.
  */
 export async function asideOfStep(context: Context, step: Step): Promise<AsideStep> {
   if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
@@ -62,8 +62,9 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
 }
 
 /**
- * The runs and actions that it is about; a redo of an undo of somebody's work: those that were taken back. A conflict over a file says
- * nothing about what was kept aside.
+ * Returns the runs and actions whose kept-aside paths the step changes. For the redo of an undo by selection, these are
+ * the ones that it undid. Those that an undo passes over count, too: a conflict over a recorded file says nothing about
+ * kept-aside paths.
  */
 async function worksOf(context: Context, { target, takes = [], passes = [] }: Step): Promise<ReadonlySet<string>> {
   if (target === undefined) return withInner(context, [...takes, ...passes]);
@@ -81,20 +82,23 @@ async function withInner(context: Context, ids: readonly string[]): Promise<Read
   return new Set([...ids.filter((id) => !transactions.has(id)), ...inner.map(({ id }) => id)]);
 }
 
-/** The changes that a piece of work made to paths that no capture takes. */
+/** The changes of a run or action to paths that no capture takes. */
 interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
   readonly aside?: Aside;
   readonly state?: string;
-  /** It has compared all of them with what was there as it began. */
+  /** True if it has compared all these paths with their states at its beginning. */
   readonly comparesAll: boolean;
 }
 
-/** The record of a run or an action; of a rollback, its own changes of what was kept aside for an action. */
+/**
+ * Returns the work of a run or action from its record; for a rollback, its changes to what was kept aside for its
+ * action.
+ */
 async function workOf(context: Context, id: string): Promise<AsideWork | undefined> {
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) {
     const session = decodeSession((await readEvent(context, run)).record);
-    // A run that was killed has compared nothing; who closes it compares what was kept aside, and no more.
+    // A run that was killed has compared nothing; the one that closes it compares only what was kept aside.
     return { ...session, comparesAll: session.kind !== "agent" && session.state === "ended" };
   }
   const rollback = await context.index.record(`intent:${id}`);
@@ -119,9 +123,9 @@ async function readWorks(context: Context, ids: Iterable<string>): Promise<Reado
 }
 
 /**
- * True if a piece of work itself decides what its undo does to a path, so that what was kept for work within it is
- * ignored. False if it reports that it lost the path and kept nothing of it: then what was kept within it is all there
- * is. A path that it does not report is as it was, or came and went within it.
+ * True if a run or action itself decides what its undo does to a path, so that copies of work within it are ignored.
+ * False if it reports the path as lost without a copy: then only work within it may have one. A path that it does not
+ * report was not changed as a whole, if it has compared all paths.
  */
 function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspacePath): boolean {
   const told = omittedChanges.find((one) => isWithin(path, one.path));
@@ -134,7 +138,7 @@ async function asideOfWork(
 ): Promise<AsideStep & { readonly git: readonly WorkspacePath[] }> {
   const git = omittedChanges.filter(isGitState).map(({ path }) => path);
   if (aside === undefined) return { changes: [], blocked: [], git };
-  // The plan of a run that was killed and not yet closed does not say what became of the paths.
+  // The plan of a run that is not closed does not say yet what became of its paths.
   const isUnclosed = state === "running";
   const changes = isUnclosed ? await changedAside(context, aside) : await readAside(context, aside.plan);
   const erased = await erasedAside(context, aside.plan);
@@ -144,14 +148,17 @@ async function asideOfWork(
   return { changes, blocked: kept.map(({ path }) => ({ path, reason: "content-missing", detail })), git };
 }
 
-/** The changes in a plan; none where it was freed, as after some days. One of an action that may end still holds more than changes. */
+/**
+ * Returns the changes in a plan; none if the plan was freed, as happens after some days. The plan of an open action
+ * also has paths that did not change, which are left out.
+ */
 async function readAside(context: Context, plan: Hash): Promise<readonly Change[]> {
   const bytes = await context.blobs.get(plan);
   const left = bytes === undefined ? [] : (await erasuresInForce(context)).leftAside(plan, decodePlan(bytes));
   return left.filter(({ before, after }) => !sameEntry(before, after));
 }
 
-/** The paths of a plan of which what was kept aside is erased. */
+/** Returns the paths of a plan whose kept-aside content was erased. */
 async function erasedAside(context: Context, plan: Hash): Promise<BlockedPath[]> {
   const bytes = await context.blobs.get(plan);
   const erasures = await erasuresInForce(context);
@@ -162,7 +169,7 @@ async function erasedAside(context: Context, plan: Hash): Promise<BlockedPath[]>
   });
 }
 
-/** The changes of paths that were kept aside which an intent names. They are carried out together with its own. */
+/** Returns the changes to kept-aside paths that an intent names. They are carried out together with its own changes. */
 export async function asideOfIntent(
   context: Context,
   { aside }: Pick<IntentRecord, "aside">,
@@ -171,8 +178,8 @@ export async function asideOfIntent(
 }
 
 /**
- * A report on an operation's own changes and on those of paths that were kept aside, told apart. What was put back is not
- * remembered as tracked: the rules leave it out as before.
+ * Splits a report into the operation's own changes and those of kept-aside paths. Paths that were put back are not
+ * remembered as tracked, so that the rules leave them out as before.
  */
 export function splitAside(
   context: Context,
@@ -195,8 +202,8 @@ export function splitAside(
 }
 
 /**
- * A repository's own state comes back whole or not at all: a mixture of two states would be a broken repository. `tops`: the folders
- * that hold one.
+ * Leaves out all changes to a repository's own state if one of them is blocked: a mixture of two states would be a
+ * broken repository. `tops`: the folders that hold such a state.
  */
 function wholeRepositories({ changes, blocked }: AsideStep, tops: readonly WorkspacePath[]): AsideStep {
   const topOf = ({ path }: { readonly path: WorkspacePath }) => tops.find((top) => isWithin(path, top));
@@ -219,7 +226,7 @@ type Why = Pick<BlockedPath, "reason" | "detail">;
 
 const MOVE_AWAY = "what was kept aside comes back once that is moved away";
 
-/** Why a change does not begin with what is on disk; `undefined`: it does. */
+/** Returns why a change does not begin with what is on disk; `undefined` if it does. */
 function whyChanged({ before }: Change, now: Entry | undefined | "other"): Why | undefined {
   if (now !== "other" && sameEntry(now, before)) return undefined;
   const isInPlace = now === "other" || now?.kind === "dir" || before === undefined;
@@ -229,10 +236,7 @@ function whyChanged({ before }: Change, now: Entry | undefined | "other"): Why |
   };
 }
 
-/**
- * A folder that has taken a file's place goes only if everything in it goes with it: otherwise its contents would be
- * lost.
- */
+/** Returns why a folder in a file's place cannot be removed: the changes do not remove everything in it. */
 async function heldInFolder(
   context: Context,
   { path, before, after }: Change,
@@ -259,8 +263,8 @@ async function fitting(
   for (const one of changes) {
     const now = await entryOnDisk(context, one.path);
     if (now !== "other" && sameEntry(now, one.after)) continue;
-    // If nothing is at the path, nothing is in the way. A repository is the exception: a part alone would not be its
-    // state.
+    // Nothing is in the way at an absent path. A repository is the exception: one part of its state put back alone
+    // would not be that state.
     const isFree = now === undefined && !git.some((top) => isWithin(one.path, top));
     const change = isFree ? { ...one, before: undefined } : one;
     const why = whyChanged(change, now) ?? (await heldInFolder(context, change, changes));
@@ -273,7 +277,9 @@ async function fitting(
   return { changes: fit, blocked };
 }
 
-/** Returns notes for people on what a piece of work destroyed without a copy, so that its undo leaves it as it is. */
+/**
+ * Returns notes on paths that a run or action destroyed without a copy or gave an erased content: its undo leaves them.
+ */
 export async function lostNotes(context: Context, ids: Iterable<string>): Promise<string[]> {
   const [lost, erased]: [WorkspacePath[], WorkspacePath[]] = [[], []];
   for (const id of ids) {
@@ -295,7 +301,7 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
   ];
 }
 
-/** Returns whether a path that this work has lost was kept for work within it. */
+/** Returns a function that tells whether a run or action within this one has kept a path that this one has lost. */
 async function keptWithin(
   context: Context,
   id: string,
@@ -313,7 +319,7 @@ function isErased({ reason, lost }: OmittedChange): boolean {
 
 const MOST_PATHS = 20;
 
-/** Returns notes for people on the paths outside of the rules that were, or would be, put back or removed. */
+/** Returns notes on the kept-aside paths that were, or would be, put back or removed. */
 export function asideNotes(changes: readonly Change[], { dryRun }: { readonly dryRun: boolean }): string[] {
   const isBack = ({ after }: Change): boolean => after !== undefined;
   const [back, gone] = [changes.filter(isBack), changes.filter((change) => !isBack(change))];

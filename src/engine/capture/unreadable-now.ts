@@ -7,12 +7,12 @@ import type { Context } from "../log/context.ts";
 import { givenPath } from "../log/shape.ts";
 import { type SkippedPath, unseenPath } from "./seen-absent.ts";
 
-/** Omissions by which the record goes on with an earlier state of the path. */
+/** Reasons for which the record keeps an earlier state of the path. */
 const KEEPS_EARLIER = reasonsWith("keepsEarlier");
 
 /**
- * The paths that are to come back to the state after event `seq` and of which a scan could not take what is there now. They
- * stay: nothing shows that they are in that state already, and their content could not be recorded first.
+ * Returns the paths that are to be restored to the state after event `seq`, and whose present content a scan could not
+ * take. They stay: they may not be in that state, and their content could not be recorded first.
  */
 export async function unreadableNow(
   context: Context,
@@ -33,15 +33,15 @@ function whyOf({ reason, detail }: { readonly reason: string; readonly detail?: 
   return [reason.replaceAll("-", " "), ...(detail === undefined ? [] : [detail])].join(", ");
 }
 
-/** The state of the disk: as recorded, but for these changes and for what could not be recorded. */
+/** The state of the disk: as recorded, except for these changes and for the paths that could not be recorded. */
 interface OnDisk {
   readonly unrecorded: readonly Change[];
   readonly omitted: readonly Omission[];
 }
 
 /**
- * The recorded paths of which what some work made of them could not be recorded, unless they are as they were before it. Its
- * undo leaves them: what is there has no copy, or may be somebody else's.
+ * Returns the recorded paths whose change by this work could not be recorded, unless they are as they were before it.
+ * The undo of the work leaves them: what is there has no copy, or may be somebody else's.
  */
 export async function unrecordedBy(
   context: Context,

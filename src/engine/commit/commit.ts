@@ -18,8 +18,8 @@ import { project, type BasesAtHand, type PlacedEvent, type ProjectOptions } from
 import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
 
 /**
- * Throws `NOT_FOUND` if the record says, since this workspace was opened, that a root lies elsewhere: another project
- * may be at the old place by now. Reads nothing there, and changes nothing.
+ * Throws `NOT_FOUND` if the record names another place for a root than the one at which it was opened: another project
+ * may be there by now. Reads nothing there.
  */
 export async function refuseMoved(context: Context): Promise<void> {
   const { index, worktree, workspaceId, recordedAt } = context;
@@ -27,13 +27,13 @@ export async function refuseMoved(context: Context): Promise<void> {
   const { roots } = await workspaceRecord(context);
   for (const { id, folder } of worktree.roots) {
     const recorded = roots.find((one) => (one.id ?? undefined) === id)?.folder ?? folder;
-    // Opened through a bind mount, it also lies where it was recorded.
+    // A root that was opened through a bind mount is also at the recorded place.
     const isKnown = recorded === folder || (id === undefined && recorded === recordedAt);
     if (!isKnown) throw movedFolder(folder, recorded);
   }
 }
 
-/** The time since which a workspace is archived, as of an event. */
+/** The time at which a workspace was archived, as the event `seq` records it. */
 interface Known {
   readonly seq: number;
   readonly since: string | undefined;
@@ -42,8 +42,8 @@ interface Known {
 const known = memoKey<Known>("archived since");
 
 /**
- * Returns since when the workspace is archived, as far as the index knows; `undefined` if it is not. The record is read
- * once.
+ * Returns the time at which the workspace was archived, as far as the index knows; `undefined` if it is not archived.
+ * Each state of the record is read once.
  */
 export async function archivedSince(context: HistoryContext): Promise<string | undefined> {
   const { index, memo, workspaceId } = context;
@@ -60,24 +60,24 @@ export async function archivedSince(context: HistoryContext): Promise<string | u
 export async function refuseArchived(context: HistoryContext): Promise<void> {
   const since = await archivedSince(context);
   if (since === undefined) return;
-  throw new ChronicleError("READ_ONLY", `this workspace is archived since ${since}: it is only read`, {
+  throw new ChronicleError("READ_ONLY", `this workspace has been archived since ${since}, and can only be read`, {
     hint: `take it up again: \`chronicle workspaces unarchive ${context.workspaceId}\``,
     data: { workspace: context.workspaceId, archived: since },
   });
 }
 
 /**
- * Commits events: everything that is recorded goes through here.
+ * Everything that is recorded is committed here.
  *
- * Order: contents are durable first (callers put them), then the lines, then the caller is told, then the index
- * follows. An index that cannot follow is discarded, and rebuilt from the log at the next catching up.
+ * Order: contents are durable first (callers put them), then the lines; then the index follows, and the caller is told.
+ * After `begin` and `decide`, the index follows later. An index that cannot follow is rebuilt from the log.
  */
 
 /** Options for appending a commit's events. */
 interface HowToAppend {
   /** Bases whose entries are already in memory. */
   readonly atHand?: BasesAtHand;
-  /** Receives the events as they will stand in the log, right before they are written there. */
+  /** Receives the events in their final form, right before they are written to the log. */
   readonly onSealed?: (sealed: readonly SealedEvent[]) => void;
 }
 
@@ -88,16 +88,13 @@ export interface Commit {
   /** Appends events; when it resolves they are durable, and the index knows them. */
   append(drafts: readonly EventDraft[], how?: HowToAppend): Promise<readonly SealedEvent[]>;
   /**
-   * Appends events of a commit that the next `append` ends: when it resolves they are durable; the index knows them
-   * together with those.
+   * Appends the first events of a commit that the next `append` ends. When it resolves, they are durable; the index
+   * learns of them with the next `append` or `head`.
    */
   begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
-  /**
-   * Does the same as `begin`, for events that nothing can prevent any more: copies of the history elsewhere are told of
-   * them already.
-   */
+  /** Does the same as `begin`, and tells listeners of the events at once: nothing can prevent these events any more. */
   decide(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
-  /** Seals the log into the archive; the event begins the next one. */
+  /** Moves the log into the archive; the event of the draft begins the next log. */
   seal(draft: EventDraft): Promise<SealedEvent>;
   /** Removes the sealed logs for good; the history then begins on the base of the present log. */
   dropArchive(): Promise<void>;
@@ -123,8 +120,7 @@ interface CommitOptions {
 
 /**
  * Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY`, also if
- * the workspace is archived, and `NOT_FOUND` if its folder was moved: a process that had it open before finds that out
- * here.
+ * the workspace is archived, and `NOT_FOUND` if its folder was moved since it was opened.
  */
 export async function withCommit<T>(
   context: Context,
@@ -148,7 +144,7 @@ export async function withCommit<T>(
   }
 }
 
-/** `events` collects what is recorded. */
+/** Returns the operations of a commit. `events` collects what is recorded. */
 function commitFor(context: Context, appender: Appender, events: SealedEvent[]): Commit {
   const noted = <T extends readonly SealedEvent[]>(sealed: T): T => {
     for (const event of sealed) events.push(event);
@@ -161,7 +157,7 @@ function commitFor(context: Context, appender: Appender, events: SealedEvent[]):
     decide: async (drafts) => {
       const sealed = noted(await appender.begin(drafts));
       context.decided.emit({ events: [...events] });
-      // Lets their messages be sent before this thread is busy with something else.
+      // Lets the listeners send their messages before this thread is busy again.
       await yieldToEventLoop();
       return ofDrafts(sealed, drafts);
     },
@@ -177,7 +173,7 @@ function commitFor(context: Context, appender: Appender, events: SealedEvent[]):
   };
 }
 
-/** Returns the events of the drafts, without one that only ends their commit. */
+/** Returns the events of the drafts, without an added event that only ends the commit. */
 function ofDrafts(sealed: readonly SealedEvent[], drafts: readonly EventDraft[]): readonly SealedEvent[] {
   return sealed.length === drafts.length ? sealed : sealed.slice(0, drafts.length);
 }
@@ -212,8 +208,8 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * Lets the index follow events that were begun and have no end, since something has failed. If that fails too, the
-   * index knows them from the next catching up on.
+   * Adds events to the index that were begun and not ended, because something has failed. If that fails too, the next
+   * `catchUp` adds them.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
@@ -247,8 +243,8 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * Returns the end mark of the commit. Its root is computed before its events are in the index, so their changes are
-   * laid over the index.
+   * Returns the end mark of the commit. Its events are not in the index yet, so its root is computed from the index
+   * with their changes applied.
    */
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
@@ -288,11 +284,11 @@ function markAt(first: number, root: Hash | undefined): CommitMark {
 interface Written {
   readonly sealed: readonly SealedEvent[];
   readonly placed: readonly PlacedEvent[];
-  /** Folder hashes behind them, if their root was computed. */
+  /** The folder hashes after them, if their root was computed. */
   readonly tree: StoredTree | undefined;
 }
 
-/** Lets the index follow what is durable, and so acknowledged. If it cannot, it is rebuilt from the log. */
+/** Adds durable events to the index. If that fails, the index is rebuilt from the log. */
 async function follow(context: Context, placed: readonly PlacedEvent[], how: ProjectOptions = {}): Promise<void> {
   const last = placed.at(-1)?.event.seq;
   if (last === undefined) return;
@@ -303,7 +299,7 @@ async function follow(context: Context, placed: readonly PlacedEvent[], how: Pro
       else if (how.tree !== undefined) await context.index.putTreeHashes(last, how.tree);
       return;
     } catch {
-      const left = await unknown(context, rest);
+      const left = await notInIndex(context, rest);
       if (left.length === rest.length) {
         await refill(context);
         return;
@@ -314,7 +310,7 @@ async function follow(context: Context, placed: readonly PlacedEvent[], how: Pro
 }
 
 /** Returns the events that the index does not know: a reader may already have projected some or all of them. */
-async function unknown({ index }: Context, placed: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
+async function notInIndex({ index }: Context, placed: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
   try {
     index.fresh();
     const head = await index.head();
@@ -336,8 +332,8 @@ async function seal(context: Context, head: IndexHead, draft: EventDraft): Promi
 }
 
 /**
- * Appends lines. If that fails, the log is cut back. A reader may have projected the lines in between, and its index
- * would then vouch for events that never were: it is reset.
+ * Appends lines. If that fails, the log is truncated again. A reader may have projected the lines before that: an index
+ * that is ahead of the log is reset.
  */
 async function appendDurably(context: Context, sealed: readonly SealedEvent[]): Promise<void> {
   try {
@@ -349,7 +345,7 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
   }
 }
 
-/** Returns the time by the clock. Order is by seq: the time may be before that of the last event. */
+/** Returns the present time. It may be earlier than that of the last event: the order is that of seq. */
 function timestamp({ now }: Context): string {
   return new Date(now()).toISOString();
 }

@@ -27,7 +27,10 @@ function configShape({
   };
 }
 
-/** Returns the options of the first root. Throws `NOT_FOUND` if its folder was moved since the workspace was opened. */
+/**
+ * Returns the options of the first root and of the workspace. Throws `NOT_FOUND` if the folder was moved since the
+ * workspace was opened.
+ */
 export async function configOf(context: Context): Promise<ConfigShape> {
   await refuseMoved(context);
   return shapeOf(await workspaceRecord(context));
@@ -40,8 +43,8 @@ function shapeOf({ roots: [first], keepsAside, protectedNames = [] }: WorkspaceR
 }
 
 /**
- * Returns a root with some options changed. Throws `USAGE` for a limit that is not a whole number, and a pattern that
- * is no text.
+ * Returns a root with some options changed. Throws `USAGE` for a limit that is not a whole number, and for a pattern
+ * that is not well-formed text.
  */
 export function changedRoot(root: RootRecord, change: Partial<RootConfig>): RootRecord {
   const merged = { ...configShape(root), ...change };
@@ -54,14 +57,15 @@ export function changedRoot(root: RootRecord, change: Partial<RootConfig>): Root
   const patterns = [...filter.excludePatterns, ...filter.excludeGlobs, ...filter.forceInclude];
   if (!patterns.every((one) => one.isWellFormed())) {
     throw new ChronicleError("USAGE", "a pattern is not well-formed text", {
-      hint: "give text without half surrogates",
+      hint: "give text without lone surrogates",
     });
   }
   return { ...root, filter, limits: { maxEntries, maxBytes, maxFileSize } };
 }
 
 /**
- * Changes the options of every root. They take effect the next time the workspace is opened, and where a watch goes on.
+ * Changes the options of every root. They take effect when the workspace is next opened, and in a watch that is
+ * running.
  */
 export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
   return withCommit(context, async (commit) => {

@@ -6,16 +6,17 @@ import type { Context, HeadFollower, KeptHead } from "../log/context.ts";
 import { keepHead } from "./head.ts";
 import type { SigningFault } from "../log/signing-fault.ts";
 
-/** The interval in ms at which a busy workspace's head follows; also the delay after the last event. */
+/** The interval in ms at which a busy workspace's head is kept; also the delay after the last event. */
 const FOLLOW_MS = 1_000;
 /**
- * While many are busy: the interval in ms after which another workspace's head may follow. Each is a file that is
- * synced.
+ * The least time in ms between two heads that are kept while many workspaces are busy: each is a file that is synced.
  */
 const KEEP_ONE_EVERY_MS = 100;
-/** Heads of busy workspaces take at most one part in so many of the process's time: on a slow disk each takes long … */
+/**
+ * After a head is kept, busy workspaces wait this many times as long as it took, since that is long on a slow disk …
+ */
 const KEEPING_SHARE = 40;
-/** … but they are not put off for longer than this, in ms. */
+/** … but at most this long, in ms. */
 const PUT_OFF_MS = 1_000;
 /** The time in ms for which a timer's work waits for the workspace's lock; it is tried again a second later. */
 const LOCK_MS = 500;
@@ -28,7 +29,7 @@ export interface HeadTimers {
 /** The rate at which the heads of all open workspaces of one process are kept. */
 export class HeadPace {
   readonly now: () => number;
-  /** `undefined`: nothing is done later. A head is then kept with a commit, and at the close. */
+  /** Undefined if nothing is done later: heads are then kept with commits and at the close. */
   readonly timers: HeadTimers | undefined;
   #next = 0;
   #last: Promise<unknown> = Promise.resolve();
@@ -41,7 +42,7 @@ export class HeadPace {
   /** True if a busy workspace's head may be kept now. */
   get isFree(): boolean {
     const now = this.now();
-    // A clock that was set back must not stop heads from being kept for that long.
+    // A clock that was set back must not stop heads from being kept until it has caught up.
     return now >= this.#next || this.#next - now > PUT_OFF_MS;
   }
 
@@ -55,7 +56,7 @@ export class HeadPace {
     this.#next = end + Math.max(KEEP_ONE_EVERY_MS, rest);
   }
 
-  /** Runs one piece of work after another; the rest of the process has its turn in between. */
+  /** Runs work one after another, and lets the rest of the process run in between. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#last
       .catch(() => undefined)
@@ -69,7 +70,7 @@ export class HeadPace {
 /**
  * Keeps the head of one open workspace at these times:
  *
- * - A commit more than a second after the first event without a head keeps one, as far as the pace of the process allows.
+ * - A commit more than a second after the first event without a head keeps one, as far as the process's pace allows.
  * - A timer keeps one a second after the last event, if no further commit comes. The pace does not hold it back: only
  *   busy workspaces wait.
  * - The close keeps one. So a process that ends at once signs at its end.
@@ -137,7 +138,7 @@ export class PacedHeadFollower implements HeadFollower {
   #fire(): void {
     if (this.#behindSince === undefined || this.#ended) return;
     const now = this.#pace.now();
-    // While it is busy the next commit keeps it, as the pace allows.
+    // The next commit of a busy workspace keeps its head, as the pace allows.
     if (isWithin(FOLLOW_MS, this.#lastCommit, now) && !this.#pace.isFree) {
       return this.#arm(this.#lastCommit + FOLLOW_MS - now);
     }
@@ -172,7 +173,7 @@ export class PacedHeadFollower implements HeadFollower {
       else this.#behindSince = undefined;
       return found;
     } catch (error) {
-      // The holder of the lock is writing, and signs its events and these.
+      // The holder of the lock is writing: it signs these events with its own.
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
       return undefined;
     }
@@ -195,7 +196,7 @@ export class PacedHeadFollower implements HeadFollower {
   }
 }
 
-/** Catches up with the lock held; an index that shows damage on the way is filled again. */
+/** Catches up, and refills the index if that shows damage. The caller holds the lock. */
 async function caughtUp(context: Context): Promise<CatchUp> {
   try {
     return await catchUp(context, { recover: false, locked: true });

@@ -11,7 +11,8 @@ import { damageAmid } from "../log/chain-fault.ts";
 import { refuseReadOnly, withCommit } from "./commit.ts";
 
 /**
- * Returns the head of the history, as it is signed; `root` computes its root. Throws `NOT_FOUND` for an empty history.
+ * Returns the head of the history, as it is signed; `root` computes its Merkle root. Throws `NOT_FOUND` for an empty
+ * history.
  */
 async function headNow(context: Context, root: typeof rootToState): Promise<HeadToSign> {
   const head = await context.index.head();
@@ -30,8 +31,8 @@ async function headNow(context: Context, root: typeof rootToState): Promise<Head
 }
 
 /**
- * Signs the head and keeps it apart from the store, unless it is kept already. With the lock held. If the history may
- * not be signed, returns the reason and keeps nothing.
+ * Signs the head and keeps it apart from the store, unless it is kept already. If the history may not be signed,
+ * returns the reason and keeps nothing. The caller holds the lock.
  */
 export async function keepHead(context: Context): Promise<SigningFault | undefined> {
   const { heads, workspaceId } = context;
@@ -40,14 +41,14 @@ export async function keepHead(context: Context): Promise<SigningFault | undefin
   if (seq === 0) return undefined;
   const fault = await signingFault(context);
   if (fault !== undefined || (last?.valid === true && last.seq === seq && last.hash === hash)) return fault;
-  // The head by which the former key covers the event that names ours is the proof of that, so it is retired and not
-  // lost.
+  // The kept head is signed with the former key, and covers the event that names the present key. It proves that, so it
+  // is retired and not overwritten.
   if (last?.valid === false) heads.retire(workspaceId);
   heads.keep(await headNow(context, rootToState));
   return undefined;
 }
 
-/** Returns the signed head, for people and programs. Throws `REFUSED` if the history may not be signed. */
+/** Returns the signed head. Throws `REFUSED` if the history may not be signed. */
 export async function showHead(context: Context): Promise<HeadShape> {
   const { damage } = await catchUp(context, { recover: false });
   if (damage !== undefined) throw damage;
@@ -77,7 +78,8 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
   const reason = damage?.message ?? (await signingFault(context))?.message;
   if (reason === undefined) return { accepted: false, ...NOTHING, seq: head.seq };
   const amid = damage?.code === "LOG_DAMAGED" ? await damageAmid(context) : undefined;
-  // Nobody can accept that; and the index knows events behind that line which a rebuilt one would not.
+  // Damage in the middle cannot be accepted. The index is kept: it knows events after the damage that a rebuilt one
+  // would not.
   if (amid !== undefined) throw amid;
   if (damage !== undefined) await discardIndex(context);
   const { heads, workspaceId, caller } = context;
@@ -104,7 +106,7 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
 
 const NOTHING = { reason: null, log: null, head: null, kept_as: null, key: null } as const;
 
-/** Discards the index: it may know events that the log does not have, or others. */
+/** Discards the index: it may know events that the log does not have. */
 async function discardIndex(context: Context): Promise<void> {
   using _held = await context.lock.exclusive(context.waitMs);
   await context.index.reset();
@@ -127,7 +129,7 @@ function withoutHead(heads: HeadKeeper): HeadKeeper {
   };
 }
 
-/** Keeps no heads: the new head is kept right behind the event that names its signer. */
+/** Keeps no heads: the new head is kept right after the event that names its signer. */
 const NO_FOLLOWER: HeadFollower = {
   committed: () => Promise.resolve(),
   seen: () => undefined,

@@ -12,8 +12,8 @@ import { replicaDraft } from "../../core/records/replica-record.ts";
 import type { Context } from "../log/context.ts";
 
 /**
- * Holds paths whose origin's state cannot be written to the folder now. The folder goes on without it, so the path must
- * not count as reconciled: an edit of its present content would be taken for an edit of the origin's, and undo it.
+ * A path is held if the origin's state of it cannot be written to the folder now. It must not count as reconciled: an
+ * edit of its present content would be taken for an edit of the origin's state, and would overwrite that.
  */
 
 /** Returns the id of the conflict that holds a path: always the same one. */
@@ -26,13 +26,13 @@ interface Held {
   readonly intent: IntentRecord;
   readonly changes: readonly UpstreamChange[];
   readonly blocked: readonly BlockedPath[];
-  /** The time at which that was found. */
+  /** The time at which they were found to be blocked. */
   readonly met: string;
 }
 
 /**
- * Returns one open conflict for each path that was left alone. If a conflict of the path was about to be settled, it
- * stays open as this one.
+ * Returns one open conflict for each path that was left alone. A conflict of the path that was about to be settled
+ * stays open in this form.
  */
 function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
   const { replica, conflicts = [] } = intent;
@@ -85,9 +85,8 @@ interface Done {
 }
 
 /**
- * Returns everything that is recorded when an intent has been carried out. Its end stands last, so that a commit of
- * which a crash has left only the first events is done again. Events that depend on how far a replica has come stand
- * behind that.
+ * Returns the events of an intent that was carried out. The event that closes it is the last, so that a commit that a
+ * crash has torn is done again. The replica's position comes first, since other events depend on it.
  */
 export async function doneDrafts(
   context: Context,
@@ -104,7 +103,9 @@ export async function doneDrafts(
   ];
 }
 
-/** Returns the events of conflicts; a path that was left alone is as it was, and so are its conflicts. */
+/**
+ * Returns the events of the conflicts, except those of paths that were left alone: these conflicts stay as they are.
+ */
 function conflictDrafts({ conflicts = [] }: IntentRecord, blocked: readonly BlockedPath[]): EventDraft[] {
   const left = new Set(blocked.map((one) => one.path));
   return conflicts.filter(({ record }) => !left.has(record.path)).map(conflictDraft);
@@ -117,7 +118,10 @@ async function proposalDrafts(context: Context, paths: readonly WorkspacePath[])
   return paths.map((path, i) => proposalDraft({ path, iteration: rows[i]?.iteration ?? 0 }));
 }
 
-/** Returns one event for each path that was changed; a folder directly before what it holds. */
+/**
+ * Returns the events of the paths that were changed, in path order: one for each path, or for each of its written
+ * states.
+ */
 export async function fileDrafts(context: Context, { id, intent, changes, applied }: Done): Promise<EventDraft[]> {
   const wanted = new Set(applied);
   const done = changes.filter((change) => wanted.has(change.path)).sort((a, b) => comparePaths(a.path, b.path));
@@ -133,7 +137,7 @@ export async function fileDrafts(context: Context, { id, intent, changes, applie
       const rest = change.written.slice(now - first);
       return rest.map((one, at) => writtenDraft(change.path, one, now + at + 1));
     }
-    // A torn batch has left its first events: their changes are not recorded twice.
+    // A torn commit has left its first events: their changes are not recorded twice.
     if (row !== undefined && sameEntry(row.entry, change.after)) return [];
     return [fileDraft({ id, intent }, change, (row?.iteration ?? 0) + 1)];
   });
@@ -168,8 +172,8 @@ export function fileDraft(
 }
 
 /**
- * Returns the event of a change that follows from an origin's state: with its owner there, and its iteration there. It
- * is an operation of nobody here.
+ * Returns the event of a change that follows from an origin's state, with its owner and iteration at the origin. It
+ * belongs to no operation here.
  */
 function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
   const { path, after, cause = "replica", by, upstream } = change;

@@ -21,7 +21,7 @@ import { signingShape } from "../log/signing.ts";
 import { toldProtectedFiles } from "../state/protected.ts";
 import { archivedSince } from "../commit/commit.ts";
 import { provedRoot } from "../state/root-to-state.ts";
-import { listSessions, wordlessEnd } from "../actions/session.ts";
+import { listSessions, abandonedNote } from "../actions/session.ts";
 import { changeShape, coverageShape } from "../log/shape.ts";
 import { latestSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ScanReport, TrackedRoot } from "../../worktree/worktree.ts";
@@ -212,7 +212,7 @@ async function notesOf(context: Context): Promise<string[]> {
   const losers = [...(await latestActions(context, MOST_ACTIONS)).map(loserOfAction), ...sessions.map(loserOf)];
   addAll(notes, await lossNotes(context, losers.toSorted(byEnd)));
   for (const session of sessions) {
-    if (session.unclosed === true) notes.push(wordlessEnd(session));
+    if (session.unclosed === true) notes.push(abandonedNote(session));
     if (session.state !== "running") continue;
     if (session.kind === "agent") notes.push(`an agent's session is open: ${session.id} (${session.actor})`);
     else notes.push(`recording: ${quoteCommand(session.command) || "watch"} (process ${session.pid})`);

@@ -5,7 +5,7 @@ import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
 import { type FinishedIntent, openIntents, restOf, settle } from "../capture/operate.ts";
 import type { BeforeChange } from "../capture/operation-queue.ts";
-import { closeAbandoned, listSessions, wordlessEnd } from "../actions/session.ts";
+import { closeAbandoned, listSessions, abandonedNote } from "../actions/session.ts";
 import { orphanNotes } from "../facts/transactions.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
@@ -26,7 +26,7 @@ export async function endBefore(context: Context): Promise<BeforeChange> {
 /** Returns what `endBefore` would do now. Changes nothing. */
 export async function wouldEndBefore(context: Context): Promise<BeforeChange> {
   const finished = await unfinished(context);
-  const killed = (await listSessions(context)).filter((one) => one.unclosed === true).map(wordlessEnd);
+  const killed = (await listSessions(context)).filter((one) => one.unclosed === true).map(abandonedNote);
   return { finished, closed: [...killed, ...(await orphanNotes(context))] };
 }
 
