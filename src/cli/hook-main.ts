@@ -2,11 +2,9 @@ import { homedir } from "node:os";
 import { crc32 } from "node:zlib";
 import packageJson from "../../package.json" with { type: "json" };
 import { NodeDisk } from "../disk/node-disk.ts";
-import { hookCommand } from "../daemon/hook-command.ts";
+import { failedHook, hookCommand } from "../daemon/hook-command.ts";
 import { IS_CURRENT, programMark, STALE_EXIT } from "../daemon/hook-image.ts";
 import { HookProcess } from "../daemon/hook-process.ts";
-import { ChronicleError } from "../core/values/errors.ts";
-import { printable } from "../process/printable.ts";
 
 /**
  * Entry point of the installed hook, run if the long-lived process does not answer: `hook.cjs AGENT [--strict]
@@ -28,11 +26,7 @@ async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   try {
     return await hookCommand(new HookProcess(packageJson.version), words);
   } catch (error) {
-    process.stderr.write(`chronicle: ${printable(error instanceof Error ? error.message : String(error))}\n`);
-    if (error instanceof ChronicleError && error.hint !== undefined)
-      process.stderr.write(`  ${printable(error.hint)}\n`);
-    // 2: the tool does not run. Anything else, and it does.
-    return strict ? 2 : 1;
+    return failedHook(error, { strict, write: (text) => process.stderr.write(text) });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { StoreOptions } from "../api/store-api.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { answerHook, type HookAnswer } from "../hooks/answer-hook.ts";
 import type { HookAdapter, HookCall } from "../hooks/hook-call.ts";
@@ -101,6 +102,19 @@ export async function hookCommand(io: HookIo, words: HookWords): Promise<number>
   } catch (error) {
     return tell(hook, await withoutStore(hook, places, error));
   }
+}
+
+/**
+ * Says why no answer could be given. Returns the exit code: after 2 the agent does not run its tool, after any other it
+ * does.
+ */
+export function failedHook(
+  error: unknown,
+  { strict, write }: { readonly strict: boolean; readonly write: (text: string) => void },
+): number {
+  write(`chronicle: ${printable(error instanceof Error ? error.message : String(error))}\n`);
+  if (error instanceof ChronicleError && error.hint !== undefined) write(`  ${printable(error.hint)}\n`);
+  return strict ? 2 : 1;
 }
 
 function isSet(value: string | undefined): boolean {

@@ -1,5 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -71,4 +80,29 @@ test("tool calls leave the databases to the next process; the end of the turn cl
     ["c2", 1],
   ]);
   run([...cli, "verify"]);
+});
+
+test("a denied tool stays denied where the fast hook cannot be installed: the failure is only said", () => {
+  writeFileSync(join(base, "file"), "");
+  const env = { ...process.env, HOME: base, XDG_CONFIG_HOME: join(base, "file"), NO_COLOR: "1" };
+  const call = {
+    ...{ session_id: "s", cwd: tree, hook_event_name: "PreToolUse", tool_use_id: "t" },
+    ...{ tool_name: "Bash", tool_input: { command: "chronicle forget x -y" } },
+  };
+  const words = [chronicleBin(), "hook", "claude", "--store", join(base, "denied")];
+  const done = spawnSync(process.execPath, words, { cwd: tree, env, input: JSON.stringify(call), encoding: "utf8" });
+  expect(done.stdout).toContain('"permissionDecision":"deny"');
+  expect(done.stderr).toContain("the fast hook could not be installed");
+  expect(done.status).toBe(0);
+});
+
+test("a hook that can give no answer stops the tool if it is strict, and lets it run if not", () => {
+  for (const [more, code] of [
+    [[], 1],
+    [["--strict"], 2],
+  ] as const) {
+    const words = [chronicleBin(), "hook", "nobody", ...more];
+    const done = spawnSync(process.execPath, words, { cwd: tree, input: "{}", encoding: "utf8" });
+    expect([done.status, done.stderr]).toEqual([code, expect.stringContaining('there is no agent "nobody"')]);
+  }
 });

@@ -138,8 +138,7 @@ export const SERVE: CommandSpec = {
     },
     {
       flags: "--watch-most <n>",
-      description:
-        "watch so many of the store's folders, those used last (default 32); others from their first use",
+      description: "watch so many of the store's folders, those used last (default 32); others from their first use",
       value: "count",
     },
     {

@@ -52,7 +52,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   const records = (): RecordStoreApi =>
     onlyAllowed(workspace.records, ["compact", "migrate"], (name, args) => refuse(`records.${name}`, args));
   const as = (who: ActingAs): WorkspaceApi => {
-    if (who.role === "person") throw forbidden("act as a person");
+    if (who.role === "person") throw forbidden("act as a person", WHO_CAN);
     refuseClaimedName(who.actor);
     return workspace.as({ ...who, role: "agent" });
   };
@@ -82,12 +82,12 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   );
 }
 
-/** Returns the error for what only a person may do. */
-export function forbidden(what: string): ChronicleError {
-  return new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, {
-    hint: `${WHO_CAN}; the attempt was recorded (\`chronicle log --prefix refused:\`)`,
-    data: { what },
-  });
+/** Returns the error for what only a person may do. Without `hint`, the attempt must have been recorded. */
+export function forbidden(
+  what: string,
+  hint = `${WHO_CAN}; the attempt was recorded (\`chronicle log --prefix refused:\`)`,
+): ChronicleError {
+  return new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint, data: { what } });
 }
 
 /**

@@ -6,6 +6,8 @@ import type { MessageOf } from "../protocol/messages.ts";
 interface Waiting {
   /** The last event that this replica held at the request; it identifies the answer. */
   readonly sequence: number;
+  /** False while another request with this sequence is unanswered: its answer may miss what came before this call. */
+  isAsked: boolean;
   readonly resolve: (current: number) => void;
   readonly reject: (error: ChronicleError) => void;
 }
@@ -28,8 +30,9 @@ export class Barriers {
   ask(sequence: number): Promise<number> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ sequence, resolve, reject });
-      if (this.#isWelcome) this.#send(sequence);
+      const isAsked = !this.#waiting.some((one) => one.sequence === sequence);
+      this.#waiting.push({ sequence, isAsked, resolve, reject });
+      if (isAsked && this.#isWelcome) this.#send(sequence);
     });
   }
 
@@ -43,14 +46,17 @@ export class Barriers {
    * Called with each heartbeat. Sends unanswered requests again: the origin does not answer a request that fails there.
    */
   beat(): void {
-    for (const { sequence } of this.#waiting) this.#send(sequence);
+    for (const { sequence, isAsked } of this.#waiting) if (isAsked) this.#send(sequence);
   }
 
   /** Takes an answer. */
   took({ sequence, current_sequence }: MessageOf<"BarrierConfirmation">): void {
-    const answered = this.#waiting.filter((one) => one.sequence === sequence);
-    this.#waiting = this.#waiting.filter((one) => one.sequence !== sequence);
+    const answered = this.#waiting.filter((one) => one.sequence === sequence && one.isAsked);
+    this.#waiting = this.#waiting.filter((one) => !answered.includes(one));
     for (const { resolve } of answered) resolve(current_sequence);
+    const next = this.#waiting.filter((one) => one.sequence === sequence);
+    for (const one of next) one.isAsked = true;
+    if (next.length > 0) this.#send(sequence);
   }
 
   /** Called at the end of the conversation. */

@@ -26,12 +26,20 @@ const CONNECT_MS = 4_000;
 
 /**
  * Connects to an origin. Rejects with `UNAVAILABLE` if no origin answers, with `UNAUTHENTICATED`, `FORBIDDEN`,
- * `RATE_LIMITED` or `NOT_FOUND` (a server that serves no replicas) if the server refuses. Throws for an invalid URL.
+ * `RATE_LIMITED` or `NOT_FOUND` (a server that serves no replicas) if the server refuses. Rejects with `USAGE` for an
+ * invalid URL.
  */
 export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise<Channel> {
   return address.url.startsWith("unix:")
     ? dialSocket(address.url.slice("unix:".length), signal)
     : dialWebSocket(address, signal);
+}
+
+function noAddress(url: string): ChronicleError {
+  return new ChronicleError("USAGE", `this is no address of an origin: ${JSON.stringify(url)}`, {
+    hint: "http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH",
+    data: { url },
+  });
 }
 
 function dialSocket(path: string, signal: AbortSignal): Promise<Channel> {
@@ -69,7 +77,9 @@ const NO_SOCKET: Readonly<Record<string, string>> = {
 
 function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSignal): Promise<Channel> {
   const { promise, resolve, reject } = Promise.withResolvers<Channel>();
-  const target = new URL(`${url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1/replicate`);
+  const address = `${url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1/replicate`;
+  if (!/^wss?:/.test(address) || !URL.canParse(address)) return Promise.reject(noAddress(url));
+  const target = new URL(address);
   if (workspace !== undefined) target.searchParams.set("workspace", workspace);
   const socket = new WebSocket(target, {
     perMessageDeflate: false,

@@ -1,19 +1,33 @@
 import { hookScriptPath, writeHookScript } from "../../agents/hook-script.ts";
 import type { CommandContext } from "../../support/context.ts";
-import { hookCommand } from "../../../daemon/hook-command.ts";
+import { failedHook, hookCommand } from "../../../daemon/hook-command.ts";
+import { codedError } from "../../../core/values/errors.ts";
+import type { Io } from "../../../process/io.ts";
+import { printable } from "../../../process/printable.ts";
 import { placesOf } from "../../../process/places.ts";
 import { readTextIfThere } from "../../../process/user-files.ts";
 
 /** Answers a hook. A plugin calls this if there is no fast hook yet; it installs one for the next time. */
 export async function hook({ io, input }: CommandContext): Promise<number> {
-  const store = input.text("store");
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store });
-  const code = await hookCommand(io, {
-    agent: input.args[0] ?? "",
-    strict: input.flag("strict"),
-    direct: input.flag("direct"),
-    store,
-  });
-  if (readTextIfThere(hookScriptPath(places)) === undefined) writeHookScript(io, places);
-  return code;
+  const [store, strict] = [input.text("store"), input.flag("strict")];
+  try {
+    const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store });
+    const agent = input.args[0] ?? "";
+    const code = await hookCommand(io, { agent, strict, direct: input.flag("direct"), store });
+    installForNextTime(io, places);
+    return code;
+  } catch (error) {
+    return failedHook(error, { strict, write: (text) => io.err.write(text) });
+  }
+}
+
+/** The answer is given: agents ignore it if the exit code tells of a failure, so what fails here is only said. */
+function installForNextTime(io: Io, places: ReturnType<typeof placesOf>): void {
+  try {
+    if (readTextIfThere(hookScriptPath(places)) === undefined) writeHookScript(io, places);
+  } catch (error) {
+    const known = codedError(error);
+    const why = known instanceof Error ? known.message : String(known);
+    io.err.write(`chronicle: the fast hook could not be installed: ${printable(why)}\n`);
+  }
 }

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import type { Channel } from "../channel.ts";
+import type { Message } from "../protocol/messages.ts";
+import { Barriers } from "./barriers.ts";
+
+/** Barriers on a channel of which only what is sent matters. */
+function barriers() {
+  const sent: Message[] = [];
+  const channel: Pick<Channel, "send"> = {
+    send: (message) => {
+      sent.push(message);
+      return Promise.resolve();
+    },
+  };
+  const made = new Barriers(channel as Channel);
+  made.begin();
+  const answer = (current_sequence: number): void => {
+    made.took({ type: "BarrierConfirmation", sequence: 7, satisfied: true, current_sequence });
+  };
+  return { made, sent, answer };
+}
+
+test("a caller that asks while the origin looks gets an answer of its own: that look may be past its edits", async () => {
+  const { made, sent, answer } = barriers();
+  const first = made.ask(7);
+  const second = made.ask(7);
+  expect(sent).toHaveLength(1);
+  answer(8);
+  expect(await first).toBe(8);
+  expect(sent).toHaveLength(2);
+  let isAnswered = false;
+  void second.then(() => (isAnswered = true));
+  await Promise.resolve();
+  expect(isAnswered).toBe(false);
+  answer(9);
+  expect(await second).toBe(9);
+});
+
+test("an unanswered request is sent again with a heartbeat, one that waits for it is not", () => {
+  const { made, sent } = barriers();
+  const asked = [made.ask(7), made.ask(7), made.ask(8)];
+  made.beat();
+  expect(sent.map((one) => one.type === "BarrierRequest" && one.sequence)).toEqual([7, 8, 7, 8]);
+  made.end();
+  for (const one of asked) one.catch(() => undefined);
+});
