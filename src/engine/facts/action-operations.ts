@@ -21,9 +21,10 @@ interface ActionOperation {
 }
 
 /**
- * Returns the actions that are operations: each one that is closed, changed something and was begun in no run. Those of
- * a committed transaction are one operation together. Changes that an action made after the end of the run or
- * transaction in which it was begun are an operation by themselves.
+ * Returns the actions and transactions that are operations. An action is one if it is closed, changed something (or
+ * something was kept aside for it), and began in no run and no committed transaction. A committed transaction is one
+ * operation with its actions. What an action changed after the end of its run or transaction is an operation of its
+ * own.
  */
 export async function operationsOfActions(context: Context): Promise<ActionOperation[]> {
   const transactions = await allTransactions(context);
@@ -39,7 +40,7 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
     const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
     addAll(actions, isAlone ? ofAction(action) : await lateOf(context, action, ends));
   }
-  // A savepoint is begun after the transaction that holds it, so in reverse order each one marks its parent.
+  // A savepoint comes after the transaction that holds it, so in reverse order each one marks its parent.
   for (const { id, parent } of transactions.toReversed())
     if (parent !== undefined && keeping.has(id)) keeping.add(parent);
   const outermost = transactions.filter((one) => one.parent === undefined);
@@ -47,8 +48,8 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
 }
 
 /**
- * Returns, for each transaction that is one operation together with its actions, the event that ended the outermost
- * one.
+ * Returns, for each transaction within a committed one (or itself committed and outermost), the event that ended the
+ * outermost one.
  */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
@@ -82,7 +83,7 @@ function ofAction(action: LoggedAction): ActionOperation[] {
   return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }
 
-/** `isKeeping`: something was kept aside for an action or a run in it. */
+/** `isKeeping`: something was kept aside for an action or a run in the transaction. */
 function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): ActionOperation[] {
   const { id, status, name, run, holds, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;
   if (status !== "committed" || (run ?? holds) !== undefined) return [];

@@ -48,7 +48,7 @@ export interface LoggedAction extends ActionRecord {
   readonly ts: string;
   readonly recursionDepth: number;
   readonly begun: BegunAt;
-  /** Its last event. */
+  /** The seq of its last event. */
   readonly lastSeq: number;
 }
 
@@ -89,7 +89,7 @@ export async function openRows(context: Context, prefix: string, at?: Head): Pro
   return known.rows.filter((row) => row.recordId.startsWith(prefix));
 }
 
-/** Returns the actions that are not finished, as they were begun. Each is read only once. */
+/** Returns the actions that are not finished, as their last events leave them. Each event is read only once. */
 export async function openActions(context: Context, at?: Head): Promise<LoggedAction[]> {
   const known = context.memo.get(open);
   const now = new Map<string, LoggedAction>();
@@ -197,21 +197,22 @@ function only<T extends { readonly seq: number }>(found: readonly T[], id: strin
   });
 }
 
+/** The latest known beginning of an action. */
 interface LastBegun {
   /** The event up to which this is known. */
   readonly upTo: number;
   readonly at: { readonly seq: number; readonly hash: Hash } | undefined;
-  /** Actions that are known to have begun no later: their further events need not be read. */
+  /** Actions that are known to have begun no later: their later events need not be read. */
   readonly seen: Set<string>;
 }
 
 const lastBegun = memoKey<LastBegun>("last begun action");
-/** The number of new events beyond which it is looked up anew. */
+/** If more new events than this were recorded, the action is looked up anew. */
 const MOST_NEW = 2_000;
-/** The number of last events that are searched before all actions are. */
+/** The number of last events that are searched first. */
 const RECENT = 32;
 
-/** Returns the hash of the snapshot of the action that was begun last, up to the head; empty if there is none. */
+/** Returns the hash of the first event of the action that began last, up to the head; empty if there is none. */
 export async function lastBegunHash(context: Context, headSeq: number): Promise<Hash | ""> {
   const known = context.memo.get(lastBegun);
   const isNear = known !== undefined && known.upTo <= headSeq && headSeq - known.upTo <= MOST_NEW;
@@ -224,13 +225,13 @@ export async function lastBegunHash(context: Context, headSeq: number): Promise<
 }
 
 /**
- * Looks it up in a process that has just begun: mostly it is among the last events, else among the last events of all
- * actions.
+ * Looks for that action in a process that knows nothing yet: first among the last events, and then among the last
+ * events of all actions.
  */
 async function lookUpBegun(context: Context, headSeq: number): Promise<LastBegun["at"]> {
   const from = Math.max(1, headSeq - RECENT + 1);
   const at = await latestBegun(context, await eventsUpTo(context, from, headSeq));
-  // An action whose events all came earlier cannot have begun later.
+  // An action that has no event in this range began before it.
   if (at !== undefined && at.seq >= from) return at;
   return latestBegun(context, await context.index.records(PREFIX));
 }
@@ -239,14 +240,17 @@ function eventsUpTo({ index }: Context, from: number, to: number): Promise<reado
   return index.events({ from, to });
 }
 
-/** Returns the latest of what is known and of the actions of these events, which come oldest first. */
+/**
+ * Returns the latest beginning of those known and those of the actions of these events, which are ordered from the
+ * oldest.
+ */
 async function latestBegun(
   context: Context,
   rows: readonly EventRow[],
   known?: Pick<LastBegun, "at" | "seen">,
 ): Promise<LastBegun["at"]> {
   let at = known?.at;
-  // Goes from the newest: an action was begun no later than its last event.
+  // Visits the newest first: an action began no later than its last event.
   for (const row of rows.toReversed()) {
     if (!isOfAction(row) || known?.seen.has(row.recordId) === true) continue;
     if (at !== undefined && row.seq <= at.seq) break;
@@ -260,10 +264,10 @@ function isOfAction(row: EventRow): boolean {
   return row.recordId.startsWith(PREFIX);
 }
 
-/** The number of remembered actions beyond which they are dropped: the oldest were closed long ago. */
+/** If more actions than this are remembered, all are dropped: most were closed long ago. */
 const MOST_SEEN = 1_000;
 
-/** Notes the action that was just begun. */
+/** Remembers an action that has just begun. */
 export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): void {
   const seen = context.memo.get(lastBegun)?.seen ?? new Set<string>();
   if (seen.size >= MOST_SEEN) seen.clear();
@@ -271,12 +275,12 @@ export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): vo
   context.memo.set(lastBegun, { upTo: seq, at: { seq, hash }, seen });
 }
 
-/** Returns actions as programs see them; each names the hash of the one before. */
+/** Returns actions in the form of the API. */
 export async function actionShapes(_context: Context, actions: readonly LoggedAction[]): Promise<ActionShape[]> {
   return actions.map(actionShape);
 }
 
-/** Returns an action as programs see it. */
+/** Returns an action in the form of the API. */
 export function actionShape(action: LoggedAction): ActionShape {
   return {
     id: action.id,

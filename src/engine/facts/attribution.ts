@@ -16,11 +16,11 @@ export interface Attribution {
   readonly actor: string;
   readonly session?: string;
   readonly action?: string;
-  /** The transaction in which it was made, if no action names it. */
+  /** The transaction in which the change was made, if no action names it. */
   readonly transaction?: string;
-  /** The candidates: several were at work, and any of these may have made it. */
+  /** The ids of several brackets, any of which may have made the change; or the id of one that may never have run. */
   readonly candidates?: readonly string[];
-  /** The number of runs and actions around it, without the innermost. */
+  /** The number of runs and actions around the innermost one. */
   readonly depth: number;
 }
 
@@ -49,13 +49,13 @@ export interface AttributeOptions {
 }
 
 /**
- * Returns the function that attributes changes. A change belongs to the innermost bracket in which it can have been
- * made: among those that declared its path (and the runs within them), else among all that may change anything (actions
- * of the whole workspace, runs, transactions), else to the only watch. It also belongs to everything around that
- * bracket. If there are several innermost brackets, each may have made it: it then belongs to what is around them all,
- * and names them as candidates. If nothing is around them all, it is `ambiguous`, and only an undo that names it takes
- * it back. The same holds if the only bracket may never have run: a person may have made the change then. If no bracket
- * is open, the change is the caller's.
+ * Returns the function that attributes changes. A change belongs to the innermost bracket that can have made it: first
+ * among those that declared its path (and the runs within them), otherwise among those that may change anything
+ * (actions of the whole workspace, runs, transactions), otherwise to the only watch. It also belongs to everything
+ * around that bracket. If several brackets are innermost, any of them may have made the change: it belongs to what is
+ * around them all, and names them as candidates. If nothing is around them all, the actor is `ambiguous`. The same
+ * holds if the only bracket may never have run, since a person may then have made the change. If no bracket is open,
+ * the change belongs to the caller.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
   const found = await openBrackets(context, options.head, options.reopened);
@@ -81,7 +81,7 @@ function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after
   return action.paths.some((named) => isWithin(path, named) || (isMade && isWithin(named, path)));
 }
 
-/** Returns the runs within some brackets, and what goes on in these runs. */
+/** Returns the runs within some brackets, and what is within these runs. */
 function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
   const runs = nesting.all.filter(
     (run) => run.run !== undefined && some.some((one) => nesting.isWithin(run.id, one.id)),
@@ -89,7 +89,7 @@ function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
   return nesting.all.filter((one) => runs.some((run) => nesting.isWithin(one.id, run.id)));
 }
 
-/** Returns the owner of a change that each of these innermost brackets can have made. */
+/** Returns the owner of a change that any of these brackets can have made. */
 function ofBrackets(
   nesting: Nesting,
   some: readonly Bracket[],
@@ -106,8 +106,8 @@ function ofBrackets(
 }
 
 /**
- * Returns the attribution to these brackets. If an action, a run and a transaction are within one another, they are
- * named together, as far as the inner one's record does not name the outer: undoing either takes the change along.
+ * Returns the attribution to these brackets. Of an action, a run and a transaction, those are named that the action's
+ * record does not name as being around it. Undoing any of them undoes the change.
  */
 function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
   const { action } = latest(nesting, around, "action") ?? {};
@@ -139,7 +139,8 @@ function latest(
 function ofWatch(context: Context, { watches, transactions }: Brackets, cause: IterationCause): Attribution {
   const [only, second] = watches;
   if (only === undefined) {
-    // The client of a transaction of actions, or a person, may have made the change without an action: it has no owner.
+    // A person, or the client of a transaction of actions, may have made the change without an action: the owner is
+    // unknown.
     const mayBe = innermost(transactions.filter((one) => one.record.scope === "actions")).map((one) => one.id);
     if (mayBe.length > 0) return { cause, actor: "ambiguous", candidates: mayBe, depth: 0 };
     return { cause, actor: context.caller.actor, depth: 0 };
@@ -150,7 +151,7 @@ function ofWatch(context: Context, { watches, transactions }: Brackets, cause: I
   return { cause: "watch", actor: context.caller.actor, session: only.id, depth: 0 };
 }
 
-/** Returns the paths that these actions can have changed: those that they named; `undefined`: any. */
+/** Returns the paths that these actions can have changed: those that they named; `undefined` for any path. */
 export function reachOf(actions: readonly LoggedAction[]): readonly WorkspacePath[] | undefined {
   return actions.some((action) => action.scope === "workspace") ? undefined : actions.flatMap((one) => one.paths);
 }

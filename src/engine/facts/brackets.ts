@@ -53,8 +53,9 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
 }
 
 /**
- * Returns everything whose owner is alive and has not ended it; `reopened`: a transaction that counts although its
- * owner is gone.
+ * Returns the open brackets and agents' sessions. Runs, watches and transactions count only if their owner may be
+ * alive, and actions only if they may still be finished. `reopened`: a transaction that counts although its owner is
+ * gone.
  */
 export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
   const isGoing = ({ record }: OpenSession): boolean => record.kind === "agent" || isOwnerAlive(context, record);
@@ -76,8 +77,8 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
 }
 
 /**
- * Returns a function that tells whether an event is so old that work which no process owns counts as over. An event
- * with a wrong clock is judged by the events around it.
+ * Returns a function that tells whether an event is so old that open work without a process is given up. An implausible
+ * time is corrected by the events around it.
  */
 export async function ageLimit({ now, index }: Context): Promise<(event: TimedEvent) => boolean> {
   const [jumps, at] = [await index.clockJumps(), now()];
@@ -85,8 +86,8 @@ export async function ageLimit({ now, index }: Context): Promise<(event: TimedEv
 }
 
 /**
- * Returns the open actions that will still be finished: those whose process is alive and, of those that no process
- * owns, those that are less than a day old.
+ * Returns the open actions that may still be finished: those whose process is alive and, if no process owns them, those
+ * that are less than a day old.
  */
 export async function goingOn(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   if (actions.length === 0) return [];
@@ -120,7 +121,7 @@ function transactionIn({ record }: LogEvent): TransactionRecord {
   return decodeTransaction(record);
 }
 
-/** Returns the transactions within which no other one was begun. */
+/** Returns the transactions that contain no other active one. */
 export function innermost(active: readonly OpenTransaction[]): OpenTransaction[] {
   const parents = new Set(active.map((one) => one.record.parent));
   return active.filter((one) => !parents.has(one.id));

@@ -7,12 +7,12 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * Paths that a sync has brought into the folder of a replica. That such a path was absent before it came proves
- * nothing: the origin may have had it, and the folder did not have it yet. Only a state of the folder that was brought
- * up to an event of the origin shows that the origin had no such path either.
+ * Paths that a sync brought into the folder of a replica. If such a path was absent earlier, that proves nothing: the
+ * origin may have had it already. Only a state of the folder that was synced up to an event of the origin shows that
+ * the origin did not have the path either.
  */
 
-/** Returns the events that record how far syncs had come, oldest first. */
+/** Returns the events that record the progress of syncs, oldest first. */
 async function standings(context: HistoryContext): Promise<readonly EventRow[]> {
   const records = await context.index.records("replica:");
   const histories = await Promise.all(records.map(({ recordId }) => context.index.recordHistory(recordId)));
@@ -24,8 +24,8 @@ async function standingAt(context: HistoryContext, row: EventRow): Promise<Repli
 }
 
 /**
- * Returns the end of the commit that brought a folder up to its origin for the first time; `undefined` if there is
- * none, or if it was compacted away.
+ * Returns the end of the commit that first synced a folder with its origin; `undefined` if there is none, or if it was
+ * compacted away.
  */
 export async function firstFill(context: HistoryContext): Promise<number | undefined> {
   for (const row of await standings(context)) {
@@ -38,7 +38,7 @@ export async function firstFill(context: HistoryContext): Promise<number | undef
 
 const MAY_HAVE_BEEN = "a sync brought it, and the origin may have had it then";
 
-/** Answers, path by path, whether the origin may have had it at an earlier moment. */
+/** Finds, path by path, whether the origin may have had a path at an earlier moment. */
 export class BroughtPaths {
   readonly #context: HistoryContext;
   #standings: Promise<readonly EventRow[]> | undefined;
@@ -64,7 +64,7 @@ export class BroughtPaths {
     return isSame && then.applied < upstream.seq ? undefined : MAY_HAVE_BEEN;
   }
 
-  /** Returns how far the sync had come after event `seq`. */
+  /** Returns the progress of the sync after event `seq`. */
   #standingAt(seq: number): Promise<ReplicaRecord | undefined> {
     let found = this.#at.get(seq);
     if (found === undefined) this.#at.set(seq, (found = this.#find(seq)));

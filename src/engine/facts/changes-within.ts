@@ -10,14 +10,14 @@ import { ownChanges, type OwnWork, type SeqSpan } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
 import { undoneBy, type UndoneEvents } from "./undone-events.ts";
 
-/** Own work, and the paths of changes that either they or others made. */
+/** The changes of some work, and the paths of changes that it or others may have made. */
 interface FoundWork extends OwnWork {
   readonly ambiguous: readonly WorkspacePath[];
 }
 
 /**
- * A run, an action or a session, and what goes on within it. What is within it is begun after it, so the events of a
- * span, read in order, tell it.
+ * A run, an action or a session, and everything within it. Whatever is within it begins after it, so reading the events
+ * of a span in order finds it.
  */
 class Lineage {
   readonly #ids: Set<string>;
@@ -26,7 +26,7 @@ class Lineage {
     this.#ids = new Set([id]);
   }
 
-  /** Takes an event that may begin something within. */
+  /** Adds the work that an event begins, if that is within. */
   note({ recordId, record }: Pick<LogEvent, "recordId" | "record">): void {
     const kind = /^(?:session|action):/.exec(recordId)?.[0];
     if (kind === undefined) return;
@@ -38,7 +38,7 @@ class Lineage {
     return this.#has(session) || this.#has(action);
   }
 
-  /** True if it is a candidate for a change that is not known to be its own. */
+  /** True if a change is not known to belong to this work, but the work is a candidate for it. */
   mayHold(record: Pick<FileRecord, "session" | "action" | "candidates">): boolean {
     return !this.holds(record) && record.candidates?.some((one) => this.#ids.has(one)) === true;
   }
@@ -48,12 +48,15 @@ class Lineage {
   }
 }
 
-/** Returns the changes of a session and of everything within it, without those that were taken back meanwhile. */
+/** Returns the changes of a session and of everything within it, without those that were undone meanwhile. */
 export async function changesOfSession(context: Context, id: string, span: SeqSpan): Promise<FoundWork> {
   return changesWithin(context, new Lineage(id), span);
 }
 
-/** Returns what an action did from its snapshot up to an event, and in the changes that are about to follow it. */
+/**
+ * Returns what an action changed from its snapshot up to event `toSeq`, and in the changes `next` that are about to be
+ * recorded.
+ */
 export async function changesOfAction(
   context: Context,
   { id, seq }: { readonly id: string; readonly seq: number },
@@ -83,7 +86,7 @@ async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan):
       isAnyUndo ||= isUndo(event);
     },
     isOut: async () => {
-      // To know what an undo took back, all operations are read: few spans hold an undo.
+      // Knowing what an undo undid requires reading all operations. Few spans contain an undo.
       if (!isAnyUndo) return () => false;
       const { holds } = await undoneUpTo(context, span.toSeq);
       return ({ seq, record }, path) => holds(seq, record, path);
@@ -96,7 +99,7 @@ function isUndo({ recordId, record }: Pick<LogEvent, "recordId" | "record">): bo
   return recordId.startsWith("intent:") && record["state"] === "done" && record["kind"] === "undo";
 }
 
-/** Returns what undos took back up to an event: for instance of a failed run. */
+/** Returns the events that were undone up to an event, for instance those of a failed run. */
 async function undoneUpTo(context: Context, upTo: number): Promise<UndoneEvents> {
   const operations = await operationsOf(context, await loggedSessions(context));
   return undoneBy(operations, await ownersIn(context), upTo);

@@ -29,8 +29,8 @@ export interface AsideUse {
 const KEEPERS = ["session:", "action:", "intent:"];
 
 /**
- * Returns what is kept aside now and holds a content for which `isMeant` is true at any path; not what is erased
- * already.
+ * Returns what is kept aside now and contains a content for which `isMeant` is true at any path. Leaves out what is
+ * erased.
  */
 export async function asideUses(
   context: Context,
@@ -70,9 +70,9 @@ export interface ContentUse {
   size: number;
   /** Paths that have or had it. */
   readonly paths: Set<WorkspacePath>;
-  /** Those whose last recorded state has it. */
+  /** Paths whose last recorded state has it. */
   readonly now: Set<WorkspacePath>;
-  /** True if the history itself is made of it: it is a base, or a filter. */
+  /** True if the history itself depends on it: it is a base, or a filter. */
   isHistorys: boolean;
 }
 
@@ -82,8 +82,8 @@ type Said =
   | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
 
 /**
- * Returns the contents for which `isMeant` is true, and everything that names them. Reads the log alone, twice, so that
- * a wrong index cannot make a person give up another content.
+ * Returns the contents for which `isMeant` is true, and everything that names them. Reads only the log, twice: a wrong
+ * index could make a person erase another content.
  */
 export async function contentUses(
   context: HistoryContext,

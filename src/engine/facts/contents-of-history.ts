@@ -6,19 +6,19 @@ import { readEvents } from "../log/read-events.ts";
 import { memoKey } from "../log/memo.ts";
 
 /**
- * The contents of the store as one history may have them. A content that it has erased is absent, even while its bytes
- * are still kept. One that was put or recorded again since is there.
+ * The contents of the store as one history has them. A content that the history erased is absent, even while its bytes
+ * are kept. A content that was stored or recorded again since the erasure is present.
  */
 export class ContentsOfHistory implements BlobStore {
   readonly #history: HistoryContext;
   readonly #blobs: BlobStore;
   /**
-   * The contents that were put through this object, and the event behind which: an operation reads its contents before
-   * an event names them.
+   * The contents that were stored through this object, each with the head at that time: an operation may read its
+   * contents before an event names them.
    */
   readonly #put = new Map<Hash, number>();
 
-  /** `history`: its `blobs` are the contents of the store as they are. */
+  /** `history`: a context whose `blobs` is the whole store. */
   constructor(history: HistoryContext) {
     this.#history = history;
     this.#blobs = history.blobs;
@@ -57,7 +57,10 @@ export class ContentsOfHistory implements BlobStore {
     return (await this.#isErased(hash)) ? undefined : this.#blobs.open(hash);
   }
 
-  /** For plans, from which erased contents were left out: the contents that an open plan names must be there. */
+  /**
+   * Reads erased contents too. It is used for open plans, which leave erased contents out already: all others must be
+   * read.
+   */
   readMany(hashes: Iterable<Hash>): ReturnType<BlobStore["readMany"]> {
     return this.#blobs.readMany(hashes);
   }
@@ -102,10 +105,7 @@ export class ContentsOfHistory implements BlobStore {
   }
 }
 
-/**
- * Returns those of the given contents that are erased: events that named them before neither need nor give them any
- * more.
- */
+/** Returns those of the contents that are erased. Earlier events that name them no longer count as uses. */
 export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash>): Promise<ReadonlySet<Hash>> {
   const erasures = await erasuresInForce(history);
   const erased = new Set<Hash>();
@@ -117,7 +117,7 @@ export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash
   return erased;
 }
 
-/** The erased contents found for an index, and the seq of that index. */
+/** The erased contents as of an event. */
 interface Found {
   readonly seq: number;
   readonly erased: ReadonlySet<Hash>;
@@ -142,7 +142,10 @@ export async function erasedContents(history: HistoryContext): Promise<ReadonlyS
 
 const NONE: ReadonlySet<Hash> = new Set();
 
-/** True if something after an event names a content: a path's state, an open conflict, a version, a file outside. */
+/**
+ * True if something after an event names a content: a state of a path, an open conflict, a version, or a file outside
+ * of the workspace.
+ */
 async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): Promise<boolean> {
   const { index } = history;
   if (((await index.withContent(hash))?.seq ?? 0) > seq) return true;

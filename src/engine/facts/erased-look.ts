@@ -13,7 +13,7 @@ import { shownPath } from "../log/shape.ts";
  * omitted.
  */
 export class ErasedLook {
-  /** The erasures as they were when the scan began. */
+  /** The erasures when the scan began. */
   readonly erasures: Erasures;
   readonly contents: ReadonlySet<Hash>;
 
@@ -35,7 +35,7 @@ export class ErasedLook {
     return { path: result.path, reason: "erased", detail: `its content was erased by event ${by}` };
   }
 
-  /** True if the same contents are erased now. Call it with the lock held. */
+  /** True if the erasures have not changed since the scan began. Call it with the lock held. */
   async isCurrent(context: Context): Promise<boolean> {
     return (await erasuresInForce(context)) === this.erasures;
   }
@@ -45,7 +45,7 @@ export class ErasedLook {
 export async function refuseErased(context: Context, entries: readonly Entry[]): Promise<void> {
   const erased = await erasedAmong(context, new Set(entries.flatMap(({ hash }) => hash ?? [])));
   if (erased.size === 0) return;
-  // A write of the same batch may have put the content again, and is not recorded yet.
+  // A write of the same batch may have stored the content again, without an event yet.
   const given = await context.blobs.has([...erased]);
   for (const { path, hash } of entries) {
     if (hash === undefined || !erased.has(hash) || given.has(hash)) continue;

@@ -4,7 +4,7 @@ import type { HistoryContext } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** The erasures that were read from an index, as of which event, and the last erasure's event. */
+/** The erasures as of an event. `last`: the seq of the last erasure. */
 interface Known {
   readonly seq: number;
   readonly last: number;
@@ -13,7 +13,10 @@ interface Known {
 
 const known = memoKey<Known>("erasures in force");
 
-/** Returns the erasures that the index knows. If there are none, this costs one query for each new event. */
+/**
+ * Returns the erasures that the index has. After each new event this costs one query; erasures are read again only if
+ * there is a new one.
+ */
 export async function erasuresInForce(context: HistoryContext): Promise<Erasures> {
   const { seq } = await context.index.head();
   const seen = context.memo.get(known);

@@ -1,23 +1,23 @@
 import type { Change } from "../../core/values/entry.ts";
 import type { FileRecord } from "../../core/values/file-record.ts";
 
-/** The first of somebody's own events of a path: an undo goes back to the state right before it. */
+/** The first of somebody's own events of a path. An undo restores the state right before it. */
 export interface FirstEvent {
   readonly seq: number;
   /** The action that made it. */
   readonly action?: string | undefined;
-  /** True if Chronicle wrote it: the state that it found there is `before`. */
+  /** True if Chronicle wrote the state. Then the state before the event is what Chronicle found on disk. */
   readonly isWritten: boolean;
   /** True if a run's capture found it. */
   readonly isRun?: boolean;
 }
 
-/** The net change of a path by somebody's own events, and the first of these. */
+/** The net change of a path by somebody's own events, and the first of them. */
 export interface OwnChange extends Change {
   readonly first: FirstEvent;
 }
 
-/** The causes of iterations that Chronicle has written, not found. */
+/** The causes of iterations that Chronicle wrote itself. */
 const WRITTEN: ReadonlySet<FileRecord["cause"]> = new Set([
   "write",
   "restore",
@@ -28,7 +28,7 @@ const WRITTEN: ReadonlySet<FileRecord["cause"]> = new Set([
   "merge",
 ] as const);
 
-/** Returns an event of a file as the first one. */
+/** Returns the description of an event as the first one of its path. */
 export function firstEvent({ action, cause }: Pick<FileRecord, "action" | "cause">, seq: number): FirstEvent {
   return { seq, action, isWritten: WRITTEN.has(cause), isRun: cause === "run" };
 }

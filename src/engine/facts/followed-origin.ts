@@ -9,9 +9,9 @@ import { proposedPath } from "../../core/records/proposal-record.ts";
 import { indexedFrom } from "../log/history-start.ts";
 
 /**
- * Returns the sync that sends what is recorded of a folder to its origin; `undefined` if there is none. The last record
- * is in force: it supersedes one that was written before the origin had said which workspace it is, and one about an
- * earlier origin.
+ * Returns the record of the sync that sends the folder's changes to an origin; `undefined` if there is none. The last
+ * record is in force: an earlier one is about another origin, or was written before the origin's workspace id was
+ * known.
  */
 export async function followedOrigin(context: HistoryContext): Promise<ReplicaRecord | undefined> {
   const row = (await context.index.records("replica:")).at(-1);
@@ -23,14 +23,14 @@ export async function followedOrigin(context: HistoryContext): Promise<ReplicaRe
 /** Changes in the folder of a replica must stay as they were recorded until its origin has answered. */
 
 /**
- * Returns the replica's event up to which the origin has answered: later states must be kept. `undefined` if no sync
- * goes on.
+ * Returns the replica's event up to which the origin has answered, or `undefined` if there is no sync. Later states
+ * must be kept.
  */
 export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
   return (await followedOrigin(context))?.settled;
 }
 
-/** Throws `REFUSED` if events are to be removed that an origin was not told of: it would lose the changes. */
+/** Throws `REFUSED` if there are changes that the origin has not answered: removing their events would lose them. */
 export async function refuseUnsent(context: HistoryContext): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;
@@ -47,7 +47,7 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
   }
 }
 
-/** Returns the contents of own changes that the origin was not told of up to its answer to event `settled`. */
+/** Returns the contents of own changes after event `settled`, up to which the origin has answered. */
 export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
   const { seq: head } = await context.index.head();
   const begins = (await indexedFrom(context)) ?? 1;

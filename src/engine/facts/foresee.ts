@@ -18,8 +18,8 @@ export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> 
 }
 
 /**
- * Returns, for a dry run, the result that the changes would have now. Blocked are paths that need a missing or damaged
- * content, and paths where the present files are in the way.
+ * Returns the result that the changes would have now, for a dry run. A path is blocked if its content is missing or
+ * damaged, or if present files are in the way.
  */
 export async function foresee(
   context: Context,
@@ -39,8 +39,8 @@ export async function foresee(
 }
 
 /**
- * Returns the paths that need a content which is not in the store or cannot be read, except for contents that are yet
- * to be `made`. Every content is read whole, as by the real operation: only its bytes show that it is sound.
+ * Returns the paths whose content is not in the store or cannot be read. Contents in `made` count as present: they are
+ * stored later. Every content is read as a whole, as by the real operation, since only its bytes show that it is sound.
  */
 export async function withoutSoundContent(
   context: Context,
@@ -86,7 +86,7 @@ function neededBy(
   });
 }
 
-/** Returns the paths that need a content which is not in the store, except for contents that are yet to be `made`. */
+/** Returns the paths whose content is not in the store. Contents in `made` count as present: they are stored later. */
 export async function withoutContent(
   context: Context,
   changes: readonly Change[],

@@ -3,8 +3,8 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { SeqRanges } from "../../core/values/seq-ranges.ts";
 
 /**
- * An operation that `undo` can take back, as the log tells it: a run, a restore, an action, a transaction, or an undo
- * or redo of one.
+ * An operation that `undo` can invert, as the log has it: a run, a restore, an action, a transaction, a write, or an
+ * undo or redo of one.
  */
 export interface LoggedOperation {
   readonly id: string;
@@ -24,30 +24,30 @@ export interface LoggedOperation {
   readonly isPart?: true;
   /** Set for an action that was begun within another one. */
   readonly inAction?: true;
-  /** The operation of which a run is a part: `undo` takes both back. */
+  /** The operation of which a run or an action is a part: an undo of that operation includes it. */
   readonly partOf?: string;
-  /** Set for an undo of somebody's work: the selection, and what it took back. */
+  /** Set for an undo of selected work: the selection, and what was undone. */
   readonly selective?: Selective;
-  /** Set for an undo of a whole operation: paths that were left alone. Their events are not taken back. */
+  /** Set for an undo of a whole operation: paths that were left alone. Their events are not undone. */
   readonly left?: readonly WorkspacePath[];
 }
 
-/** The selection and events of an undo of somebody's work (see `IntentRecord`). */
+/** The selection of an undo, and the events that it undid (see `IntentRecord`). */
 export interface Selective {
   readonly selection: string;
   readonly takes: readonly string[];
-  /** The operations of which nothing is left but what did not merge, or was left alone. */
+  /** The operations of which only parts remain that did not merge, or were left alone. */
   readonly passes: readonly string[];
   readonly took: SeqRanges;
-  /** The events of paths that did not merge: they are not taken back … */
+  /** The events of paths that did not merge: they are not undone … */
   readonly met: SeqRanges;
   /** … except at these paths, whose conflicts were settled for the undo, or by a merge. */
   readonly settled: ReadonlySet<WorkspacePath>;
   /**
-   * Paths whose conflicts are open, or were settled for the present state: they are named, and the next undo passes
+   * Paths whose conflicts are open, or were settled for the present state: they are named, and the next undo skips
    * them.
    */
   readonly named: ReadonlySet<WorkspacePath>;
-  /** Paths that were left alone: their events are not taken back. */
+  /** Paths that were left alone: their events are not undone. */
   readonly left: readonly WorkspacePath[];
 }

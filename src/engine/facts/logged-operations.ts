@@ -29,7 +29,7 @@ function selectiveOf(
   return { selective: { selection, ...ids, took, met, settled, named, left } };
 }
 
-/** Returns the conflicts that undos of somebody's work have met, by undo. */
+/** Returns the conflicts of undos of selected work, by undo. */
 async function conflictsByUndo(
   context: Context,
   intents: readonly LoggedIntent[],
@@ -43,8 +43,8 @@ async function conflictsByUndo(
 }
 
 /**
- * Returns all finished operations whose events are all there, ordered by their end. A run whose process is gone is one
- * of them, and the last one, as it will be once it is closed.
+ * Returns all finished operations whose events are all in the log, ordered by their end. A run whose process is gone
+ * counts as finished, and comes last, as it will be recorded.
  */
 export async function operationsOf(context: Context, sessions: readonly Session[]): Promise<LoggedOperation[]> {
   const found: LoggedOperation[] = [];
@@ -59,7 +59,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
   const conflicts = await conflictsByUndo(context, intents);
   for (const { id, intent, seq, ts } of intents) {
     const { kind, summary, started, fromSeq, target } = intent;
-    // Changes that came from an origin can only be taken back there; a person who wants that here changes the files.
+    // Changes that came from an origin can be undone only there. Here, a person changes the files instead.
     if (kind === "replica") continue;
     const base = {
       id,
@@ -74,7 +74,8 @@ export async function operationsOf(context: Context, sessions: readonly Session[
       ...(isPartOfMore(intent) ? { isPart: true as const } : {}),
     };
     const changed = intent.paths - (intent.skipped ?? 0);
-    // A write that was requested by name and changed nothing is only kept so that the request can be answered again.
+    // A write that was requested by id and changed nothing is recorded only so that the request gets the same answer
+    // again.
     if (kind === "write" && changed === 0) continue;
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
   }
@@ -87,8 +88,8 @@ export async function operationsOf(context: Context, sessions: readonly Session[
 }
 
 /**
- * For each undo of somebody's work, moves the operations whose events it left alone from `takes` to `passes`: it did
- * not take those back wholly.
+ * For each undo of selected work, moves the operations whose events it left alone from `takes` to `passes`: it did not
+ * undo them wholly.
  */
 async function leftTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   if (!all.some(({ selective }) => selective !== undefined && selective.left.length > 0)) return [...all];
@@ -116,8 +117,8 @@ async function leftTold(context: Context, all: readonly LoggedOperation[]): Prom
 }
 
 /**
- * Returns the events of files and links that an undo was to take back, and whose paths it has left alone. A folder may
- * stay.
+ * Returns the events of files and links that an undo was meant to undo, and whose paths it left alone. Folders do not
+ * count.
  */
 async function eventsLeft(
   context: Context,
@@ -146,8 +147,8 @@ function isWithinSomething({ within }: Session): boolean {
 }
 
 /**
- * Marks runs and actions that went on within another operation. One that ended within it is part of it; what one did
- * after its end is an operation by itself.
+ * Marks runs and actions within another operation. One that ended within it is part of it. What it did after the end of
+ * the outer operation is an operation of its own.
  */
 async function partsTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const owners = await ownersIn(context);
@@ -162,11 +163,11 @@ async function partsTold(context: Context, all: readonly LoggedOperation[]): Pro
 }
 
 /**
- * Returns a function that tells whether a write is part of a greater operation: of an action, of an ended run, or of a
+ * Returns a function that tells whether a write is part of a larger operation: of an action, of an ended run, or of a
  * committed transaction.
  */
 async function partsOfMore(context: Context, sessions: readonly Session[]): Promise<(intent: IntentRecord) => boolean> {
-  // While a run goes on, a write within it can be taken back by itself.
+  // While a run is open, a write within it can be undone by itself.
   const isEnded = ({ kind, state }: Session): boolean => kind === "run" && state !== "running";
   const runs = new Set(sessions.filter(isEnded).map((one) => one.id));
   const ends = endsOfWhole(await allTransactions(context));

@@ -9,8 +9,8 @@ import { isElsewhere, numberHere, type OwnerProcess } from "../log/owner-process
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * Tells which open runs, actions and transactions go on within which. Work that was begun within another is part of it:
- * its changes are its own, and those of everything around it. Two of which neither is within the other are rivals.
+ * Finds which open runs, actions and transactions are within which. Work that began within another is part of it: its
+ * changes belong to it, and to everything around it. Two brackets of which neither is within the other are rivals.
  */
 
 /** An open run, action or transaction. */
@@ -60,20 +60,20 @@ export class Nesting {
     return this.around(inner).has(outer);
   }
 
-  /** Returns those of some brackets within which no other one of them goes on. */
+  /** Returns those of some brackets that contain no other one of them. */
   innermost(some: readonly Bracket[]): Bracket[] {
     return some.filter((outer) => !some.some((inner) => inner.id !== outer.id && this.isWithin(inner.id, outer.id)));
   }
 
-  /** Returns the open brackets that surely go on around all of these (or the bracket itself, if only one is given). */
+  /** Returns the open brackets that certainly are around all of these (or the bracket itself, if only one is given). */
   common(some: readonly Bracket[]): Bracket[] {
     const around = some.map((one) => this.#surelyAround(one.id));
     return this.all.filter((one) => around.every((ids) => ids.has(one.id)));
   }
 
   /**
-   * Does the same as `around`, without calls of which only one can have started the bracket: of several concurrent
-   * calls, it is unknown which one started a sub-agent.
+   * Returns the same as `around`, without rival calls: if several calls are open at once, it is unknown which of them
+   * started a sub-agent.
    */
   #surelyAround(id: string): ReadonlySet<string> {
     const around = this.around(id);
@@ -120,7 +120,7 @@ function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
   );
 }
 
-/** Adds brackets that have ended: one may stand between two that are open. */
+/** Adds brackets that have ended: one of them may lie between two open ones. */
 async function addClosed(context: Context, parents: Map<string, readonly string[]>): Promise<void> {
   const missing = new Set([...parents.values()].flat().filter((id) => !parents.has(id)));
   for (const id of missing) {
@@ -144,11 +144,14 @@ export interface Beginner {
   readonly pid: number | null;
   /** The agent's session for which it is begun. */
   readonly session?: string | undefined;
-  /** The ids of what it was started within, as its caller knows: `CHRONICLE_RUN`, and the `action(…)` of a library. */
+  /**
+   * The ids of the brackets around it that its caller knows: from `CHRONICLE_RUN`, or from an `action(…)` of the
+   * library.
+   */
   readonly within?: readonly string[];
   /** Set if it changes the folder itself: then a transaction of actions alone is not around it. */
   readonly inFolder?: true;
-  /** Set if the only open run counts as the one around it when ancestry cannot be known. */
+  /** Set if the ancestors of the process may be unknown: the only open run then counts as the one around it. */
   readonly guess?: true;
 }
 
@@ -159,9 +162,9 @@ export interface Place {
 }
 
 /**
- * Returns the place of something that begins: within what its caller names, and within what the processes around it
- * have open. If several of these are not within one another (two concurrent tool calls of an agent, say), none of them
- * is known to be around it, only what is around them all.
+ * Returns the place of something that begins: within what its caller names, and within the open brackets of the
+ * processes around it. If several of these are not within one another (concurrent tool calls of an agent, for example),
+ * it is unknown which is around it, and only what is around all of them counts.
  */
 export async function placeOf(context: Context, nesting: Nesting, by: Beginner): Promise<Place> {
   const innermost = nesting.innermost(await foundAround(context, nesting, by));
@@ -183,8 +186,8 @@ export async function placeOf(context: Context, nesting: Nesting, by: Beginner):
 }
 
 /**
- * Returns the transactions to which something that begins now belongs: those of everybody and those of its session. A
- * transaction that holds a run owns only that run, and what goes on within it.
+ * Returns the transactions to which something that begins now belongs: those without a session, and those of its
+ * session. A transaction that holds a run contains only that run and what is within it.
  */
 function transactionsFor(nesting: Nesting, around: readonly Bracket[], { session, inFolder }: Beginner): Bracket[] {
   return nesting.all.filter(({ id, transaction }) => {
@@ -201,7 +204,7 @@ function last(some: readonly Bracket[]): Bracket | undefined {
 
 /**
  * Returns the brackets that are known to be around a beginner: those that its caller names, and those of the processes
- * around it. The brackets of its own process may be another session's, so they prove nothing.
+ * around it. The brackets of its own process do not count, since they may be another session's.
  */
 async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
   const { processes } = context;

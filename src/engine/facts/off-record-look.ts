@@ -8,14 +8,20 @@ import type { Context } from "../log/context.ts";
 
 /** Options for scanning paths that are off the record. */
 export interface OffRecordOptions {
-  /** True if paths at and beneath `only` that were left off the record are recorded: a person has named them. */
+  /**
+   * True if the paths at and beneath `only` are recorded even if they were left off the record: a person has named
+   * them.
+   */
   readonly onRecord?: boolean;
-  /** True if the scan ignores commands that go on off the record: only noted paths stay out. */
+  /** True if running commands that are off the record are ignored: only noted paths are left out. */
   readonly pastCommands?: boolean;
   readonly only?: readonly WorkspacePath[];
 }
 
-/** Whether a path stays out; `returned`: somebody else has changed it since. */
+/**
+ * The verdict on a path. `held`: it is still as noted. `going`: a command that is off the record may have changed it.
+ * `returned`: somebody else has changed it since. `through`: it is not off the record.
+ */
 type Verdict = "held" | "going" | "returned" | "through";
 
 const WRITTEN =
@@ -25,20 +31,20 @@ const REMOVED =
 const GOING = "a command off the record is going on, and this may be its work";
 
 /**
- * Filters out of a scan what was changed off the record, before anything of it is read or stored. A noted path is
- * recognised by its stat, else by its salted hash: a file that was only touched or renamed stays out.
+ * Filters out of a scan what was changed off the record, before anything is read or stored. A noted path is recognised
+ * by its stat, and otherwise by its salted hash: so a file that was only touched or renamed is still left out.
  */
 export class OffRecordLook {
   /** Paths that somebody else has changed since they were left off the record. */
   readonly returned = new Set<WorkspacePath>();
-  /** Paths held because a command goes on: they must be scanned again. */
+  /** Paths that are held because a command is running: they must be scanned again. */
   readonly undecided: WorkspacePath[] = [];
   readonly #context: Context;
   readonly #state: OffRecord;
   readonly #notes: ReadonlyMap<WorkspacePath, OffRecordNote>;
   readonly #byInode: ReadonlyMap<string, OffRecordNote>;
   readonly #options: OffRecordOptions;
-  /** While a command goes on: the paths that tools have declared. */
+  /** The paths that tools have declared, if a command is running off the record. */
   readonly #declared: readonly WorkspacePath[] | undefined;
   readonly #folders: ScannedPath[] = [];
   readonly #held = new Map<WorkspacePath, string>();
@@ -63,17 +69,19 @@ export class OffRecordLook {
     return new OffRecordLook(context, state, await inForce(context, state.notes), { options, declared });
   }
 
-  /** True if the notes are still those with which the scan began. Call it with the lock held. */
+  /** True if the notes are still those that the scan began with. Call it with the lock held. */
   get isCurrent(): boolean {
     return this.#context.offRecord.read() === this.#state;
   }
 
-  /** True if the path may be read although it was not handed over. */
+  /** True if the path may be read although `sift` did not return it. */
   mayRead(path: WorkspacePath): boolean {
     return this.#declared === undefined && !this.#notes.has(path);
   }
 
-  /** Returns the paths of a batch that are to be read. Folders that stay out are decided at the end. */
+  /**
+   * Returns the paths of a batch that are to be read. Folders that may be left out are decided later, by `foldersOf`.
+   */
   async sift(batch: readonly ScannedPath[]): Promise<ScannedPath[]> {
     const through: ScannedPath[] = [];
     for (const one of batch) {
@@ -85,7 +93,7 @@ export class OffRecordLook {
     return through;
   }
 
-  /** Returns the paths that are gone and count as gone. */
+  /** Returns those of the missing paths that count as deleted. */
   async siftGone(gone: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
     const through: WorkspacePath[] = [];
     for (const path of gone) {
@@ -96,7 +104,7 @@ export class OffRecordLook {
     return through;
   }
 
-  /** Returns the deferred folders that hold a captured path: they are captured, too. */
+  /** Returns the deferred folders that hold a captured path: these are captured too. */
   foldersOf(taken: readonly WorkspacePath[]): ScannedPath[] {
     if (this.#folders.length === 0) return [];
     const above = new Set(taken.flatMap((path) => [...foldersAbove(path)]));
@@ -107,7 +115,7 @@ export class OffRecordLook {
     return through;
   }
 
-  /** Returns the omissions of a scan; those that the rules leave out and that are off the record say so. */
+  /** Returns the omissions of a scan. Excluded paths that are off the record get that reason. */
   async renamed(omitted: readonly Omission[]): Promise<Omission[]> {
     const noted = omitted.filter(({ path, reason }) => reason === "excluded" && this.#notes.has(path));
     if (noted.length === 0) return [...omitted];
@@ -117,7 +125,7 @@ export class OffRecordLook {
     );
   }
 
-  /** Returns the paths that stay out, as omissions. Paths in a folder that stays out are not listed by themselves. */
+  /** Returns the paths that are left out, as omissions. A path within another one is not listed. */
   held(): Omission[] {
     const held: Omission[] = [];
     for (const path of [...this.#held.keys()].sort(comparePaths)) {
@@ -128,7 +136,7 @@ export class OffRecordLook {
     return held;
   }
 
-  /** Returns those of the paths that are as they were left off the record, with the reason why they are left alone. */
+  /** Returns those of the paths that are still as noted, with the reason why they are left alone. */
   async heldAmong(paths: readonly WorkspacePath[]): Promise<ReadonlyMap<WorkspacePath, string>> {
     const stats = await this.#context.worktree.stats(paths);
     const held = new Map<WorkspacePath, string>();
@@ -182,7 +190,7 @@ function inodeOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): 
   return `${dev}:${ino}`;
 }
 
-/** Returns the notes of paths of which nothing was recorded since. */
+/** Returns the notes on paths of which nothing was recorded since. */
 export async function inForce(
   { index }: Pick<Context, "index">,
   notes: readonly OffRecordNote[],

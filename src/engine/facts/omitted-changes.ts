@@ -18,8 +18,8 @@ import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Returns recorded files that the present rules leave out, and of which the history still has a content: `erase` takes
- * such contents out. Judges by name alone, in path order; reads no content.
+ * Returns recorded files that the present rules leave out, and of which the history still has a content that can be
+ * erased. Judges by name alone, in path order; reads no content.
  */
 export async function leftOutByNow(context: Context): Promise<readonly WorkspacePath[]> {
   await followSettings(context);
@@ -38,14 +38,14 @@ export async function leftOutByNow(context: Context): Promise<readonly Workspace
 }
 
 /**
- * Changes that a command makes to paths that no capture takes. Only the omitted paths themselves are checked: of an
- * omitted folder its presence, never what lies in it.
+ * Changes that a command makes to paths that no capture takes. Only the omitted paths themselves are compared: an
+ * omitted folder by its presence and kind, never by its contents.
  */
 
 /** The omitted paths that were there before a command. */
 export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
 
-/** The store is Chronicle's own; unstable paths are tracked, and are read again. */
+/** The store belongs to Chronicle. Unstable paths are recorded, and are read again. */
 const NOT_COMPARED = reasonsWith("notCompared");
 
 /** Stats what a capture has omitted: one `lstat` for each path. */
@@ -62,7 +62,7 @@ export async function statOmitted(context: Context, { omitted }: Pick<Coverage, 
   return found;
 }
 
-/** Returns the differences between the paths that were omitted before and now. */
+/** Returns how the paths that were omitted before have changed. */
 export async function changesOfOmitted(context: Context, before: OmittedPaths): Promise<OmittedChange[]> {
   const paths = [...before.keys()].sort(comparePaths);
   const stats = await context.worktree.stats(paths);
@@ -72,13 +72,13 @@ export async function changesOfOmitted(context: Context, before: OmittedPaths): 
   });
 }
 
-/** Reasons for which a file that is recorded keeps its earlier state in the history, whatever has become of it. */
+/** Reasons because of which the recorded state of a file is an earlier one. */
 const OUTGROWN = reasonsWith("outgrown");
 
 /**
- * Returns the files that no capture takes since the last scan because of what became of them: they have got an erased content,
- * or are recorded and too large or unreadable now. The recorded state of such a path is an earlier one, and no operation
- * overwrites its present content.
+ * Returns the files that captures leave out since the last scan because of their new state: they have an erased
+ * content, or are recorded and now too large or unreadable. The recorded state of such a path is an earlier one, and no
+ * operation overwrites its present content.
  */
 export async function unrecordedSince(
   { index }: Pick<Context, "index">,
@@ -98,7 +98,7 @@ export async function unrecordedSince(
     const isThere = rows[i]?.entry !== undefined;
     const common = { path, reason, ...optional({ detail }), kept: false, lost: false };
     if (reason === "erased") return [{ ...common, type: isThere ? "modified" : "created" }];
-    // A folder itself is recorded, also where what it holds cannot be read.
+    // A folder is recorded itself, even if its contents cannot be read.
     return isThere && rows[i]?.entry?.kind !== "dir" ? [{ ...common, type: "modified", recorded: true }] : [];
   });
 }
@@ -133,7 +133,7 @@ function isAsBefore(before: OmittedStat, now: OmittedStat): boolean {
   return before.size === now.size && before.mtimeNs === now.mtimeNs && before.ino === now.ino;
 }
 
-/** True if a file has only grown: a log or a database that something was added to has most likely lost nothing. */
+/** True if a file has only grown. Nothing was lost, most likely: something was appended to a log or a database. */
 function hasOnlyGrown(before: OmittedStat, now: OmittedStat): boolean {
   return before.kind === "file" && now.kind === "file" && before.ino === now.ino && now.size > before.size;
 }
@@ -145,12 +145,12 @@ export function isExcludedByPerson({ reason, detail = "" }: Omission): boolean {
   );
 }
 
-/** The time for which `status` reports a loss. */
+/** `status` reports a loss for this long, in milliseconds. */
 const TOLD_MS = 7 * 24 * 3_600_000;
 const MOST_LOSSES = 3;
 const MOST_PATHS = 5;
 
-/** Work that may have lost something. */
+/** Work that may have lost contents. */
 export interface Loser {
   /** The name for people: `run 3f2a1b0c (rm -rf .git)`. */
   readonly name: string;
@@ -175,7 +175,7 @@ export async function lossNotes(context: Context, losers: readonly Loser[]): Pro
   return notes;
 }
 
-/** Returns the losses that remain: a removed path that is there again is not reported any more. */
+/** Returns the losses that remain. A removed path that exists again is not reported any more. */
 export async function stillLost(context: Context, changes: readonly OmittedChange[]): Promise<OmittedChange[]> {
   const lost = changes.filter((one) => one.lost);
   if (lost.length === 0) return [];
@@ -183,7 +183,7 @@ export async function stillLost(context: Context, changes: readonly OmittedChang
   return lost.filter(({ type }, i) => type !== "deleted" || stats[i] === undefined);
 }
 
-/** Returns a change of an omitted path as programs see it. */
+/** Returns a change of an omitted path in the form of the API. */
 export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
   const { path, type, reason, detail, kept, lost, recorded } = change;
   return {

@@ -15,7 +15,7 @@ export interface KeptVersion {
   readonly record: VersionRecord;
 }
 
-/** Returns the versions that replicas wrote back and that lost against others' work, oldest first. */
+/** Returns the versions: states that replicas wrote back and that did not become their paths' states, oldest first. */
 export async function readVersions(context: Context): Promise<KeptVersion[]> {
   const events = await readEvents(context, await context.index.records("version:"));
   return events.map(({ seq, ts, record }) => ({ seq, ts, record: decodeVersion(record) }));
@@ -35,7 +35,7 @@ export async function missingVersion(
   hash: Hash,
 ): Promise<ChronicleError> {
   const what = `what replica ${replica.slice(0, 8)} made of ${shownPath(path)}`;
-  // It is needed for as long as the state just after it.
+  // It is needed as long as the state just after its event.
   await refusePruned(context, what, seq);
   return missingContent(context, { path, hash, what });
 }

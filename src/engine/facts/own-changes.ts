@@ -14,7 +14,7 @@ export interface SeqSpan {
   readonly toSeq: number;
 }
 
-/** True if an event of a file is somebody's own. */
+/** Returns true if an event of a file is somebody's own. */
 type OwnFilter = (record: FileRecord, path: WorkspacePath) => boolean;
 
 /** An event of a file that is somebody's own. */
@@ -23,19 +23,19 @@ export interface OwnEvent {
   readonly record: FileRecord;
 }
 
-/** The events of a span to find. */
+/** Selects the own events of a span. */
 interface Looking {
   readonly isOwn: OwnFilter;
   /** Receives the events that are not of files. */
   readonly onOther?: (event: LogEvent) => void;
-  /** Called once all events were read: returns which own events are left out. */
+  /** Called once all events were read. Returns the test for own events to leave out. */
   readonly isOut?: () => Promise<(event: OwnEvent, path: WorkspacePath) => boolean>;
 }
 
 /** Changes that somebody made to files. */
 export interface OwnWork {
   readonly changes: readonly OwnChange[];
-  /** The claims about the paths of their events, also those of which no change is reported. */
+  /** Claims about the paths of the events, including paths without a net change. */
   readonly claims: readonly PathClaim[];
 }
 
@@ -48,7 +48,7 @@ export async function ownChanges(
   const { fromSeq, toSeq } = span;
   if (toSeq <= fromSeq) return { changes: [], claims: [] };
   const own = new Map<WorkspacePath, OwnEvent[]>();
-  // Work that began before a dropped archive goes on behind it.
+  // The work may have begun before a dropped archive: only its later events are read.
   const begins = (await indexedFrom(context)) ?? 1;
   for await (const event of readRange(context, Math.max(fromSeq + 1, begins), toSeq)) {
     const recorded = changesOf(event);

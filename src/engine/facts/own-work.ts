@@ -10,22 +10,22 @@ import type { SeqSpan } from "./own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import { readRange } from "../log/read-events.ts";
 
-/** Some events of files, as a piece of work. */
+/** Work, described by events of files. */
 export interface Work extends SeqSpan {
   /** The label for people and for the record: `turn 3f2a` (see `IntentRecord.selection`). */
   readonly label: string;
-  /** The name by which people know it, if that says more. */
+  /** The name by which people know the work, if that says more than the label. */
   readonly known?: string;
-  /** Set if it has a beginning of its own: its undo goes back to the state after this event. */
+  /** Set if the work has a beginning: its undo restores the state after this event. */
   readonly back?: number | undefined;
-  /** Set if every event counts, whoever made it: also those of restores and undos. */
+  /** Set if the events of everybody count, including those of restores and undos. */
   readonly everything?: true;
-  /** Reported if some of it cannot be reached any more. */
+  /** Set if a part of the work was compacted away. */
   readonly lost?: { readonly what: string; readonly before: number };
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
-  /** The actions and runs in it: something may have been kept aside for them. */
+  /** The actions and runs in the work, for which something may have been kept aside. */
   readonly keepers?: readonly Keeper[];
-  /** The operation of which it is the remainder. */
+  /** The operation whose remaining part the work is. */
   readonly operation?: string;
 }
 
@@ -42,24 +42,24 @@ export interface PendingChange extends Change {
   readonly action?: string | undefined;
 }
 
-/** The events of a piece of work. */
+/** The events of some work. */
 export interface OwnEvents {
   /** Their seqs, by path. */
   readonly byPath: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
   /** The first event of each path. */
   readonly firsts: ReadonlyMap<WorkspacePath, FirstEvent>;
-  /** The event whose state the work as a whole goes back to, if it has a beginning of its own. */
+  /** The event whose state an undo of the whole work restores, if the work has a beginning. */
   readonly back?: number | undefined;
   readonly seqs: ReadonlySet<number>;
   /** The runs, actions, transactions and intents that they name. */
   readonly ids: ReadonlySet<string>;
-  /** The operation of which they are the remainder: it is taken back with them, even if there are none. */
+  /** The operation whose remaining part they are. An undo of them undoes it, even if there are no events. */
   readonly operation?: string | undefined;
-  /** Own changes on disk that a dry run does not record, and their owners. */
+  /** Own changes on disk that a dry run does not record, with the actions that own them. */
   readonly pending?: readonly PendingChange[];
 }
 
-/** Finds the events of a piece of work; `without`: those that are left out. */
+/** Returns the events of some work; `without` is true for events to leave out. */
 export async function eventsOfWork(
   context: Context,
   work: Work,
@@ -82,7 +82,7 @@ export async function eventsOfWork(
   return { byPath, firsts, back: work.back, seqs, ids, operation: work.operation };
 }
 
-/** Returns the events with some more events of paths of its own. */
+/** Returns the events with some more events of the same paths. */
 export function withEvents(
   own: OwnEvents,
   more: readonly { readonly path: WorkspacePath; readonly seq: number; readonly record: FileRecord }[],
@@ -105,7 +105,7 @@ export function withoutPaths(own: OwnEvents, paths: ReadonlySet<WorkspacePath>):
   return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
 }
 
-/** Returns the events without one of some paths each. */
+/** Returns the events without the given event of each of these paths. */
 export function withoutEvents(own: OwnEvents, events: ReadonlyMap<WorkspacePath, number>): OwnEvents {
   if (events.size === 0) return own;
   const without = (path: WorkspacePath, seqs: ReadonlySet<number>): ReadonlySet<number> =>
@@ -114,7 +114,7 @@ export function withoutEvents(own: OwnEvents, events: ReadonlyMap<WorkspacePath,
   return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
 }
 
-/** Returns the claims about the paths: that the log has recorded these events of them. */
+/** Returns claims, to be proved, that the log recorded these events of their paths. */
 export function claimsOf({ byPath }: OwnEvents): PathClaim[] {
   return [...byPath].flatMap(([path, seqs]) => [...seqs].map((seq) => ({ path, seq })));
 }
@@ -124,7 +124,7 @@ export function idsOf({ session, action, transaction, intent }: FileRecord): str
   return [session, action, transaction, intent].filter((id) => id !== undefined);
 }
 
-/** Yields the iterations of files in a span. */
+/** Yields the changes of files in a span. */
 export async function* fileEvents(
   context: Context,
   { fromSeq, toSeq }: SeqSpan,
@@ -176,14 +176,14 @@ const UNRECORDED = Number.MAX_SAFE_INTEGER;
 
 function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: ReadonlySet<number>): Group[] {
   const groups: { before: Entry | undefined; after: Entry | undefined }[] = [];
-  let isGoingOn = false;
+  let isContinued = false;
   let before: Entry | undefined;
   for (const { seq, entry } of rows) {
     const isOwn = own.has(seq);
     const last = groups.at(-1);
-    if (isOwn && isGoingOn && last !== undefined) last.after = entry;
+    if (isOwn && isContinued && last !== undefined) last.after = entry;
     else if (isOwn) groups.push({ before, after: entry });
-    isGoingOn = isOwn;
+    isContinued = isOwn;
     before = entry;
   }
   return groups;

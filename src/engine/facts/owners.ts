@@ -8,15 +8,15 @@ import { actionsEver, allTransactions } from "./transactions.ts";
 /** The operations to which an event of a file belongs, by their ids. */
 export interface Owners {
   of(record: FileRecord): readonly string[];
-  /** Returns these ids, and those of the runs, actions and transactions around them. */
+  /** Returns these ids, and those of the runs, actions and transactions around their work. */
   around(ids: Iterable<string>): ReadonlySet<string>;
-  /** Returns these runs and actions, and those that were begun within them. */
+  /** Returns these ids of runs and actions, and those of the runs and actions within them. */
   inner(ids: Iterable<string>): ReadonlySet<string>;
 }
 
 /**
- * Reads the owners of all events. An event names the work that made it; the record of that work names what it was done
- * in.
+ * Reads what belongs to what. An event names the work that made it, and the record of that work names what it is
+ * within.
  */
 export async function ownersIn(context: Context): Promise<Owners> {
   const work = new Map<string, readonly string[]>();
@@ -45,7 +45,7 @@ function present(...ids: readonly (string | undefined)[]): string[] {
 /** Returns these ids, and all that can be reached from them. */
 function reached(ids: Iterable<string>, next: (id: string) => readonly string[]): ReadonlySet<string> {
   const all = new Set(ids);
-  // A set's iterator also visits what is added on the way.
+  // Iterating over a set includes elements that are added meanwhile.
   for (const id of all) for (const one of next(id)) all.add(one);
   return all;
 }

@@ -16,7 +16,7 @@ import { readEvent } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** The pruning in force, as the index finds it: for callers that tell which states can still be restored. */
+/** The pruning in force, as the index has it, for callers that need to know which states can be restored. */
 
 const known = memoKey<LoggedPruning>("pruning in force");
 
@@ -51,9 +51,8 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 }
 
 /**
- * Returns the prunings that the lines of the log tell of, oldest first, preceded by the one that was in force where the
- * lines begin. `inBase` is 1 if there is such a one: its line was dropped with an archive, and its contents may be
- * freed.
+ * Returns the prunings that have lines in the log, oldest first, after the one that was in force where the lines begin.
+ * `inBase` is 1 if there is such a pruning: the line is gone with a dropped archive, and the contents may be freed.
  */
 export async function loggedPrunings(
   context: HistoryContext,
@@ -66,14 +65,12 @@ export async function loggedPrunings(
   return { all: [...before, ...prunings], inBase: before.length };
 }
 
-/**
- * Returns the event that gave up something that was in force from event `since` until event `until`, or `undefined`.
- */
+/** Returns the event that pruned a state which was in force from event `since` until event `until`, or `undefined`. */
 export async function prunedBy(context: HistoryContext, since: number, until?: number): Promise<number | undefined> {
   const last = await pruningInForce(context);
   if (last === undefined || keepsSpan(last, since, until)) return undefined;
   const all = await allPrunings(context, last);
-  // A pruning that was taken back has given nothing up.
+  // A pruning that was undone by `unforget` does not count.
   const kept = all.findLastIndex((one) => keepsSpan(one, since, until));
   return all[kept + 1]?.seq ?? last.seq;
 }
@@ -111,8 +108,8 @@ export interface MissingContent {
 }
 
 /**
- * A history of which contents may be missing, and the store that knows which contents of an origin's history are left
- * out on purpose.
+ * A history of which contents may be missing. Its store knows which contents of an origin's history are left out on
+ * purpose.
  */
 type MissingFrom = HistoryContext & Partial<Pick<Context, "store">>;
 
@@ -154,12 +151,12 @@ function erasedContent(erasures: Erasures, hash: Hash, what: string): ChronicleE
   });
 }
 
-/** Returns why this content was given up, for a path that is left alone. */
+/** Returns the message that an erasure gave this content up, for a path that is left alone. */
 export async function erasedDetail(context: HistoryContext, hash: Hash, what: string): Promise<string> {
   return erasedContent(await erasuresInForce(context), hash, what).message;
 }
 
-/** Returns the error for a content that a copy of an origin's history names and does not hold. */
+/** Returns the error for a content that a copy of an origin's history names, but lacks. */
 function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
   const isSecret = new ProtectedNames().holds(path);
   return new ChronicleError("BLOB_MISSING", `${what} is at the origin only`, {
@@ -170,10 +167,7 @@ function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
   });
 }
 
-/**
- * Throws `PRUNED` if these changes need a content that a pruning has given up, and that is gone. `made`: contents that
- * are yet to be stored.
- */
+/** Throws `PRUNED` if these changes need a pruned content that is gone. `made`: contents that are not stored yet. */
 export async function refusePrunedContents(
   context: HistoryContext,
   changes: readonly Change[],

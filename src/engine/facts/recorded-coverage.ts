@@ -20,7 +20,7 @@ import type { EventRow } from "../../storage/index-store.ts";
 import { keepFilters } from "../log/filters.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** The receipt of a capture that failed, for an action that goes on without it because its caller has said `warn`. */
+/** The coverage of a capture that failed: the action continues without it, since its caller asked for `warn`. */
 
 const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
 
@@ -44,18 +44,18 @@ export function allOmitted(
   return all.map((path) => ({ path, reason: "unreadable" as const, detail }));
 }
 
-/** The coverage of full captures, in the log: written when it changes, looked up for a moment. */
+/** The coverage of full captures. The log has an event whenever it changes. */
 
-/** The coverage of a full capture: a path that its filter takes and that is neither recorded nor omitted was absent. */
+/** The coverage of a full capture. A path was absent if the filter takes it and it is neither recorded nor omitted. */
 export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
 
-/** Returns the event that states what full captures take from here on, or none if that is known already. */
+/** Returns the event that states what full captures take from now on; none if the log states that already. */
 export async function coverageDrafts(
   context: Context,
   found: {
     readonly filters: readonly FilterSpec[];
     readonly omitted: readonly OmittedPath[];
-    /** The coverage that the same commit has stated before. Default: that of the last event. */
+    /** The coverage that the same commit stated before. Default: that of the last event. */
     readonly known?: Taken | undefined;
   },
   fromSeq: number,
@@ -70,18 +70,18 @@ function draftOf({ workspaceId }: Context, record: CoverageRecord): EventDraft {
   return { op: "upsert", recordId: coverageRecordId(workspaceId), record: encodeCoverageRecord(record) };
 }
 
-/** Coverage events before and behind changes of paths that were off the record. */
+/** Coverage events before and after the changes of paths that were off the record. */
 export interface AroundReturned {
   readonly before: readonly EventDraft[];
-  /** For a scan of some paths only: a full scan states its own coverage. */
+  /** Only for a scan of some paths: a full scan states its own coverage. */
   readonly behind: readonly EventDraft[];
   /** The coverage between the two. */
   readonly known: Taken | undefined;
 }
 
 /**
- * Returns the coverage events around paths that were off the record and are recorded again. The event before them says
- * that their recorded state before is not what was there.
+ * Returns the coverage events around paths that were off the record and are recorded again. The event before them
+ * states that the earlier recorded state was not the state on disk.
  */
 export async function coverageAroundReturned(
   context: Context,
@@ -107,17 +107,14 @@ export async function coverageAroundReturned(
   return { before: isSaid ? [] : [draftOf(context, between)], behind: [draftOf(context, of(others))], known: between };
 }
 
-/**
- * Returns the coverage of the last full capture at or before an event; `undefined` if the log does not hold it any
- * more.
- */
+/** Returns the coverage of the last full capture at or before an event; `undefined` if the log no longer has it. */
 export async function coverageAt(context: Context, seq: number): Promise<Taken | undefined> {
   const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
   const last = rows.findLast((row) => row.seq <= seq);
   return last === undefined ? firstCoverage(context, seq) : recordAt(context, last);
 }
 
-/** Returns the coverage of the capture in whose middle this event stands, if it changed there. */
+/** Returns the coverage of the capture during which this event was recorded, if that capture changed the coverage. */
 export async function coverageAround(context: Context, seq: number): Promise<Taken | undefined> {
   const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
   const next = rows.find((row) => row.seq > seq);
@@ -130,10 +127,7 @@ async function recordAt(context: Context, row: EventRow): Promise<CoverageRecord
   return decodeCoverageRecord((await readEvent(context, row)).record);
 }
 
-/**
- * Returns the coverage before its first change: that of the snapshot with which the history began, and of all later
- * ones until then.
- */
+/** Returns the coverage before its first change: that of the last snapshot at or before the event. */
 async function firstCoverage(context: Context, seq: number): Promise<Taken | undefined> {
   const rows = (await context.index.records("snapshot:")).filter((row) => row.seq <= seq);
   const last = rows.reduce<EventRow | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);

@@ -6,13 +6,13 @@ import { claimedName } from "../../core/records/actor-name.ts";
 import type { WriteBackEntry } from "../../core/records/write-back.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
-/** A named request that was done, with the event that says so. */
+/** A request with an id that was carried out, and the event that says so. */
 interface DoneRequest {
   readonly intent: IntentRecord;
   readonly row: EventRow;
 }
 
-/** Returns the request that became this intent, if it was done, as far as the index knows. */
+/** Returns the request with this id if it was carried out, as far as the index knows. */
 export async function doneRequest(context: Context, id: string): Promise<DoneRequest | undefined> {
   const row = await context.index.record(`intent:${id}`);
   if (row === undefined) return undefined;
@@ -21,9 +21,9 @@ export async function doneRequest(context: Context, id: string): Promise<DoneReq
 }
 
 /**
- * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name, so a
- * change under another's id would be listed and taken back as that one's. An agent's session is open to all agents; the
- * engine alone names anything else.
+ * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name. So a
+ * change under somebody else's id would be listed and undone with their work. Every agent may name an agent's session;
+ * only the engine names other ids.
  */
 
 const OPERATIONS = [
@@ -60,9 +60,9 @@ export function notOfAnAgent(id: string, what = "the session of a run"): Chronic
 }
 
 /**
- * Returns a replica's entries without the ids that the replica may not give: those of runs, actions and operations of
- * this history, and, under an agent's name, those of a person's work at another replica. Such a change has no owner
- * here: its session, turn and action are left out, and the change itself is taken.
+ * Returns a replica's entries without ids that the replica may not use: those of runs, actions and operations of this
+ * history, and, under an agent's name, those of a person's work at another replica. Such a change is taken without its
+ * session, turn and action.
  */
 export async function withOwnIds(
   context: Context,
@@ -90,7 +90,7 @@ export async function withOwnIds(
 interface Named {
   readonly id: string;
   readonly replica: string;
-  /** True if the entry is reported as a person's, which only an operator's replica may say. */
+  /** True if the entry names a person as its author, which only an operator's replica may do. */
   readonly isPerson: boolean;
 }
 

@@ -10,17 +10,16 @@ import { fileEvents, type Work } from "./own-work.ts";
 import { readEvent } from "../log/read-events.ts";
 import { actionsAfter, allTransactions, familyOf, type LoggedTransaction } from "./transactions.ts";
 
-/** Returns the label by which the undo of a transaction names it, in its intent too. */
+/** Returns the label of a transaction's undo, which its intent names, too. */
 export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
   return `transaction ${id}`;
 }
 
 /**
- * Returns the changes that were made in a transaction: those of its actions and savepoints, and, if it holds the
- * folder, those that no action made while it was the innermost bracket. While it is active and not of a named session,
- * these include what was restored, undone and redone in it, unless that concerned only others' work since it began; in
- * a transaction of actions, only steps of the client that began it. Once it is committed, those steps are operations of
- * their own.
+ * Returns the changes that were made in a transaction: those of its actions and savepoints and, if it holds the folder,
+ * those that no action made while it was the innermost bracket. While it is active and without a named session, its
+ * restores, undos and redos belong to it, except those that concern only others' work since it began. In a transaction
+ * of actions, only those of the client that began it count. Once it is committed, they are operations of their own.
  */
 export async function workOfTransaction(context: Context, transaction: LoggedTransaction): Promise<Work> {
   const { fromSeq, status } = transaction;
@@ -36,7 +35,7 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
   const { seq } = await context.index.head();
   const toSeq = status === "active" ? seq : transaction.lastSeq;
-  // Undoing an undo in it also restores what that took back, so nothing is left out.
+  // An undo of an undo restores the undone changes, so no events are left out.
   return {
     label: labelOf(transaction),
     fromSeq,
@@ -58,7 +57,7 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
   const { fromSeq } = transaction;
   for (const { id, intent } of await doneIntents(context, fromSeq)) {
     if (!mayBeStepOf(transaction, intent)) continue;
-    // A write itself names the transaction to which it belongs.
+    // A write names its transaction itself.
     if (intent.kind === "write" || intent.fromSeq < fromSeq || (await isOthers(context, intent, { fromSeq, ids })))
       continue;
     ids.add(id);
@@ -66,8 +65,8 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
 }
 
 /**
- * True if an intent may be a step of the transaction. In a transaction of actions only the client that began it makes
- * steps: one of the same name and, if the process is known, of the same process.
+ * True if an intent may be a step of the transaction. In a transaction of actions, only the client that began it makes
+ * steps: one with the same name and, if the process is known, the same process.
  */
 function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, intent: IntentRecord): boolean {
   if (scope === undefined) return true;
@@ -75,7 +74,7 @@ function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, inten
   return isProcess && intent.actor === actor && intent.client === client;
 }
 
-/** True for an undo or redo of nothing but what others have done since then. */
+/** True for an undo or redo that concerns only others' work since the transaction began. */
 async function isOthers(
   context: Context,
   { kind, took, met, target }: IntentRecord,
@@ -83,7 +82,7 @@ async function isOthers(
 ): Promise<boolean> {
   if (kind === "restore" || kind === "resolve" || (target !== undefined && ids.has(target))) return false;
   if (took !== undefined) {
-    // A conflicted path may have been merged in part, although its events count as left.
+    // A path with a conflict may have been merged in part, although its events count as left.
     const about = [...took, ...(met ?? [])];
     if (about.some(([first]) => first <= fromSeq)) return false;
     const toSeq = Math.max(fromSeq, greatestOf(about.map(([, last]) => last)));

@@ -15,11 +15,11 @@ const PREFIX = "transaction:";
 /** A transaction, and its place in the log. */
 export interface LoggedTransaction extends TransactionRecord {
   readonly id: string;
-  /** Its last event. */
+  /** The seq of its last event. */
   readonly lastSeq: number;
   /** True if it is active and the process that began it is gone. */
   readonly orphaned: boolean;
-  /** True if its process has its number in another PID namespace. */
+  /** True if the number of its process belongs to another PID namespace. */
   readonly elsewhere: boolean;
 }
 
@@ -66,7 +66,7 @@ export function findTransaction(all: readonly LoggedTransaction[], id: string): 
   });
 }
 
-/** Returns a transaction and its savepoints, theirs too; the outermost first. */
+/** Returns a transaction, its savepoints, and their savepoints; the outermost first. */
 export function familyOf(all: readonly LoggedTransaction[], id: string): LoggedTransaction[] {
   const family = new Set([id]);
   // A savepoint is begun after the transaction that holds it, so one pass in that order finds them all.
@@ -74,7 +74,7 @@ export function familyOf(all: readonly LoggedTransaction[], id: string): LoggedT
   return all.filter((one) => family.has(one.id));
 }
 
-/** Returns all actions, if there are any. */
+/** Returns all actions that still have a snapshot. Avoids further queries if there are none. */
 export async function actionsHere(context: Context): Promise<readonly LoggedAction[]> {
   return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
 }
@@ -92,7 +92,7 @@ export async function actionsAfter(context: Context, seq: number): Promise<Logge
   return (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
 }
 
-/** Returns transactions as programs see them. `all`: every transaction of the history. */
+/** Returns transactions in the form of the API. `all`: every transaction of the history. */
 export async function transactionShapes(
   context: Context,
   wanted: readonly LoggedTransaction[],
@@ -148,7 +148,7 @@ export async function orphanNotes(context: Context): Promise<string[]> {
   });
 }
 
-/** Says how to end it in another way than its rule does. */
+/** Returns how to end the transaction in another way than its rule does. */
 function otherwise({ id, onOwnerDeath }: LoggedTransaction): string {
   const rollback = `\`chronicle transaction rollback ${id.slice(0, 8)}\` takes back what is there now, too`;
   return onOwnerDeath === "keep" ? rollback : `${rollback}, \`… commit\` keeps it`;

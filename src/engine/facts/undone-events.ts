@@ -10,27 +10,27 @@ import { allKeepers } from "./keepers.ts";
 import { fileEvents, type Keeper, keepersOf, type OwnEvents, type Work } from "./own-work.ts";
 import type { Owners } from "./owners.ts";
 
-/** Tells which events were already taken back, and which operations were taken back wholly. */
+/** Finds which events are undone, and which operations are undone as a whole. */
 
-/** The effect of the undos that are in force. */
+/** The effect of the undos in force. */
 export interface UndoneEvents {
-  /** Undos of somebody's work that were not redone, by their ids. */
+  /** Undos of selected work that were not redone, by their ids. */
   readonly undos: ReadonlyMap<string, Selective>;
-  /** True if this event of a file was already taken back. */
+  /** True if this event of a file is undone. */
   readonly holds: (seq: number, record: FileRecord, path: WorkspacePath) => boolean;
-  /** Returns the spans of the undos that took this event of a file back. */
+  /** Returns the spans of the undos that undid this event of a file. */
   readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
 }
 
 /** An undo of a whole operation. */
 interface WholeUndo {
-  /** The events that it took back, except for those of paths that it left alone. */
+  /** The span of the undone events; those of the paths in `left` are not undone. */
   readonly target: SeqSpan;
   readonly own: SeqSpan;
   readonly left: readonly WorkspacePath[];
 }
 
-/** Returns the undos in force at an event (by default, now), by all operations. */
+/** Returns the undos in force after event `upTo` (by default, now), computed from all operations. */
 export function undoneBy(
   operations: readonly LoggedOperation[],
   owners: Owners,
@@ -66,9 +66,9 @@ export function undoneBy(
 }
 
 /**
- * Returns the events that the undo of a whole operation took back. The operation may have gone on after the undo: an
- * action whose end comes late. It may also have ended before, while an action that was begun within it went on: what
- * that did afterwards is not the operation's any more.
+ * Returns the events that the undo of a whole operation undid. The operation may have lasted beyond the undo, for
+ * instance an action that ended late. It may also have ended before the undo, while an action within it was still open:
+ * later events of that action do not belong to the operation.
  */
 function undoneSpan({ fromSeq, toSeq }: SeqSpan, undo: SeqSpan): SeqSpan {
   return { fromSeq, toSeq: Math.min(toSeq, undo.fromSeq) };
@@ -82,18 +82,18 @@ function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath
   return isIn(undo?.target, seq) && undo?.left.includes(path) === false;
 }
 
-/** The span of an operation that is no longer in the log: every event that names it is its own. */
+/** The span of an operation that the log no longer has: all events that name the operation belong to it. */
 const ALWAYS: SeqSpan = { fromSeq: 0, toSeq: Number.POSITIVE_INFINITY };
 
 /**
- * True if an event is in the span. An action's changes after the end of its transaction belong to another operation
- * than those before.
+ * True if an event is in the span. The changes of an action after the end of its transaction belong to another
+ * operation than those before.
  */
 function isIn(span: SeqSpan | undefined, seq: number): boolean {
   return span !== undefined && seq > span.fromSeq && seq <= span.toSeq;
 }
 
-/** The facts about a history from which to tell what an undo covers. */
+/** The facts about a history from which it follows what an undo covers. */
 export interface Covering {
   readonly operations: readonly LoggedOperation[];
   readonly owners: Owners;
@@ -101,17 +101,17 @@ export interface Covering {
   readonly taken: UndoneEvents;
 }
 
-/** True if it was taken back, or something that it is a part of. */
+/** True if the work with this id is undone, or something that it is a part of. */
 export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering, "owners" | "stack">): boolean {
   return [...owners.around([id])].some((one) => stack.undone.has(one));
 }
 
-/** Something that may be taken back wholly. */
+/** Something that may be undone as a whole. */
 type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
 
 /**
- * Returns the operations, and the redone undos, of which nothing is left when these events are taken back. It adds the
- * actions and runs for which something was kept aside (`keepers`) and that are no operations by themselves.
+ * Returns the operations, and the redone undos, of which nothing is left once these events are undone. Adds the actions
+ * and runs for which something was kept aside (`keepers`) and that are not operations.
  */
 export async function coveredBy(
   context: Context,
@@ -140,8 +140,7 @@ export async function coveredBy(
 }
 
 /**
- * Returns the actions and runs for which something else was kept aside that is not taken back, and everything around
- * them.
+ * Returns the other actions and runs for which something was kept aside that is not undone, and everything around them.
  */
 async function othersAround(
   context: Context,
@@ -166,8 +165,8 @@ function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): 
 }
 
 /**
- * Returns the event before the first of an operation's own; for a redone undo, the one before the first event that it
- * takes back.
+ * Returns the event before the first one of an operation; for a redone undo, the one before the first event that it
+ * undoes.
  */
 function startOf({ fromSeq, selective }: Candidate): number {
   if (selective === undefined) return fromSeq;
@@ -175,7 +174,7 @@ function startOf({ fromSeq, selective }: Candidate): number {
   return Math.min(took, met) - 1;
 }
 
-/** True if all that is left of some work did not merge and is named as a conflict, or was left alone and is named. */
+/** True if everything that is left of some work is named: it did not merge and is a conflict, or it was left alone. */
 export async function isOnlyNamed(context: Context, work: Work, taken: UndoneEvents): Promise<boolean> {
   const undos = [...taken.undos.values()].filter((one) => one.met.length + one.left.length > 0);
   if (undos.length === 0) return false;

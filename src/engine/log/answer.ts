@@ -4,14 +4,14 @@ import type { HistoryContext } from "./context.ts";
 import { IndexDisagrees, stillDisagrees } from "./index-disagrees.ts";
 
 /**
- * Answers from the index, which is brought up to the log first. The index is derived: if reading it shows damage, it is
- * rebuilt and asked again.
+ * Runs work on the index, after bringing the index up to the log. If the index proves to be damaged, it is rebuilt from
+ * the log, and the work is run again.
  */
 export async function answer<T>(context: HistoryContext, work: (found: CatchUp) => Promise<T>): Promise<T> {
   try {
     const found = await catchUp(context, { recover: false });
     const result = await work(found);
-    // If another process emptied the index meanwhile, the answer may be half of it.
+    // Another process may have emptied the index meanwhile, so that the answer is incomplete.
     if ((await context.index.head()).seq >= found.head.seq) return result;
     return await work(await catchUp(context, { recover: false }));
   } catch (error) {
@@ -22,8 +22,8 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
 }
 
 /**
- * Runs a change of the history. The caller must have caught up with the log just before: the log's end is not read
- * again. A disagreement of the index with the log is found before anything is changed, so the index is rebuilt and the
+ * Runs a change of the history. The caller must have caught up with the log just before: the end of the log is not read
+ * again. If the index disagrees with the log, that is found before anything is changed: the index is rebuilt, and the
  * work is run again.
  */
 export async function rebuildingOnce<T>(context: HistoryContext, work: () => Promise<T>): Promise<T> {
@@ -39,7 +39,7 @@ export async function rebuildingOnce<T>(context: HistoryContext, work: () => Pro
   }
 }
 
-/** Reports a damaged log if an index that was just rebuilt still disagrees: the index is not at fault then. */
+/** Reports a damaged log if an index that was just rebuilt still disagrees with it. */
 async function orDamage<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

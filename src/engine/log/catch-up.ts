@@ -28,31 +28,31 @@ export interface CatchUp {
   readonly damage: ChronicleError | undefined;
 }
 
-/** Options of `catchUp`. `recover` needs the lock; `locked`: the caller holds it, though nothing is to be recovered. */
+/** Options of `catchUp`. `recover` needs the lock. `locked` is true if the caller holds the lock without `recover`. */
 interface CatchUpOptions {
   readonly recover: boolean;
   readonly locked?: boolean;
 }
 
-/** The first lines that do not continue the last whole commit: a bad line, or a commit without its end. */
+/** The first line that does not continue the last whole commit: a bad line, or the first of a commit without an end. */
 interface BadTail {
-  /** The position of the first line behind the last whole commit. */
+  /** The position of the first line after the last whole commit. */
   readonly from: LogPosition;
-  /** The position of the bad line. `undefined` if all lines are sound, and the last commit has no end. */
+  /** The position of the bad line; `undefined` if all lines are sound, and the last commit has no end. */
   readonly bad?: LogPosition;
   readonly lineNumber: number;
   readonly detail: string;
-  /** True if the line is sound, but of another workspace. */
+  /** True if the line is sound, but belongs to another workspace. */
   readonly foreign?: boolean;
 }
 
 /**
- * Replays the events that the index does not know yet, whole commits only.
+ * Replays the events that the index does not have yet, whole commits only.
  *
  * With `recover` (only with the lock held), a torn tail is moved to quarantine, from the first line of its commit on,
- * and that is recorded. Only the last commit can be torn, since the next one is not begun before it is durable. So a
- * bad line is damage if a later commit has its end behind it, or if the index or the kept head knows the event, which
- * was therefore acknowledged. Damage is thrown with `recover`, and returned otherwise.
+ * and that is recorded. Only the last commit can be torn, since the next one begins only after it is durable. So a bad
+ * line is damage if the end of a later commit follows it, or if the index or the kept head has the event, which was
+ * therefore acknowledged. Damage is thrown with `recover`, and returned otherwise.
  */
 export async function catchUp(context: HistoryContext, options: CatchUpOptions): Promise<CatchUp> {
   for (let attempt = 1; ; attempt += 1) {
@@ -61,7 +61,8 @@ export async function catchUp(context: HistoryContext, options: CatchUpOptions):
     const last = attempt === MAX_ATTEMPTS;
     try {
       const found = await lookAndReplay(context, options);
-      // Without the lock others go on meanwhile: an apparent loss may only be newer than this attempt.
+      // Without the lock, other processes may append meanwhile: an apparent loss may be an event that is newer than
+      // this attempt.
       if (found.damage === undefined || last || !(await hasGrown(context))) return found;
     } catch (error) {
       if (last || !(await wasOvertaken(context, known, error))) throw error;
@@ -75,7 +76,7 @@ async function hasGrown({ log }: HistoryContext): Promise<boolean> {
   return (await log.refresh()).bytes !== bytes;
 }
 
-/** True if another process has projected the same events into the index in the meantime. */
+/** True if another process projected the same events into the index meanwhile. */
 async function wasOvertaken(context: HistoryContext, { seq }: Head, error: unknown): Promise<boolean> {
   if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") return false;
   context.index.fresh();
@@ -92,8 +93,8 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
   if (isElsewhere) await startAnew(context, options);
   const before = isElsewhere ? await indexedSoFar(context) : known;
   const settled = before.seq === end.seq && before.hash === end.hash && end.tornBytes === 0;
-  // Another process may have written lines and died before it synced them. They must be durable before the index
-  // vouches for them.
+  // Another process may have written lines and died before it synced them. They must be durable before the index has
+  // them.
   if (!settled) await context.log.sync();
   const bad = settled ? undefined : await replay(context, before);
   const head = settled ? before : await context.index.head();
@@ -107,7 +108,10 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
   return { head, damage: undefined };
 }
 
-/** Returns the head of the index; an empty index is first filled with the anchor on which the history starts. */
+/**
+ * Returns the head of the index. An empty index is first filled with the anchor on which the history starts, if there
+ * is one.
+ */
 async function indexedSoFar({ index, blobs, anchor }: HistoryContext): Promise<IndexHead> {
   const head = await index.head();
   return head.seq > 0 || anchor === undefined ? head : projectAnchor({ index, blobs }, anchor);
@@ -119,8 +123,8 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 }
 
 /**
- * Returns an error if the log no longer holds the event at which the index ends. Whatever follows that event is not
- * judged: an event that does not continue it is cut off as a torn tail.
+ * Returns an error if the log no longer has the last event of the index. Later lines are not judged here: a line that
+ * does not continue that event is cut off as a torn tail.
  */
 async function lostSince(
   context: HistoryContext,
@@ -138,7 +142,7 @@ function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
 
-/** Whether the history that ends at `head` holds an event. `undefined` if its line is damaged. */
+/** Returns whether the history that ends at `head` has an event; `undefined` if its line is damaged. */
 async function holdsNow(
   context: HistoryContext,
   event: Head,
@@ -149,8 +153,8 @@ async function holdsNow(
 }
 
 /**
- * Whether an event before the oldest line agrees with the sentinel. Such events were compacted away, and the sentinel
- * names only the last of them: nothing can be said of the others.
+ * Returns whether an event before the oldest line agrees with the sentinel. Such events were compacted away. The
+ * sentinel names only the last of them, so the others count as agreeing.
  */
 async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
   if (seq !== oldest - 1) return true;
@@ -161,19 +165,19 @@ async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, 
 }
 
 /**
- * True if the index and the log begin at different events (the archive was dropped, or put back). The index must then
- * be filled anew, since its answers must be those of a rebuilt one.
+ * True if the index and the log begin at different events, since the archive was dropped or put back. The index must
+ * then be filled again, to have exactly what a rebuilt one has.
  */
 async function beginsElsewhere(context: HistoryContext, oldest: number): Promise<boolean> {
   if (oldest === 1 && context.log.firstSeq === 1) return false;
   return (await indexedFrom(context)) !== oldest;
 }
 
-/** Empties the index, with the lock only, since the holder of the lock relies on the index. */
+/** Empties and refills the index. That needs the lock, since the holder of the lock relies on the index. */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
   using _held = await context.lock.exclusive(context.waitMs);
-  // Catches up again: another process may have emptied it already.
+  // Catches up again, since another process may have emptied the index already.
   await catchUp(context, { recover: false, locked: true });
 }
 
@@ -189,7 +193,10 @@ export async function refill(context: HistoryContext): Promise<CatchUp> {
   return catchUp(context, { recover: false, locked: true });
 }
 
-/** Replays into the index. Readers do so too, without the lock: if one was faster, this goes on from there. */
+/**
+ * Replays events into the index. Readers do so too, without the lock: if another process was faster, continues from its
+ * result.
+ */
 async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
   for (let start = from; ;) {
     try {
@@ -218,7 +225,7 @@ async function replayFrom(context: HistoryContext, start: IndexHead): Promise<Ba
   return replayed.unended();
 }
 
-/** Lines that are brought into the index, whole commits at once. */
+/** Reads lines, and projects whole commits into the index. */
 class Replay {
   readonly #context: HistoryContext;
   readonly #start: IndexHead;
@@ -239,7 +246,7 @@ class Replay {
     return this.#whole.length >= BATCH;
   }
 
-  /** Takes the next line. Returns the fault if it does not continue the line before. */
+  /** Adds the next line. Returns the fault if it does not continue the line before. */
   take(line: RawLine): BadTail | undefined {
     const { workspaceId, isCopy } = this.#context;
     this.#prev ??= headBeforeFirst(line, workspaceId);
@@ -252,7 +259,7 @@ class Replay {
     }
     this.#commits ??= new CommitFollower(this.#prev.seq, isCopy);
     const mark = this.#commits.take(event);
-    // `verify` judges whether the ends of another history's commits are right.
+    // `verify` judges the ends of commits in a copy of another history.
     if (typeof mark === "string" && isCopy !== true) return this.#bad(line, mark);
     if (this.#open.length === 0) this.#openLine = line.lineNumber;
     this.#open.push({ event, offset: line.offset, length: line.bytes.length });
@@ -270,7 +277,7 @@ class Replay {
     if (placed.length > 0) await project(this.#context, placed);
   }
 
-  /** The last commit, if it has no end. */
+  /** Returns the last commit, if it has no end. */
   unended(): BadTail | undefined {
     const [first] = this.#open;
     if (first === undefined) return undefined;
@@ -288,9 +295,7 @@ class Replay {
   }
 }
 
-/**
- * Returns the head that a history's first line continues: the empty one, or the one that a compaction's sentinel names.
- */
+/** Returns the head that the first line of a history continues: the empty one, or the one that a sentinel names. */
 function headBeforeFirst(line: RawLine, workspaceId: string): Head {
   try {
     const event = parseLine(line.bytes);
@@ -312,7 +317,7 @@ function isForeign({ seq, recordId }: LogEvent, workspaceId: string): boolean {
 interface Findings {
   readonly head: IndexHead;
   readonly bad: BadTail | undefined;
-  /** The index's seq before catching up. */
+  /** The last seq of the index before catching up. */
   readonly indexed: number;
   readonly oldest: number;
 }
@@ -326,7 +331,7 @@ async function judge(
     last === undefined || last.seq === 0 || (await holdsNow(context, last, { head, oldest, look: logHoldsHead }));
   const known = bad === undefined ? await knownDamage(context, oldest) : undefined;
   if (known !== undefined) return known;
-  // The signature of a head need not be proved if the head agrees with the history.
+  // If the head agrees with the history, its signature need not be proved.
   if (bad === undefined && head.seq >= indexed && holds === true) return undefined;
   const kept = last === undefined ? undefined : await provedHead(context);
   const bound = Math.max(indexed, kept?.seq ?? 0);
@@ -337,8 +342,8 @@ async function judge(
 }
 
 /**
- * True if a bad line is damage, as far as the log itself tells; else a crash has torn it. The lines of a copy are
- * appended many commits at a time, and arrive again.
+ * True if a bad line is damage, as far as the log itself shows; otherwise a crash tore it. The lines of a copy are
+ * appended many commits at a time, and are sent again.
  */
 async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad: LogPosition): Promise<boolean> {
   if (foreign === true || isSealed(context, bad)) return true;
@@ -346,7 +351,8 @@ async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad
 }
 
 /**
- * True if the line is in the archive, or the first one behind it. Such lines were durable before anything could follow.
+ * True if the line is in the archive, or the first one after it. Such lines were durable before the next ones were
+ * written.
  */
 export function isSealed(
   { log, anchor }: Pick<HistoryContext, "log" | "anchor">,
@@ -368,7 +374,8 @@ function garbled(seq: number): ChronicleError {
 }
 
 /**
- * The error if the index knows more events than the log has lines: the log was cut off, or its last lines are garbled.
+ * Returns the error if the index has more events than the log has lines: the log was cut, or its last lines are
+ * damaged.
  */
 function shorter(end: LogEnd, bound: number): ChronicleError {
   if (end.tornBytes === 0) return rolledBack(end.seq, bound);
@@ -421,7 +428,7 @@ async function cutTail(context: HistoryContext, position: LogPosition, detail: s
       ...(part === undefined ? {} : { bytes: part.bytes, sha256: part.hash }),
     },
   };
-  // An empty log has no event to record this after, so its torn beginning is only moved away.
+  // An empty log has no event after which this could be recorded, so its torn beginning is only moved away.
   if (head.seq === 0) return head;
   const commit = asCommit([draft], context.workspaceId, { first: head.seq + 1 });
   const sealed = sealEvents({ seq: head.seq, hash: head.hash }, commit, new Date(context.now()).toISOString());
@@ -438,7 +445,7 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
   const began = performance.now();
   using _held = await context.lock.exclusive(context.waitMs);
   const amid = await unlessIndexIsWrong(() => damageAmid(context));
-  // The index knows events behind a damaged line, which a rebuilt one would not.
+  // The index has events after a damaged line, which a rebuilt index would lack.
   if (amid !== undefined) throw amid;
   await context.index.reset();
   options.onProgress?.({ phase: "rebuild", done: 0, total: 0, unit: "events" });

@@ -8,16 +8,15 @@ import type { HistoryContext } from "./context.ts";
 import { isInBase } from "./read-base.ts";
 import { wholeOrNone } from "./read-events.ts";
 
-/** The bytes with which a line begins. No record holds them in a text, where quotes are escaped. */
+/** The first bytes of a line. They cannot occur inside a text of a record, where quotes are escaped. */
 const BEGINNING = Buffer.from('{"hash":"');
 
 /**
- * Returns the first event behind a bad line that ends a commit later than the one that begins at `first`. A crash
- * cannot leave such an event: the later commit was not begun before the one with the bad line was durable. So the bad
- * line is damage.
+ * Returns the first event after a bad line that ends a later commit than the one that begins at `first`. A crash cannot
+ * leave such an event: a later commit begins only once the earlier one is durable. So the bad line is damage.
  *
- * The pages of one append may become durable in any order. So sound lines, and the end of the same commit, can stand
- * behind a hole. A damaged newline joins two lines, so the sound end of a bad line counts too.
+ * The pages of one append may become durable in any order, so that sound lines of the same commit can follow a hole. A
+ * damaged newline joins two lines, so the sound end of a bad line counts too.
  */
 export async function laterCommitEnd(log: EventLog, bad: LogPosition, first: number): Promise<LogEvent | undefined> {
   for await (const lines of log.read(bad)) {
@@ -30,7 +29,7 @@ export async function laterCommitEnd(log: EventLog, bad: LogPosition, first: num
   return undefined;
 }
 
-/** Returns the event at the end of a line that is sound by itself. */
+/** Returns the event at the end of a line, if the end is a sound line by itself. */
 function soundEnd(line: Buffer): LogEvent | undefined {
   for (let at = line.lastIndexOf(BEGINNING); at >= 0;) {
     const event = sound(line.subarray(at));
@@ -50,16 +49,15 @@ function sound(bytes: Buffer): LogEvent | undefined {
 }
 
 /**
- * Returns the fault of the first line that does not continue the one before, or `undefined` if there is none up to the
- * head. Reads every line: catching up, with which commands begin, reads the log's end only and misses a line that was
- * changed further up.
+ * Returns the fault of the first line up to the head that does not continue the line before, or `undefined`. Reads
+ * every line: commands begin by reading only the end of the log, which does not show an earlier damaged line.
  */
 async function chainFault({ log, index }: HistoryContext): Promise<ChronicleError | undefined> {
   const head = await index.head();
   let prev: Head | undefined;
   for await (const lines of log.read({ seq: 1, offset: 0 })) {
     for (const { bytes, offset, lineNumber } of lines) {
-      // A crash may have torn lines behind the head, which were never acknowledged.
+      // Lines after the head may be torn by a crash. They were never acknowledged.
       if (prev !== undefined && prev.seq >= head.seq) return undefined;
       const first = prev === undefined ? wholeOrNone(bytes) : undefined;
       const checked = prev === undefined ? undefined : checkLine(bytes, prev);
@@ -76,8 +74,8 @@ async function chainFault({ log, index }: HistoryContext): Promise<ChronicleErro
 }
 
 /**
- * Reads the whole log for a damaged line, and notes its seq in the index, so that later commands tell it by reading
- * that line alone. Call it when something was found that may be damage.
+ * Reads the whole log for a damaged line, and notes the line's seq in the index: later commands then need to read only
+ * that line. Call it if something was found that may be damage.
  */
 export async function findDamage(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
@@ -86,7 +84,10 @@ export async function findDamage(context: HistoryContext): Promise<ChronicleErro
   return fault;
 }
 
-/** Returns the damaged line that was noted before, if it is still damaged; forgets one that is sound again. */
+/**
+ * Returns the error for the damaged line that was noted, if it is still damaged. Removes the note if the line is sound
+ * again.
+ */
 export async function knownDamage(context: HistoryContext, oldest: number): Promise<ChronicleError | undefined> {
   const { index, log } = context;
   const seq = await index.damagedSeq();
@@ -104,10 +105,7 @@ export async function knownDamage(context: HistoryContext, oldest: number): Prom
   return undefined;
 }
 
-/**
- * Returns the fault of a damaged line that a later commit follows. A torn end is not one: what a crash has left is cut
- * off.
- */
+/** Returns the fault of a damaged line that a later commit follows. A torn tail does not count: it is cut off. */
 export async function damageAmid(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
   const { seq, offset } = fault?.data ?? {};

@@ -27,14 +27,14 @@ import type { SigningFault } from "./signing-fault.ts";
 import type { Signal } from "../../util/signal.ts";
 
 /**
- * Everything that the engine needs from outside, for one workspace: ports and the sources of time and chance. A
+ * Everything that the engine needs from outside for one workspace: ports, and the sources of time and random ids. A
  * deterministic simulation runs a whole history with other implementations of them.
  */
 export interface Context {
   readonly workspaceId: string;
   /**
-   * The event behind which the log starts, if it starts neither at event 1 nor with a compaction: so does a replica's
-   * copy after a reconciliation.
+   * The event after which the log starts, if it starts neither at event 1 nor with a compaction. A replica's copy may
+   * start so after a reconciliation.
    */
   readonly anchor?: HistoryAnchor | undefined;
   readonly log: EventLog;
@@ -44,26 +44,26 @@ export interface Context {
   readonly memo: Memo;
   readonly lock: Lock;
   /**
-   * Names of secrets that count beside those of the history: a workspace that reads its origin's history adds its own.
+   * Names of secrets that count in addition to those of the history. A workspace that reads its origin's history adds
+   * its own.
    */
   readonly secretNames?: readonly string[] | undefined;
   readonly worktree: Worktree;
   /**
-   * The folder of the first root as recorded, if the workspace was opened at another place: through a bind mount, or
-   * moved.
+   * The recorded folder of the first root, if the workspace was opened at another path: through a bind mount, or moved.
    */
   readonly recordedAt?: string | undefined;
-  /** Files outside every workspace that a tool is about to change. */
+  /** Access to files outside of the workspace that a tool is about to change. */
   readonly outside: OutsideFiles;
   readonly ingest: Ingest;
   /** The notes of what was changed off the record. */
   readonly offRecord: OffRecordFile;
   /** The places of the folders when they were last captured whole, and their present places. */
   readonly whereabouts: WhereaboutsFile;
-  /** Set if this process follows an origin with the folder. */
+  /** Set if this process syncs the folder with an origin. */
   readonly follows?: true;
   readonly heads: HeadKeeper;
-  /** Has the signed head follow what is recorded. */
+  /** Keeps the signed head up to date with what is recorded. */
   readonly headFollower: HeadFollower;
   readonly store: StoreTasks;
   readonly processes: Processes;
@@ -73,47 +73,44 @@ export interface Context {
   readonly newId: () => string;
   /** Resolves after so many ms. `undefined` if time does not pass by itself, as in a simulation. */
   readonly pause?: ((ms: number) => Promise<void>) | undefined;
-  /** The time to wait for a lock, in ms. */
+  /** How long to wait for a lock, in ms. */
   readonly waitMs: number;
-  /** The one who asks. */
+  /** Who asks for the operations. */
   readonly caller: Caller;
-  /** Tells people of what is done without being asked for, as when a transaction was ended by its rule. */
+  /** Reports to people what is done without a request, such as a transaction that is ended by its rule. */
   readonly tell?: (note: string) => void;
-  /** Called once, with the reason, if what is recorded here is not signed. */
+  /** Called once, with the reason, if the history is not signed. */
   readonly unsigned?: (fault: SigningFault) => void;
-  /**
-   * True if opened for reading only: the history and the kept head stay as they are. Derived data may be brought up to
-   * date.
-   */
+  /** True if opened for reading only: the history and the kept head stay unchanged. Derived data may be updated. */
   readonly readOnly: boolean;
   /** Set for a replica's copy of its origin's history, which is opened for reading only. */
   readonly isCopy?: true;
   /** The retention limits, and where each comes from. */
   readonly retention: Retention;
-  /** The paths where something may have changed. Once it is started, full captures scan only there. */
+  /** The paths where something may have changed. Once its watcher is started, full captures scan only these. */
   readonly live: DirtyPaths;
-  /** Emits what this process has recorded in this workspace, once the index knows it. */
+  /** Emits what this process recorded in this workspace, once the index has it. */
   readonly recorded: Signal<Recorded>;
   /**
-   * Emits some of it earlier, while its commit is still writing it to the folder: for copies of the history elsewhere,
-   * which have folders of their own.
+   * Emits events before `recorded` does, while their commit still writes the folder. Copies of the history with folders
+   * of their own follow it.
    */
   readonly decided: Signal<Recorded>;
-  /** Emits, before `decided`, a small content that is about to be recorded. */
+  /** Emits, before `decided`, each small content that is about to be recorded. */
   readonly foreseen: Signal<AnnouncedContent>;
 }
 
-/** The one who asks for an operation. Every operation gets it with its context. */
+/** Who asks for an operation. Every operation gets it with its context. */
 export interface Caller {
-  /** For an `agent`, the bytes of protected files are given out nowhere, and written to no other folder. */
+  /** An `agent` gets the bytes of protected files in no answer, and in no other folder. */
   readonly role: "person" | "agent";
   /** The actor on whose behalf changes are recorded. */
   readonly actor: string;
-  /** The agent's program that asks, by the name it gives itself. */
+  /** The name by which the asking program calls itself. */
   readonly client?: string;
 }
 
-/** The consecutive events that one commit has recorded. */
+/** The consecutive events that one commit recorded. */
 export interface Recorded {
   readonly events: readonly SealedEvent[];
 }
@@ -126,7 +123,7 @@ export interface Retention {
   reread(): Promise<void>;
 }
 
-/** The part of the context that reading and catching up with the history need; a worktree is not among it. */
+/** The part of the context that reading and catching up with the history need. It has no worktree. */
 export type HistoryContext = Pick<
   Context,
   | "workspaceId"
@@ -152,15 +149,15 @@ export interface Ingest {
 export interface IngestOptions {
   /** True if contents are hashed and not stored: for scans that record nothing. */
   readonly hashOnly: boolean;
-  /** Contents that are hashed and not stored, whichever path holds them. */
+  /** Contents that are hashed and not stored, whatever path has them. */
   readonly erased?: ReadonlySet<Hash>;
-  /** True if the path is tracked and remembered: then it may be read although it was not handed over. */
+  /** True if the path is tracked and remembered: it may then be read although it was not added. */
   readonly known?: (path: WorkspacePath) => boolean;
-  /** Receives the result of each path, as it comes. Stored contents are durable only after `finish`. */
+  /** Receives the result of each path when it is known. Stored contents are durable only after `finish`. */
   readonly onResult: (result: IngestResult) => void;
 }
 
-/** One capture's reading. */
+/** The reading of one capture. */
 export interface IngestRun {
   /** Begins to read these paths; resolves when there is room for more. Folders need not be given. */
   add(batch: readonly ScannedPath[]): Promise<void>;
@@ -179,8 +176,8 @@ export type IngestResult =
       /** Set for an SQLite database. */
       readonly isDatabase?: true;
       /**
-       * Set if it is consistent as it was read, together with the others of its unit, but must be read again at the
-       * next scan.
+       * Set if it was read in a state that is consistent with the other files of its unit, but must be read again at
+       * the next scan.
        */
       readonly isMoving?: true;
     }
@@ -189,7 +186,7 @@ export type IngestResult =
 
 /** Keeps the notes of what was changed off the record. They are written with the workspace's lock held. */
 export interface OffRecordFile {
-  /** Returns what any process wrote last: the same object as long as it is unchanged. Throws `LOG_DAMAGED`. */
+  /** Returns the last written notes: the same object as long as they are unchanged. Throws `LOG_DAMAGED`. */
   read(): OffRecord | undefined;
   /** Durable when it returns; `undefined` removes the notes. */
   write(value: OffRecord | undefined): void;
@@ -197,7 +194,7 @@ export interface OffRecordFile {
 
 /** Keeps where the folders of a workspace were, beside the log. */
 export interface WhereaboutsFile {
-  /** Returns what was noted last; `undefined` if there is no note, or it cannot be understood. */
+  /** Returns the last noted whereabouts; `undefined` if there is no note, or it cannot be understood. */
   read(): Whereabouts | undefined;
   /** Returns the present whereabouts. */
   now(): Whereabouts;
@@ -207,7 +204,7 @@ export interface WhereaboutsFile {
   write(value: Whereabouts): void;
 }
 
-/** Contents that histories other than the asking one need. */
+/** Contents that other histories than the asking one need. */
 export interface NeededElsewhere {
   readonly workspaces: readonly { readonly id: string; readonly contents: readonly Hash[] }[];
   /** Contents that the copy of an origin's history needs; `undefined` if this workspace follows no origin. */
@@ -218,38 +215,40 @@ export interface NeededElsewhere {
 export interface StoreTasks {
   /** The store's folder, for people. */
   readonly home: string;
-  /** Returns the faults of the workspace's files beside its log and contents. */
+  /** Returns the faults of the workspace's files other than its log and contents. */
   fileFaults(): readonly { readonly where: string; readonly fault: string }[];
   /**
-   * Returns contents of an origin's history that this replica's copy lacks, on purpose or because the origin had freed
+   * Returns contents of an origin's history that this replica's copy lacks on purpose, or because the origin had freed
    * them.
    */
   withheld(): ReadonlySet<Hash>;
   /** Opens this workspace's copy of its origin's history, to verify it; `undefined` if it follows none. */
   copy(): Promise<HistoryCopy | undefined>;
   /**
-   * Returns which of these contents are needed by other histories of the store, forgotten ones too, and by this
-   * workspace's copy of its origin's history. With `due`, the answer is that of a collection: what those have erased
-   * counts as needed until its grace period is over.
+   * Returns which of these contents other histories of the store need, including forgotten ones, and which this
+   * workspace's copy of its origin's history needs. With `due`, the answer is for a collection: contents that those
+   * histories erased count as needed until the grace period is over.
    */
   neededElsewhere(hashes: ReadonlySet<Hash>, options?: { readonly due?: boolean }): Promise<NeededElsewhere>;
   /** Returns those of the contents that the store holds, whatever this history has erased. */
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
-  /** Opens a place where good bytes may be. Throws `NOT_FOUND` if it is not there, `USAGE` if it is none. */
+  /**
+   * Opens a place where good bytes may be. Throws `NOT_FOUND` if it does not exist, and `USAGE` if it is no such place.
+   */
   repairSource(place: RepairPlace): RepairSource;
   /**
-   * Puts damaged files of the blob store aside, as `BlobStore.setAside` does; contents in them that no workspace of the
-   * store needs may go with them. Resolves to their names.
+   * Sets damaged files of the blob store aside, as `BlobStore.setAside` does. Contents in them that no workspace of the
+   * store needs may be lost. Resolves to the names of the files.
    */
   setAside(files: ReadonlySet<string>): Promise<readonly string[]>;
   /** Returns an empty private index, for recomputing. */
   scratchIndex(): IndexStore;
   /**
    * Frees what no workspace of the store needs. `waitMs`: how long to wait for writers (default: as for every lock);
-   * after that it throws `LOCKED`.
+   * then throws `LOCKED`.
    */
   collect(options?: { readonly waitMs?: number }): Promise<GcShape>;
-  /** Notes beside the key what is given up now. It is kept for a grace period, and can be brought back until then. */
+  /** Notes, beside the key, what is given up now. It is kept for a grace period, and can be restored until then. */
   noteGivenUp(what: GivenUpPart): Promise<void>;
   /** Throws `REFUSED` for a folder that exists and is not empty. Creates nothing. */
   refuseFilled(folder: string): Promise<void>;
@@ -262,18 +261,18 @@ export interface StoreTasks {
   /** Makes a new folder with copies of files. */
   readonly newFolder: NewFolder;
   /**
-   * Returns the store's size in bytes, cheaply: as last measured, plus what `grew` was told since. With `fresh`,
-   * measures it now.
+   * Returns the store's size in bytes without measuring: the last measurement, plus what `grew` added since. With
+   * `fresh`, measures it now.
    */
   takes(options?: { readonly fresh?: boolean }): number;
-  /** Adds bytes that were or will be written. */
+  /** Adds bytes that were written, or will be. */
   grew(bytes: number): void;
 }
 
 /** A copy of an origin's history, open until it is disposed of. */
 export interface HistoryCopy extends AsyncDisposable {
   readonly context: Context;
-  /** The path of the copy, for people; ends in `/`. */
+  /** The path of the copy, for people. It ends in `/`. */
   readonly where: string;
 }
 
@@ -282,45 +281,47 @@ export interface HeadKeeper {
   /** The path of the key file, for people. */
   readonly keyFile: string;
   /**
-   * Returns the verifier key of our own key; `undefined` while there is none. Makes none. Throws `IO`, naming the file,
-   * if that holds no key.
+   * Returns the verifier key of our own key; `undefined` if there is none, and creates none. Throws `IO`, naming the
+   * file, if the file has no key.
    */
   verifierKey(): string | undefined;
   /**
-   * Returns the same, and makes the key if there is none. Only for the beginning of a history, and for what a person
-   * has accepted.
+   * Returns the same, and creates the key if there is none. It is used only at the beginning of a history, and when a
+   * person accepts one.
    */
   makeKey(): string;
   /** Returns the last head kept for a workspace, or `undefined`. */
   last(workspaceId: string): KeptHead | undefined;
   /**
-   * Returns the head of a history's first commit, signed before that commit was written. It counts if no other head is
-   * kept: the process was killed before it could keep one. The first `keep` removes it.
+   * Returns the head of a history's first commit, which was signed before that commit was written. It counts if no
+   * other head is kept because the process was killed first. The first `keep` removes it.
    */
   first(workspaceId: string): KeptHead | undefined;
   /** Signs the head of a first commit that is about to be written. */
   signFirst(head: HeadToSign): void;
   /** Signs and keeps a head, unless a valid one of a later event is kept. */
   keep(head: HeadToSign): void;
-  /** Signs and keeps a head in place of whatever is kept. */
+  /** Signs a head, and keeps it instead of the kept one. */
   replace(head: HeadToSign): void;
-  /** Returns the notes that were retired. */
+  /** Returns the heads that were retired. */
   former(workspaceId: string): readonly KeptHead[];
-  /** Keeps the present note a second time, for ever. Returns that file's name; `undefined` if no head is kept. */
+  /**
+   * Keeps a second copy of the present note, for ever. Returns the name of that file; `undefined` if no head is kept.
+   */
   retire(workspaceId: string): string | undefined;
   /** Signs without keeping: for heads that are only shown. */
   sign(head: HeadToSign): SignedHead;
 }
 
-/** Makes the signed head follow what is recorded in one open workspace. */
+/** Keeps the signed head of one open workspace up to date with what is recorded. */
 export interface HeadFollower {
   /** Reports that something was appended. Call it with the workspace's lock held. */
   committed(): Promise<void>;
-  /** Reports that the log goes up to this event, whoever wrote it: a writer that was killed has not signed. */
+  /** Reports the last event of the log, whoever wrote it: a writer that was killed has not signed. */
   seen(seq: number): void;
   /**
-   * Keeps the head of what has none yet, and follows no timer afterwards. Returns what catching up with the log found;
-   * `undefined` if there was nothing to keep.
+   * Signs and keeps the head if that is outstanding, and stops its timer. Returns what catching up with the log found;
+   * `undefined` if nothing was outstanding.
    */
   end(): Promise<{ readonly damage: ChronicleError | undefined } | undefined>;
 }
@@ -340,12 +341,12 @@ export interface SignedHead extends HeadToSign {
   readonly key: string;
 }
 
-/** A head as it is kept; its seq is 0 if the note cannot be read. */
+/** A kept head. Its seq is 0 if the note cannot be read. */
 export interface KeptHead extends HeadToSign {
-  /** True if the signature verifies with our own key. False while that is missing. */
+  /** True if the signature verifies with our own key; false if that is missing. */
   readonly valid: boolean;
   readonly note: string;
-  /** The reason, as a sentence, why this user may not read the existing file. */
+  /** If this user may not read the existing file: why, as a sentence. */
   readonly unreadable?: string;
   /** True if the signature verifies with this verifier key. */
   isSignedBy(key: string): boolean;
@@ -355,14 +356,14 @@ export interface KeptHead extends HeadToSign {
 export interface Processes {
   readonly pid: number;
   isAlive(pid: number): boolean;
-  /** Resolves to the parent process, its parent, and so on; empty if the system does not tell. */
+  /** Resolves to the parent process, its parent, and so on; empty if the system does not report them. */
   ancestors(pid: number): Promise<readonly number[]>;
   /**
-   * Returns what tells a process from any that has its number at another time, whatever clocks do; `undefined` if the
-   * system does not tell.
+   * Returns a mark that distinguishes a process from earlier and later ones with its number, whatever the clock says;
+   * `undefined` if the system has none.
    */
   markOf(pid: number): string | undefined;
-  /** The PID namespace in which process numbers are meant here; absent if the system does not tell. */
+  /** The PID namespace of the process numbers here; absent if the system does not report it. */
   readonly pidSpace?: string | undefined;
   /** Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if it cannot be started. */
   run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd>;
@@ -374,7 +375,7 @@ export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Added to the environment. */
   readonly moreEnv?: Readonly<Record<string, string>>;
-  /** As `RunOptions` has them. */
+  /** See `RunOptions`. */
   readonly descriptors?: readonly number[];
   readonly bytes?: RunOptions["bytes"];
 }
@@ -386,7 +387,7 @@ export interface ProcessEnd {
   readonly code: number;
 }
 
-/** True if the roots are those of a workspace without a folder: its files are only in its log and the contents. */
+/** True if the roots are those of a hosted workspace: its files are only in its log and the contents. */
 export function isHosted(roots: readonly { readonly folder: string }[]): boolean {
   return roots.every(({ folder }) => folder === "");
 }
@@ -396,7 +397,9 @@ export function foldersOf<Root extends { readonly folder: string }>(roots: reado
   return roots.filter(({ folder }) => folder !== "");
 }
 
-/** Throws `REFUSED` for an operation that needs a folder on disk. `what` names it for people, as `run a command`. */
+/**
+ * Throws `REFUSED` for an operation that needs a folder on disk. `what` names it for people, such as `run a command`.
+ */
 export function refuseHosted({ worktree }: Pick<Context, "worktree">, what: string): void {
   if (!isHosted(worktree.roots)) return;
   throw new ChronicleError("REFUSED", `this workspace has no folder on disk: one cannot ${what} in it`, {

@@ -1,16 +1,16 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { LogPosition } from "../../storage/event-log.ts";
 
-/** The error texts for a log with damaged lines, with the possible remedies. */
+/** The hints for a log with damaged lines. */
 
 const WAYS =
   "run `chronicle verify` for the whole list, and restore the log from a copy; without one, `chronicle restore MOMENT --to DIR` takes out " +
   "what can be read, and `chronicle forget` and `chronicle init` begin anew";
 
-/** The remedies if a line of the log cannot be read. */
+/** The hint if a line of the log cannot be read. */
 export const DAMAGED_LINE = WAYS;
 
-/** The remedies if nothing is written any more. */
+/** The hint if nothing can be written any more. */
 export const DAMAGED_LOG = `nothing is written any more; ${WAYS}`;
 
 /** Returns the error for a log that does not continue at a line. */

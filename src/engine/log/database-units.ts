@@ -14,17 +14,17 @@ import type { Context } from "./context.ts";
 import { shownPath } from "./shape.ts";
 
 /**
- * SQLite databases in operations: a database and the files beside it are one unit (`core/tree/sqlite-unit.ts`), which changes
- * whole or stays whole.
+ * SQLite databases in operations: a database and the files beside it form a unit (`core/tree/sqlite-unit.ts`), which
+ * changes as a whole or not at all.
  */
 
 /** The databases among some changes. */
 export interface DatabaseUnits {
-  /** The paths of each: the database first. */
+  /** The paths of each unit, the database first. */
   readonly units: readonly (readonly WorkspacePath[])[];
   /**
-   * The files of these units that do not change, each as a change from its present state to the same: another state of one that is met
-   * on disk does not fit the files that change.
+   * The files of these units that do not change, each as a change from its present state to the same state. If the disk
+   * has another state of such a file, it does not fit the changed files.
    */
   readonly still: readonly Change[];
 }
@@ -56,7 +56,7 @@ export async function databaseUnits(
   return { units, still };
 }
 
-/** The units of which some of these changes are a part. */
+/** Returns the units with at least one of these changes. */
 export function unitsAmong({ units, still }: DatabaseUnits, changes: readonly Change[]): DatabaseUnits {
   const changed = new Set(changes.map(({ path }) => path));
   const meant = units.filter((unit) => unit.some((path) => changed.has(path)));
@@ -64,7 +64,7 @@ export function unitsAmong({ units, still }: DatabaseUnits, changes: readonly Ch
   return { units: meant, still: still.filter(({ path }) => paths.has(path) && !changed.has(path)) };
 }
 
-/** The report without the files of databases that were only to stay as they are. */
+/** Returns the report without the files of databases that only had to stay as they are. */
 export function withoutStill<R extends CheckReport>(report: R, { still }: DatabaseUnits): R {
   const paths = new Set(still.map(({ path }) => path));
   if (paths.size === 0) return report;
@@ -75,7 +75,7 @@ export function withoutStill<R extends CheckReport>(report: R, { still }: Databa
   };
 }
 
-/** The databases that a changed path may be, or lie beside. */
+/** Returns the databases that a changed path may be, or lie beside. */
 function candidatesOf({ path, before, after }: Change): WorkspacePath[] {
   const database = databaseOf(path);
   const beside = database === undefined || path.endsWith(SHARED_MEMORY_SUFFIX) ? [] : [database];
@@ -85,7 +85,7 @@ function candidatesOf({ path, before, after }: Change): WorkspacePath[] {
 /** The smallest page of a database, in bytes. */
 const PAGE_BYTES = 512;
 
-/** A database is whole pages: the contents of most other files need not be read. */
+/** True if a file may be a database by its size: a number of whole pages. So most contents need not be read. */
 function mayBeDatabase(entry: Entry | undefined): boolean {
   return entry?.kind === "file" && entry.size > 0 && entry.size % PAGE_BYTES === 0;
 }
@@ -97,13 +97,13 @@ interface Left {
   readonly detail: string;
 }
 
-/** Leaves out what is one unit with a path that is left alone. */
+/** Leaves out the changes of paths that form a unit with a path that is left alone. */
 export function leaveUnits<L extends Left>(
   { units }: DatabaseUnits,
   changes: readonly Change[],
   left: readonly L[],
 ): { readonly changes: readonly Change[]; readonly left: readonly L[] } {
-  // Bits of a mode are nothing that the other files depend on.
+  // A path whose mode bits cannot be set is no reason: the other files do not depend on them.
   const causes = new Map(left.filter(({ reason }) => reason !== "special-bits").map((one) => [one.path, one]));
   const changed = new Set(changes.map(({ path }) => path));
   const more = units.flatMap((unit) => {
@@ -119,7 +119,7 @@ export function leaveUnits<L extends Left>(
   };
 }
 
-/** Returns the changes of the chosen paths, and of those that are one unit with one of them. */
+/** Returns the changes of the chosen paths, and of paths that form a unit with one of them. */
 export async function wholeUnits(
   context: Context,
   changes: readonly Change[],
@@ -135,14 +135,14 @@ export async function wholeUnits(
   return taken;
 }
 
-/** Returns the paths that are one unit with this one, and itself. */
+/** Returns the path, and those that form a unit with it. */
 export async function unitWith(context: Context, path: WorkspacePath): Promise<readonly WorkspacePath[]> {
   for (const database of [path, databaseOf(path)])
     if (database !== undefined && (await isDatabase(context, database, new Map()))) return unitOf(database);
   return [path];
 }
 
-/** Returns those of the changed paths that lie beside a database and are one unit with it. */
+/** Returns those of the changed paths that lie beside a database and form a unit with it. */
 export async function besideDatabases(
   context: Context,
   changes: readonly Change[],
@@ -162,7 +162,7 @@ export async function isDerived(context: Context, path: WorkspacePath): Promise<
   return database !== undefined && (await isDatabase(context, database, new Map()));
 }
 
-/** Finds, before databases are replaced, those that some process has open. */
+/** Returns the databases among the changes that some process has open. Call it before they are replaced. */
 export function openDatabases(context: Context, changes: readonly Change[]): readonly LiveDatabase[] {
   if (context.tell === undefined) return [];
   const paths = new Set(
@@ -187,7 +187,7 @@ export function warnOfOpenDatabases(
   }
 }
 
-/** Removes the files that SQLite had derived from the replaced databases: they are stale. */
+/** Removes the files that SQLite derived from replaced databases: they are stale. */
 export function dropDerived(
   context: Context,
   applied: readonly WorkspacePath[],
@@ -201,7 +201,7 @@ export function dropDerived(
 
 const START_BYTES = 64;
 
-/** True if a state of this path's change, or else its last recorded state, is an SQLite database. */
+/** True if a state of this path's change, or otherwise its last recorded state, is an SQLite database. */
 async function isDatabase(
   context: Context,
   path: WorkspacePath,
@@ -216,7 +216,7 @@ async function isDatabase(
   return false;
 }
 
-/** The recorded state of a path; where it is gone, the one before that. */
+/** Returns the recorded state of a path; if it was deleted, the state before that. */
 async function lastState(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
   const { seq } = await context.index.head();
   const row = await context.index.iterationAt(path, seq);

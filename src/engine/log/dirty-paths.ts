@@ -10,8 +10,8 @@ interface Look {
 }
 
 /**
- * Knows, from a running watcher, where something may have changed since the last full scan: a full capture then scans
- * only there. It trusts the watcher only if that can say that every past hint has arrived; otherwise everything must be
+ * Finds, by a running watcher, where something may have changed since the last full scan: a full capture then scans
+ * only these paths. The watcher counts only if it can confirm that all past hints have arrived; otherwise everything is
  * scanned.
  */
 export class DirtyPaths {
@@ -35,8 +35,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Starts a new watcher after the tracked roots were changed. What happened meanwhile is unknown, so the next scan is
-   * a full one.
+   * Starts a new watcher after the tracked roots were changed. Changes in between are unknown, so the next scan is a
+   * full one.
    */
   async restart(): Promise<void> {
     await this.#handle?.close();
@@ -60,7 +60,7 @@ export class DirtyPaths {
     return this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path);
   }
 
-  /** Marks paths to be scanned, though no watcher has hinted at them. */
+  /** Marks paths to be scanned that no watcher has reported. */
   hint(paths: readonly WorkspacePath[]): void {
     this.#note({ paths });
   }
@@ -70,8 +70,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Takes the paths to scan; `undefined`: everywhere. They are removed here: `giveBack` those that were not scanned
-   * after all.
+   * Returns the paths to scan, and forgets them; `undefined` means everywhere. If they were not scanned after all,
+   * return them with `giveBack`.
    */
   async take(): Promise<readonly WorkspacePath[] | undefined> {
     const settled = (await this.#handle?.settled()) ?? false;
@@ -83,8 +83,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Takes the paths hinted at so far, for callers that only want to know early. A hint comes after its change, so a
-   * change after such a path was scanned is hinted at again.
+   * Returns the paths reported so far, and forgets them, for callers that want to know early. A hint comes after its
+   * change, so a change after the scan of a path is reported again.
    */
   takeHinted(): readonly WorkspacePath[] | undefined {
     if (this.#everything) return undefined;
@@ -94,9 +94,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Drops the hints at files that certainly are as they are remembered: what Chronicle itself has just written. Returns
-   * whether any hint is left. None is lost: a change after the stat of a file is hinted at after that, and nothing else
-   * happens here in between.
+   * Drops the hints on files that certainly are unchanged: Chronicle itself has just written them. Returns whether any
+   * hint is left. No hint is lost: a change after the stat of a file is reported later.
    */
   dropUnchanged(): boolean {
     const omitted = new Set(this.#omitted.map(({ path }) => path));
@@ -106,7 +105,7 @@ export class DirtyPaths {
   }
 
   /**
-   * Waits until every past hint has arrived, if the watcher can say so: paths that are still being written are known
+   * Waits until all past hints have arrived, if the watcher can confirm that. Files that are being written are reported
    * then.
    */
   async settle(): Promise<void> {
@@ -118,7 +117,9 @@ export class DirtyPaths {
     else for (const path of paths) this.#dirty.add(path);
   }
 
-  /** Notes the omissions of a scan; returns those of the whole workspace. Unstable paths will be scanned again. */
+  /**
+   * Records the omissions of a scan, and returns those of the whole workspace. Unstable paths will be scanned again.
+   */
   looked({ only, omitted }: Look): readonly Omission[] {
     const seen = new Set(omitted.map((one) => one.path));
     const others =
@@ -131,7 +132,7 @@ export class DirtyPaths {
   }
 
   /**
-   * Notes the erasures in force: if they have changed, paths that were omitted because of erasures are scanned again.
+   * Records the erasures in force. If they have changed, paths that were omitted because of erasures are scanned again.
    */
   noteErasures(erasures: object): void {
     if (this.#erasures === erasures) return;
@@ -139,7 +140,7 @@ export class DirtyPaths {
     this.giveBack(this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path));
   }
 
-  /** Notes the rules of a full scan; returns true if they differ from the previous ones. */
+  /** Records the rules of a full scan. Returns true if they differ from the previous ones. */
   noteRules(rules: string): boolean {
     const areOthers = this.#rules !== undefined && this.#rules !== rules;
     this.#rules = rules;

@@ -8,14 +8,14 @@ import { decodeFilter, encodeFilter } from "../../core/records/workspace-record.
 import type { Context } from "./context.ts";
 import { keepBytes } from "./quota.ts";
 
-/** The filters in force at a capture, kept as a blob, so that a later restore can tell what was captured then. */
+/** The filters in force at a capture, kept as a blob: a later restore finds by them what was captured. */
 
 /** Stores the filters (one per root) and returns the blob's hash. Costs nothing if they did not change. */
 export async function keepFilters(context: Context, filters: readonly FilterSpec[]): Promise<Hash> {
   return keepBytes(context.blobs, Buffer.from(canonicalJson(filters.map(toJson))));
 }
 
-/** Returns the filters in a blob; `undefined` if it is not there. */
+/** Returns the filters in a blob; `undefined` if it is missing. */
 export async function readFilters(context: Context, hash: Hash): Promise<FilterSpec[] | undefined> {
   const bytes = await context.blobs.get(hash);
   if (bytes === undefined) return undefined;
@@ -70,7 +70,7 @@ function repositoryOf(body: RecordBody): RepositoryRules {
   return { folder: fieldOf(body, "folder"), ignoreCase: flag(body, "ignore_case"), tracked };
 }
 
-/** Encodes a text; if its bytes are not UTF-8, their Base64 under another name. */
+/** Encodes a text; if it is not well-formed, encodes its bytes in Base64 under the name with `_b64`. */
 function bytesField(name: string, value: string): Record<string, Json> {
   return value.isWellFormed() ? { [name]: value } : { [`${name}_b64`]: pathToBytes(value).toString("base64") };
 }

@@ -6,9 +6,9 @@ import type { Context } from "./context.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Takes over changes that other processes made to the tracked roots and the retention limits, for callers that stay
- * open long. Returns true if what is tracked was changed: then the next scan must be a full one, and watchers must
- * begin anew.
+ * Applies changes that other processes made to the tracked roots and the retention limits, for callers that stay open
+ * for long. Returns true if the roots' settings changed: the next scan must be a full one, and watchers must be
+ * restarted.
  */
 export async function followSettings(context: Context): Promise<boolean> {
   await catchUp(context, { recover: false });
@@ -32,8 +32,8 @@ export async function applySettings(context: Context): Promise<boolean> {
 const told = memoKey<string>("limits that cannot be understood");
 
 /**
- * Rereads the limits. Limits that cannot be understood are no reason to record nothing: the earlier ones stay, and that
- * is told once.
+ * Rereads the limits. If they cannot be understood, the earlier ones stay, and a note says so once: recording
+ * continues.
  */
 async function rereadRetention({ retention, memo, tell }: Context): Promise<void> {
   try {

@@ -30,8 +30,8 @@ function hashIn(value: Json | undefined): Hash[] {
 }
 
 /**
- * Returns the contents that a record needs as long as its state is kept: those of files, of paths outside, of open
- * conflicts.
+ * Returns the contents that a record needs as long as its state is kept: for files, paths outside of the workspace, and
+ * conflicts. Returns `undefined` for other records.
  */
 function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
   if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
@@ -39,7 +39,7 @@ function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined
   return undefined;
 }
 
-/** A content, and whether it is only named as what an origin had there. */
+/** A content. `isUpstream`: it is only named as the origin's. */
 type Named = Pick<NeededContent, "hash" | "isUpstream">;
 
 function named(hash: Hash): Named {
@@ -55,16 +55,16 @@ function ofConflict(conflict: ConflictRecord): Named[] {
 }
 
 /**
- * Returns when the lists of an action stop being kept. A closed action may still end, but most never report it: the
- * list is kept no longer than files kept aside.
+ * Returns the time until which the lists of an action are kept. An action that was closed without its end may still
+ * end, but most never do: the lists are kept as long as files kept aside.
  */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
 }
 
 /**
- * Returns what an open operation needs until it is done: its plan, the contents that it writes, and both sides of what
- * it will not merge.
+ * Returns what an open operation needs until it is done: its plan, the contents that it writes, and both sides of its
+ * conflicts.
  */
 function contentsOfIntent(record: LogEvent["record"]): Named[] {
   if (record["state"] !== "open") return [];
@@ -86,8 +86,8 @@ export interface NeededContent {
   /** In bytes; `undefined` if the record does not say. */
   readonly size: number | undefined;
   /**
-   * True if a conflict names it as an origin's content. It may rightly be missing here: the origin may have freed it
-   * before it came.
+   * True if a conflict names it as the origin's content. It may be missing here: the origin may have freed it before it
+   * arrived.
    */
   readonly isUpstream: boolean;
 }
@@ -101,7 +101,7 @@ export interface GivenUp {
 /** The private contents that a record names, and where it names them. */
 export interface PrivateContents {
   readonly aside: Aside | undefined;
-  /** Lists of omitted paths, of an action that may still end. */
+  /** The lists of omitted paths of an action that may still end. */
   readonly lists: readonly Hash[];
   /** The time (ms since the epoch) until which the lists are kept; `undefined`: as long as they are named. */
   readonly listsUntil: number | undefined;
@@ -111,7 +111,7 @@ export interface PrivateContents {
 }
 
 /**
- * Yields everything private that is kept at a time (ms since the epoch): lists, plans, and the contents that plans
+ * Yields all private contents that are kept at a time (ms since the epoch): lists, plans, and the contents that plans
  * name.
  */
 export async function* privateContents(
@@ -133,22 +133,22 @@ export async function* privateContents(
 }
 
 /**
- * Decides which contents a history needs, event by event. It is the one rule by which `gc` frees contents and `verify`
- * misses them.
+ * Finds which contents a history needs, event by event. `gc` frees contents by this rule, and `verify` reports missing
+ * ones by it.
  *
- * A file's content is needed as long as a state that holds it is kept; the filters of snapshots and coverages, and the
- * base of a history, always; the plan of an operation until it is done. An erased content is not needed by events that
- * named it before the erasure.
+ * The content of a file is needed as long as a state with it is kept. The filters of snapshots and coverages and the
+ * base of a history are always needed. The plan of an operation is needed until the operation is done. Events before an
+ * erasure no longer need the erased content.
  */
 export class HistoryNeeds {
   readonly #pruning: KeptStates | undefined;
   readonly #need: (content: NeededContent) => void;
-  /** Reports what the history itself is made of: no erasure licenses that to be gone. */
+  /** Reports contents that the history itself depends on: no erasure lets them be missing. */
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /**
-   * Versions that bases hold. They are judged at the end, by the last pruning that a base tells of: its line may have
-   * been dropped with an archive.
+   * Versions in bases. They are judged at the end, by the last pruning in a base: its own line may have been dropped
+   * with an archive.
    */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
@@ -156,11 +156,11 @@ export class HistoryNeeds {
   readonly #privates = new Map<string, PrivateContents>();
   #keepsAside = true;
   /**
-   * The contents that the last base names, held back until its end: the erasures that concern them may follow in the
-   * same base.
+   * The contents that the last base names, held back until the end of the base: the same base may contain their
+   * erasures.
    */
   #ofBase: NeededContent[] | undefined;
-  /** The erasures known before the history is read, and those that its bases hold. */
+  /** The erasures that are known from the beginning, and those that bases contain. */
   readonly erasures: Erasures;
 
   constructor({ pruning, erasures = new Erasures() }: GivenUp, need: (content: NeededContent) => void) {
@@ -176,7 +176,7 @@ export class HistoryNeeds {
     });
   }
 
-  /** Takes the next event. */
+  /** Adds the next event. */
   event(event: LogEvent, where: string): void {
     this.#endBase();
     this.#record(event, event.seq, where);
@@ -185,8 +185,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Takes rows of the base that the last event names. The bases of its snapshots are not needed: they were compacted
-   * away.
+   * Adds rows of the base that the last event names. The bases of its snapshots are not needed, since they were
+   * compacted away.
    */
   rows(
     { entries = [], records = [] }: BaseBatch,
@@ -196,7 +196,7 @@ export class HistoryNeeds {
   ): void {
     this.#ofBase ??= [];
     for (const { path, iteration, entry, seq: recorded } of entries) {
-      // Places are only built for callers that ask for them: a base can hold hundreds of thousands of rows.
+      // Places are built only for callers that need them: a base can hold hundreds of thousands of rows.
       const place =
         whereOf !== undefined ? whereOf(path) : where === "" ? "" : `${where}: ${displayPath(path)}@${iteration}`;
       const content = { where: place, size: entry?.size, seq: recorded };
@@ -205,7 +205,7 @@ export class HistoryNeeds {
     for (const record of records) {
       if (record.recordId.startsWith(PRUNE)) this.#earlier = decodePrune(record.record);
       if (record.recordId.startsWith(ERASE)) this.erasures.add(record.recordId, record.seq, record.record);
-      // A version still counts as of its own event, and what was freed of it does not come back.
+      // A version counts as of its own event: what was freed of it does not come back.
       if (record.recordId.startsWith(VERSION)) this.#versions.push({ record, where });
       else this.#record(record, seq, where, record.seq);
     }
@@ -217,7 +217,7 @@ export class HistoryNeeds {
     for (const one of held ?? []) this.#need(one);
   }
 
-  /** Ends the history: reports what is left. */
+  /** Ends the history, and reports what is left. */
   finish(): void {
     this.#endBase();
     this.#contents.finish();
@@ -226,15 +226,15 @@ export class HistoryNeeds {
   }
 
   /**
-   * Private contents. They are never among those needed elsewhere, so no replica is given them. The plan of files kept
-   * aside names contents, which are needed as long as the plan is.
+   * The private contents. They never count as needed elsewhere, so no replica gets them. The plan of files kept aside
+   * names contents, which are needed as long as the plan.
    */
   get privates(): readonly PrivateContents[] {
     const all = [...this.#privates.values()];
     return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined }));
   }
 
-  /** `own`: the event that recorded it, which a base repeats later. */
+  /** `own`: the event that recorded it first, if a base repeats it. */
   #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
     this.#note({ recordId, record }, { seq: own, where });
     const inForce = contentsInForce({ recordId, record });
@@ -264,9 +264,9 @@ export class HistoryNeeds {
   }
 
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {
-    // The version was deleted, since the replica has resolved it.
+    // An empty record: the version was deleted, since the replica resolved it.
     if (Object.keys(record).length === 0) return;
-    // A version was never the state of its path: it counts like an iteration that the next event has replaced.
+    // A version was never the state of its path: it counts like an iteration that the next event replaced.
     if (!keepsSpan(pruning, seq, seq + 1)) return;
     for (const hash of contentsOfVersion(decodeVersion(record)))
       this.#need({ ...named(hash), seq, where, size: undefined });

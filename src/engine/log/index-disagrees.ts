@@ -2,8 +2,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { DAMAGED_LINE } from "./damaged-log.ts";
 
 /**
- * Thrown if the index contradicts what the log proves. It is thrown before anything is changed, so the caller may
- * rebuild the index and run the same again.
+ * Thrown if the index contradicts what the log proves. Nothing was changed before, so the caller may rebuild the index
+ * and run the same again.
  */
 export class IndexDisagrees extends ChronicleError {
   constructor(what: string, data: Readonly<Record<string, unknown>> = {}) {
@@ -14,7 +14,7 @@ export class IndexDisagrees extends ChronicleError {
   }
 }
 
-/** Returns the error if an index that was just rebuilt from the log does not have the root that the log states. */
+/** Returns the error if an index that was just rebuilt from the log still disagrees with it. */
 export function stillDisagrees(cause: IndexDisagrees): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `the log contradicts itself, also after a rebuild: ${cause.message}`, {
     hint: `nothing was written; ${DAMAGED_LINE}`,

@@ -4,7 +4,7 @@ import { readEvents } from "./read-events.ts";
 
 const PREFIX = "intent:";
 
-/** An operation as its last event left it. */
+/** An operation, as its last event describes it. */
 export interface LoggedIntent {
   readonly id: string;
   readonly intent: IntentRecord;
@@ -13,7 +13,7 @@ export interface LoggedIntent {
   readonly ts: string;
 }
 
-/** Returns all intents that are done, by their last events; `after`: only those whose last event is behind that seq. */
+/** Returns all finished intents, in the order of their last events; `after`: only those whose last event is later. */
 export async function doneIntents(context: Context, after = 0): Promise<LoggedIntent[]> {
   const rows = (await context.index.records(PREFIX)).filter((row) => row.seq > after);
   const found: LoggedIntent[] = [];

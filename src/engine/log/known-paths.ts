@@ -14,9 +14,9 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { shownPath } from "./shape.ts";
 
 /**
- * Parses a path as a caller gives it: relative to the first root, or `@<root id>:<path>`; a trailing slash is allowed,
- * and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>` (a file that is really called so:
- * `./base64:…`). Throws `PATH_INVALID`.
+ * Parses a path that a caller gives: relative to the first root, or `@<root id>:<path>`. A trailing slash is allowed,
+ * and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>`; a file whose name begins with `base64:`,
+ * as `./base64:…`. Throws `PATH_INVALID`.
  */
 export function parseGivenPath(text: string): WorkspacePath {
   const match = /^@([a-z0-9-]+):(.*)$/s.exec(text);
@@ -29,9 +29,9 @@ export function parseGivenPath(text: string): WorkspacePath {
 type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
 
 /**
- * Resolves the targets that a tool names to what it would reach. Links on the way are resolved; a link at the end also
- * adds its target. So a workspace that is named through a link is still recognised, and so is a link in it that leads
- * out. A link that is exchanged after this leads nowhere: files to keep are opened without following links.
+ * Resolves the targets that a tool names to the paths that it would reach. Links on the way are resolved; a link at the
+ * end also adds its target. So a workspace that is named through a link is recognised, and so is a link that leads out
+ * of it. Replacing a link later has no effect: files to keep are opened without following links.
  */
 export function resolveTargets(context: Context, targets: Touched): Touched {
   const { roots } = context.worktree;
@@ -59,9 +59,9 @@ export function absoluteOf({ worktree }: Context, path: WorkspacePath): string {
 }
 
 /**
- * Returns the paths that a caller named, each of which must be known: it (or something beneath it) was once recorded,
- * or it exists now and would be recorded. Throws `NOT_FOUND` for any other path, with the rule that excludes it, or
- * with paths of the same name: "no difference" would suggest that it had been compared.
+ * Returns the paths that a caller named. Each must be known: it (or something beneath it) was recorded at some time, or
+ * it exists now and would be recorded. Throws `NOT_FOUND` for any other path, with the rule that excludes it, or with
+ * paths of the same name: an empty answer would suggest that it had been compared.
  */
 export async function knownPaths(
   context: Context,
@@ -77,10 +77,7 @@ export async function knownPaths(
   return paths;
 }
 
-/**
- * True if the path, or anything beneath it, was ever recorded. A folder on the way to a written file has no entry of
- * its own.
- */
+/** True if the path, or anything beneath it, was ever recorded. A folder above a written file may have no entry. */
 async function isRecorded({ index }: Context, path: WorkspacePath): Promise<boolean> {
   if ((await index.iterations(path)).length > 0) return true;
   const { seq } = await index.head();

@@ -1,7 +1,7 @@
 import type { RecordVerifyShape } from "../../api/record-api.ts";
 import type { EventDraft, LogEvent, RecordBody, SealedEvent } from "../../core/values/event.ts";
 
-/** A record that is not deleted, as its last event left it. The receiver owns the body. */
+/** A record that is not deleted, as its last event describes it. The caller owns the body. */
 export interface LiveRecord {
   readonly recordId: string;
   readonly seq: number;
@@ -19,16 +19,16 @@ export interface RecordCommit {
 }
 
 /**
- * The log beneath a record store, and the state that it amounts to. Backends: `WorkspaceLedger` (the log of a workspace
- * and its index) and `FolderLedger` (a log of its own).
+ * The log of a record store, and its present state. Implementations: `WorkspaceLedger` (the log and the index of a
+ * workspace) and `FolderLedger` (a log in a folder of its own).
  */
 export interface RecordLedger {
   get(recordId: string): Promise<LiveRecord | undefined>;
   /** Returns the records of users that are not deleted, ordered by id. */
   live(): Promise<readonly LiveRecord[]>;
-  /** Yields the events of users' records from a seq to the log's present end. */
+  /** Yields the events of users' records from a seq to the present end of the log. */
   events(from: number): AsyncIterable<LogEvent>;
-  /** Takes the lock, reads what others have appended, and lets `work` append. */
+  /** Takes the lock, reads what others appended, and lets `work` append. */
   change<T>(work: (commit: RecordCommit) => Promise<T>): Promise<T>;
   compact(): Promise<number>;
   verify(): Promise<RecordVerifyShape>;
@@ -37,14 +37,15 @@ export interface RecordLedger {
   close(): Promise<void>;
 }
 
-/** One file of a backup: its name in it, and its bytes. */
+/** A file of a backup: its name and its bytes. */
 export interface BackupFile {
   readonly name: string;
   pieces(): AsyncIterable<Uint8Array>;
 }
 
 /**
- * Makes a new folder beneath `parent`, durable with everything in it; it appears whole or not at all. Returns its path.
+ * Makes a new folder in `parent`, durably with all its files. After a crash it exists as a whole or not at all. Returns
+ * the path.
  */
 export type NewFolder = (parent: string, stem: string, files: readonly BackupFile[]) => Promise<string>;
 

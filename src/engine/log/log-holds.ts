@@ -8,15 +8,15 @@ import { eventCounted, wholeOrNone } from "./read-events.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Whether the log holds an event. The log itself is asked, and the index only says where to read: it is derived, and
- * whoever forges the log can forge the index too. So a wrong index neither accuses a log nor vouches for one.
+ * Finds whether the log holds an event. The log itself is read, and the index only says where: it is derived, and
+ * whoever forges the log can forge the index too. So a wrong index neither accuses a log nor confirms one.
  */
 
 type Asked = Pick<HistoryContext, "index" | "log" | "memo">;
 
 /**
- * Whether the log holds this very event, whose seq must not be before the oldest line. `undefined` if its line is
- * damaged. Throws `IndexDisagrees` if the log holds it and the index says otherwise.
+ * Returns whether the log holds exactly this event, whose seq must not be before the oldest line; `undefined` if its
+ * line is damaged. Throws `IndexDisagrees` if the log holds it but the index says otherwise.
  */
 export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boolean | undefined> {
   const row = await context.index.locate(seq);
@@ -24,7 +24,7 @@ export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boo
   const event = line?.event ?? (await eventCounted(context, seq));
   if (event === undefined) return undefined;
   if (event.hash !== hash) return false;
-  if (row?.hash !== hash || row.length !== line?.length) throw new IndexDisagrees(`about event ${seq}`, { seq });
+  if (row?.hash !== hash || row.length !== line?.length) throw new IndexDisagrees(`the place of event ${seq}`, { seq });
   return true;
 }
 
@@ -32,8 +32,8 @@ export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boo
 const found = memoKey<Hash>("head found in the log");
 
 /**
- * Whether the log holds a kept head, which is asked at each catching up: a head that was once found in a log is not
- * looked for again. `logHolds`, asked about the log's end, finds out whether the log is still the same one.
+ * Returns whether the log holds a kept head. This is asked whenever the index catches up, so a head that was found once
+ * is not looked for again. `logHolds` for the end of the index finds out whether the log is still the same.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
   if (context.memo.get(found) === head.hash) return true;
@@ -47,7 +47,7 @@ interface FoundLine {
   readonly length: number;
 }
 
-/** Returns the line at which the index has an event, if it is that event's and sound. */
+/** Returns the line at which the index has an event, if the line is sound and has that event. */
 async function lineAt({ log }: Asked, row: EventRow | undefined): Promise<FoundLine | undefined> {
   if (row === undefined || isInBase(row)) return undefined;
   for await (const [first] of log.read({ seq: row.seq, offset: row.offset })) {

@@ -11,8 +11,8 @@ export function memoKey<T>(name: string): MemoKey<T> {
 }
 
 /**
- * The caches of one open history. Each is derived from the log, so that losing it costs time only, and each belongs to
- * the function that made its key.
+ * The caches of one open history. Each is derived from the log, so losing it only costs time. Each belongs to the code
+ * that made its key.
  */
 export class Memo {
   readonly #values = new Map<MemoKey<unknown>, unknown>();

@@ -6,14 +6,14 @@ import { readEvent } from "./read-events.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Caches the workspace record that was read last: each call of a hook asks for it, and it is only read again
- * if there is another one.
+ * Caches the workspace record that was read last: each call of a hook needs it. It is read again only if there is a
+ * newer one.
  */
 const records = memoKey<{ readonly hash: Hash; readonly record: WorkspaceRecord }>("the workspace's record");
 
 /**
- * Returns the workspace record in force. Throws `NOT_FOUND` for an empty log, `INTEGRITY_VIOLATION` for an index
- * without one.
+ * Returns the workspace record in force. Throws `NOT_FOUND` for an empty log, and `INTEGRITY_VIOLATION` if the index
+ * lacks the record.
  */
 export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
   const row = await context.index.record(`workspace:${context.workspaceId}`);

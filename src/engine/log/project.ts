@@ -21,7 +21,7 @@ import type {
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { baseRecordRow, readBase } from "./read-base.ts";
 
-/** Projects events into rows of the index: the index is this function of the log, and nothing else. */
+/** Projects events into rows of the index. The index is a function of the log alone. */
 
 /** An event and the position of its line. */
 export interface PlacedEvent {
@@ -62,7 +62,7 @@ function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
   };
 }
 
-/** Bases whose entries are already in memory, so that they need not be read back. */
+/** Bases whose entries are in memory, so that they need not be read. */
 export type BasesAtHand = ReadonlyMap<Hash, Iterable<BaseEntry>>;
 
 /** The index that events are projected into, and the blobs that hold their bases. */
@@ -78,8 +78,8 @@ export interface ProjectOptions {
 }
 
 /**
- * Projects events into the index, with the bases that they name. A compaction's base is only needed if the history
- * begins on it: otherwise it repeats the events before it.
+ * Projects events into the index, with the bases that they name. The base of a compaction is used only if the history
+ * begins with it: otherwise it repeats earlier events.
  */
 export async function project(
   { index, blobs }: ProjectionTarget,
@@ -116,7 +116,7 @@ export async function project(
   return head;
 }
 
-/** Fills an empty index with the state of the anchor on which a history starts that has no line before it. */
+/** Fills an empty index with the state of the anchor, if the log begins after one. */
 export async function projectAnchor({ index, blobs }: ProjectionTarget, anchor: HistoryAnchor): Promise<IndexHead> {
   const { seq, hash, base, frontier } = anchor;
   const { entries, records, recordsAt } = await readBase(blobs, base, `that the history starts on behind event ${seq}`);
@@ -145,7 +145,7 @@ function headOfSentinel(event: LogEvent): IndexHead {
   return { seq: size, hash: head, offset: 0, frontier };
 }
 
-/** Returns rows that are built on each iteration: a base can hold hundreds of thousands. */
+/** Returns rows that are built during each iteration, since a base can hold hundreds of thousands. */
 function rowsOfBase(entries: Iterable<BaseEntry>): Iterable<IterationRow> {
   return {
     *[Symbol.iterator]() {

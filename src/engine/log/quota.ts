@@ -5,8 +5,7 @@ import type { ScannedPath } from "../../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
 /**
- * Stores some bytes as a content of their own, durably, and returns its hash. Costs one lookup if it is stored and
- * sound.
+ * Stores bytes as a content, durably, and returns the hash. If a sound copy is stored already, that costs one lookup.
  */
 export async function keepBytes(blobs: BlobStore, bytes: Uint8Array): Promise<Hash> {
   const hash = sha256(bytes);
@@ -14,18 +13,18 @@ export async function keepBytes(blobs: BlobStore, bytes: Uint8Array): Promise<Ha
   return withBatch(blobs, (batch) => batch.put(bytes));
 }
 
-/** The reserve beyond the limit that a restore may use, since it first keeps what it replaces. */
+/** The share and the bytes that a restore may use beyond the limit, since it first keeps what it replaces. */
 const RESERVE_SHARE = 10;
 const RESERVE_BYTES = 1024 * 1024;
 
 export interface QuotaOptions {
-  /** True if the write makes a restore possible: the reserve is for that. */
+  /** True if the write makes a restore possible: it may use the reserve. */
   readonly reserve?: boolean;
 }
 
 /**
- * Throws `LIMIT_EXCEEDED` if the store would take more than `max_store_bytes` with so many bytes more (default: if it
- * takes that already). Existing contents are kept, new ones are refused. Does not read the disk while there is room.
+ * Throws `LIMIT_EXCEEDED` if the store would exceed `max_store_bytes` with these bytes (without any: if it has reached
+ * the limit). Existing contents are kept, new ones refused. Does not read the disk while there is room.
  */
 export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptions = {}): void {
   if (mayTake(context, bytes, options)) return context.store.grew(bytes);
@@ -37,8 +36,8 @@ export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptio
 }
 
 /**
- * Does the same for a batch before it is read and kept. Most scanned files are recorded already: a file with the
- * recorded size counts nothing, as long as there is any room.
+ * Does the same for a batch of files before they are read and stored. If the batch exceeds the limit, files that have
+ * their recorded size do not count: most of them are stored already.
  */
 export async function refuseBatchOverQuota(
   context: Context,
@@ -54,8 +53,8 @@ export async function refuseBatchOverQuota(
 }
 
 /**
- * Does the same for one file elsewhere: one that was recorded with this size counts nothing, as long as there is any
- * room.
+ * Does the same for one file outside of the workspace. If it exceeds the limit and has its recorded size, it does not
+ * count.
  */
 export async function refuseFileOverQuota(
   context: Context,
@@ -71,8 +70,8 @@ function sizeOf(files: readonly ScannedPath[]): number {
 }
 
 /**
- * True if so many bytes more stay within the limit. Contents that are compressed or already stored take less than
- * announced, so it measures the store before it answers no.
+ * True if the store stays within the limit with these bytes. Contents that are compressed or stored already take less
+ * than announced, so the store is measured before the answer is no.
  */
 function mayTake({ retention, store }: Context, bytes: number, { reserve }: QuotaOptions): boolean {
   const max = retention.limits.max_store_bytes;

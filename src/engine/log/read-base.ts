@@ -36,15 +36,15 @@ async function openBase(blobs: BlobStore, base: Hash, where: string): Promise<Bl
 }
 
 /**
- * Returns the row of an event that is in no log any more. Its record stands in the base that the row's hash names; the
- * record rows of that base begin at the byte −offset.
+ * Returns the row of an event that no log has any more. The record is in the base that the row's hash names; the record
+ * rows of that base begin at byte −offset.
  */
 export function baseRecordRow(base: Hash, recordsAt: number, { seq, ts, op, recordId, record }: BaseRecord): EventRow {
   const open = leavesOpen(recordId, record);
   return { seq, ts, op, recordId, hash: base, offset: -recordsAt, length: 0, open };
 }
 
-/** True if the event itself is compacted away, so that only its record is left. */
+/** True if the event was compacted away, and only its record is left in a base. */
 export function isInBase(row: EventRow): boolean {
   return row.offset < 0;
 }
@@ -54,10 +54,10 @@ interface CachedRecords {
   readonly records: ReadonlyMap<number, BaseRecord>;
 }
 
-// The records of the base read last, by store: a history has one base in use.
+// The records of the base that was read last, by store: a history uses one base.
 const cache = new WeakMap<BlobStore, CachedRecords>();
 
-/** Returns what is left of an event whose record stands in a base: it has no hash of its own and no link. */
+/** Returns what is left of an event whose record is in a base: it has no hash of its own, and no link. */
 export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<LogEvent> {
   let known = cache.get(blobs);
   if (known?.base !== row.hash) {

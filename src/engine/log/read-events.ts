@@ -7,8 +7,8 @@ import { DAMAGED_LINE } from "./damaged-log.ts";
 import { isInBase, readBaseRecord } from "./read-base.ts";
 
 /**
- * Reads an event that the index has located. If another line stands there, either the log is damaged (`LOG_DAMAGED`),
- * or the index is, which can be rebuilt (`INTEGRITY_VIOLATION`).
+ * Reads an event at the place that the index has for it. If another line is there, throws `LOG_DAMAGED` if the log is
+ * damaged, and `INTEGRITY_VIOLATION` if the index is, which can be rebuilt.
  */
 export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
   if (isInBase(row)) return readBaseRecord(context.blobs, row);
@@ -31,8 +31,8 @@ export async function readEvent(context: HistoryContext, row: EventRow): Promise
 }
 
 /**
- * Finds an event by the log alone, by counting lines from the oldest one. `undefined` if its line is not sound, or not
- * there.
+ * Finds an event without the index, by counting lines from the oldest one. Returns `undefined` if its line is missing
+ * or not sound.
  */
 export async function eventCounted(
   { log }: Pick<HistoryContext, "log">,
@@ -87,10 +87,10 @@ function damagedEvent({ seq, offset }: EventRow, why: string, cause?: unknown): 
   });
 }
 
-/** The distance, in events, beyond which the next wanted event is looked up instead of read up to. */
+/** If the next wanted event is farther away than this many events, it is looked up by itself. */
 const FAR = 1_000;
 
-/** Reads many events, in the order of their rows. Those that lie close together are read in one pass. */
+/** Reads many events, in the order of their rows. Events that are close together are read in one pass. */
 export async function readEvents(context: HistoryContext, rows: readonly EventRow[]): Promise<LogEvent[]> {
   const found = new Map<number, LogEvent>();
   const wanted = rows.filter((row) => !isInBase(row)).sort((a, b) => a.seq - b.seq);
@@ -100,9 +100,7 @@ export async function readEvents(context: HistoryContext, rows: readonly EventRo
   return events;
 }
 
-/**
- * Reads on from one row as long as the next ones are near. Returns the position of the first row that was not reached.
- */
+/** Reads from one row as long as the next rows are near. Returns the position of the first row that was not reached. */
 async function readRun(
   context: HistoryContext,
   wanted: readonly EventRow[],
@@ -138,7 +136,7 @@ export async function* readRange(context: HistoryContext, from: number, to: numb
       const event = readEventFast(line.bytes);
       if (event.seq > to) return;
       yield event;
-      // Lines behind the head may be a torn tail.
+      // Lines after the head may be a torn tail.
       if (event.seq === to) return;
     }
   }

@@ -10,8 +10,8 @@ import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 import type { Context } from "./context.ts";
 
 /**
- * The prunings and the erasures of a history, read from the lines of the log alone: for code that frees or misses
- * contents because of them.
+ * The prunings and erasures of a history, read only from the lines of the log: code that frees contents or tolerates
+ * missing ones relies on them.
  */
 
 /** A pruning, and its event. */
@@ -38,8 +38,8 @@ interface HowToRead {
 }
 
 /**
- * Returns all prunings of a log, oldest first, and its erasures, read from its lines alone. Throws `LOG_DAMAGED` for
- * one that cannot be understood.
+ * Returns all prunings of a log, oldest first, and its erasures, read only from its lines. Throws `LOG_DAMAGED` if a
+ * record cannot be understood.
  */
 export async function givenUpInLog(
   log: LinesOfLog,
@@ -74,7 +74,7 @@ function isErasure({ recordId }: LogEvent): boolean {
   return recordId.startsWith(ERASE);
 }
 
-/** Returns `undefined` for a line that is no event: the code that checks the log reports it. */
+/** Returns `undefined` for a line that is no event: code that checks the log reports it. */
 function eventIn(bytes: Uint8Array): LogEvent | undefined {
   try {
     return readEventFast(bytes);
@@ -89,10 +89,10 @@ export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "re
 }
 
 /**
- * Returns what the prunings of a log, oldest first, have freed for good. A pruning that a person has asked for frees
- * nothing for a grace period, and neither does one that comes later within that time: until then, every state is kept
- * that was kept when it came. A pruning that frees its contents at once ends that: it is only written if none before it
- * waits.
+ * Returns the states that are still kept, given the prunings of a log, oldest first; `undefined` if nothing was pruned.
+ * During its grace period a pruning that a person asked for frees nothing, and neither does a later one: all states
+ * stay that were kept before it. A pruning that frees its contents at once ends that; it is only written if no earlier
+ * one is waiting.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
   let keeping: (LoggedPruning | undefined)[] = [undefined];
@@ -106,8 +106,8 @@ export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptS
 }
 
 /**
- * Returns the prunings whose contents are still kept for a time, and that still give something up: they can be brought
- * back. Oldest first.
+ * Returns the prunings, oldest first, that can still be undone: they are in their grace period, and still give
+ * something up.
  */
 export function waitingPrunings(all: readonly LoggedPruning[], now: number): LoggedPruning[] {
   const inForce = all.at(-1);
@@ -127,8 +127,8 @@ export interface LoggedGivenUp {
 }
 
 /**
- * Reads what was given up, to verify the history: a damaged record gives up nothing, and its line is reported when its
- * turn comes.
+ * Reads what was given up, for verification. A damaged record gives nothing up: its line is reported when the lines are
+ * verified.
  */
 export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGivenUp> {
   const erasures = new Erasures();
@@ -150,14 +150,14 @@ function despiteDamage<T>(work: () => T): T | undefined {
   }
 }
 
-/** Describes, for people, what of a history is pruned. `undefined` if nothing is. */
+/** Describes for people what is pruned of a history; `undefined` if nothing is. */
 export function prunedNote({ floorSeq, kept, seq }: LoggedPruning): string | undefined {
   if (floorSeq === 0) return undefined;
   const states = kept.length === 1 ? "1 earlier state is" : `${kept.length} earlier states are`;
   return `pruned 1..${floorSeq} by event ${seq}: contents that only those events need may be gone; ${states} kept whole`;
 }
 
-/** Describes, for people, what of a history is erased. */
+/** Describes for people what is erased of a history. */
 export function erasedNote(erasures: Erasures): string {
   const events = erasures.all.map(({ seq }) => seq);
   const shown = events.slice(-3).join(", ");

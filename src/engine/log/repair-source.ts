@@ -1,12 +1,12 @@
 import type { Hash } from "../../core/values/hash.ts";
 
-/** Contents that are wanted, with their sizes in bytes if known. The caller that heals one removes it. */
+/** The wanted contents, with their sizes in bytes if known. Whoever repairs one removes it from the map. */
 export type WantedContents = ReadonlyMap<Hash, number | undefined>;
 
-/** An offer that may be a wanted content. It is not trusted: the taker hashes it. */
+/** Bytes that may be a wanted content. They are not trusted: the receiver hashes them. */
 export interface OfferedContent {
   readonly hash: Hash;
-  /** Bytes that are read at most. */
+  /** The most bytes that are read. */
   readonly size: number;
   /** The place where it was found, for people. */
   readonly where: string;
@@ -15,15 +15,15 @@ export interface OfferedContent {
 }
 
 /**
- * A place where good bytes may be: a folder, another store, a workspace elsewhere. It is only read. Memory is bounded,
- * whatever lies there.
+ * A place where good bytes may be: a folder, another store, a workspace elsewhere. It is only read. Memory use is
+ * bounded, whatever the place contains.
  */
 export interface RepairSource {
   /** The name, for people. */
   readonly name: string;
   /**
-   * Offers what it has of the wanted contents, several times if it has several copies. Throws if it cannot be asked
-   * (any more).
+   * Yields what it has of the wanted contents, several times if it has several copies. Throws if the place cannot be
+   * read (any more).
    */
   offers(wanted: WantedContents): AsyncIterable<OfferedContent>;
 }

@@ -6,26 +6,23 @@ import { looksLikeRoot } from "../../core/text/shown-path.ts";
 import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Converts the engine's values to the shapes that programs see. */
+/** Converts values of the engine to shapes of the API. */
 
-/** Returns the exact bytes if the shown path is not exact: it is escaped, or looks like one of a further root. */
+/** Returns the exact bytes if the shown path is not exact: it is escaped, or looks like a path of a further root. */
 export function exactPath(path: WorkspacePath): { path_b64?: string } {
   const { root, path: inner } = splitRoot(path);
   const isExact = isUtf8Path(inner) && (root !== undefined || !looksLikeRoot(inner));
   return isExact ? {} : { path_b64: pathToBytes(inner).toString("base64") };
 }
 
-/**
- * Returns a path for JSON: the text itself if it is text (JSON escapes what must be), with `@<root>:` for further
- * roots.
- */
+/** Returns a path for JSON: the text itself if it is well-formed, with `@<root>:` for further roots. */
 export function shownPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   if (!isUtf8Path(inner)) return displayPath(path);
   return root === undefined ? inner : `@${root}:${inner}`;
 }
 
-/** Returns a path as `parseGivenPath` takes it: exactly this one, whatever its name. */
+/** Returns a path in the form that `parseGivenPath` parses to exactly this path. */
 export function givenPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   const at = root === undefined ? "" : `@${root}:`;

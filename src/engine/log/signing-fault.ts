@@ -9,7 +9,7 @@ export interface LoggedSigner extends SignerRecord {
 /** The reason why a history is not signed. */
 export interface SigningFault {
   readonly reason: SigningReason;
-  /** A sentence without its full stop. */
+  /** A sentence without a full stop. */
   readonly message: string;
   /** The possible remedy. */
   readonly hint: string;

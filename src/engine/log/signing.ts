@@ -9,9 +9,9 @@ import type { LoggedSigner, SigningFault } from "./signing-fault.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Whether the heads of a history can be signed. Its first commit names the signer, and from then on a head must be
- * kept. If the key or the head is missing, nothing proves any more that the log is the one that was recorded. Recording
- * then goes on unsigned, and nothing of the history is given up, until a person accepts its present state.
+ * Finds whether the heads of a history can be signed. The first commit names the signer, and from then on a head must
+ * be kept. If the key or the head is missing, nothing proves that the log is the one that was recorded. Recording then
+ * continues unsigned, and nothing of the history may be given up, until a person accepts its present state.
  */
 
 const ACCEPT =
@@ -39,8 +39,8 @@ async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedS
 }
 
 /**
- * Returns the kept head if it is known to be one of this history's: signed with our own key, or with that of a signer
- * that the log names. Anybody could have put any other one there.
+ * Returns the kept head if it belongs to this history: it is signed with our own key, or with that of a signer that the
+ * log names. Anybody could have stored another one.
  */
 export async function provedHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const kept = context.heads.last(context.workspaceId);
@@ -49,7 +49,7 @@ export async function provedHead(context: HistoryContext): Promise<KeptHead | un
   return (await signedBySigner(context, kept)) === undefined ? undefined : kept;
 }
 
-/** Returns the last signer named in the log whose signature a head has. */
+/** Returns the last signer in the log whose signature the head has. */
 async function signedBySigner(context: HistoryContext, kept: KeptHead): Promise<LoggedSigner | undefined> {
   const rows = await context.index.recordHistory(signerRecordId(context.workspaceId));
   for (const row of rows.toReversed()) {
@@ -70,8 +70,8 @@ async function readable(reading: Promise<LoggedSigner | undefined>): Promise<Log
 }
 
 /**
- * Returns why the history may not be signed; `undefined` if it may. The index must be up to the log, and the log must
- * not contradict the kept head (`catchUp` checks that).
+ * Returns why the history may not be signed; `undefined` if it may. The index must be up to date, and the log must not
+ * contradict the kept head (`catchUp` checks that).
  */
 export async function signingFault(context: HistoryContext): Promise<SigningFault | undefined> {
   const { heads, workspaceId, isCopy } = context;
@@ -106,8 +106,8 @@ function keyFault({ heads }: HistoryContext, signer: LoggedSigner): SigningFault
 }
 
 /**
- * Returns the fault of a head that another key has signed. It has none if that key signed before and the head covers
- * the event that names our key.
+ * Returns the fault of a head that another key signed. There is none if that key is one of an earlier signer and the
+ * head covers the event that names our key.
  */
 async function coverFault(
   context: HistoryContext,
@@ -127,7 +127,7 @@ async function coverFault(
   );
 }
 
-/** Returns the head of the first commit, while no other has been kept: only if the log holds that very event. */
+/** Returns the head of the first commit if the log holds exactly that event. It counts while no other head was kept. */
 async function firstHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const first = context.heads.first(context.workspaceId);
   if (first?.valid !== true) return undefined;
@@ -138,7 +138,7 @@ function fault(reason: SigningReason, message: string, hint = ACCEPT): SigningFa
   return { reason, message, hint };
 }
 
-/** Returns whether what is recorded is signed. `damage`: the damage that catching up has found. */
+/** Returns whether what is recorded is signed. `damage`: the damage that `catchUp` found. */
 export async function signingShape(context: HistoryContext, damage: ChronicleError | undefined): Promise<SigningShape> {
   const nothing = { reason: null, detail: null, hint: null, key: null, since: null };
   if (context.isCopy === true) return { ...nothing, state: "copy" };

@@ -12,19 +12,16 @@ import {
 } from "../../core/values/path.ts";
 import type { Context } from "./context.ts";
 
-/**
- * Computes the Merkle root at the head, at the cost of what changed: only folders on the way to a touched path are
- * hashed again.
- */
+/** Computes the Merkle root at the head. Only folders above a changed path are hashed again. */
 
-/** The hashed state: what the index knows of these roots. */
+/** The inputs of hashing: the index, and the tracked roots. */
 export type Hashed = Pick<Context, "index"> & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
 };
 
 /**
- * Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there, as far as the index is
- * right. `root-to-state.ts` computes a root that is stated in the history.
+ * Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there. The index is trusted;
+ * `root-to-state.ts` computes roots that the history states.
  */
 export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();
@@ -40,7 +37,7 @@ export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   return combine(context, seq, fresh);
 }
 
-/** Changes of paths behind a seq that the index does not know yet; `undefined`: the path is gone. */
+/** Changes of paths after a seq that the index does not have yet; `undefined`: the path is deleted. */
 export type PendingChanges = ReadonlyMap<WorkspacePath, Entry | undefined>;
 
 async function hashFolders(
@@ -50,7 +47,7 @@ async function hashFolders(
 ): Promise<Map<WorkspacePath, Hash | undefined>> {
   const roots = rootFolders(context);
   const fresh = new Map<WorkspacePath, Hash | undefined>();
-  // Children come before their folder.
+  // Children come before their folders.
   const order = [...dirty].sort((a, b) => comparePaths(b, a));
   for (const folder of order) {
     const isThere = roots.includes(folder) || (await context.index.iterationAt(folder, seq))?.entry?.kind === "dir";
@@ -59,7 +56,7 @@ async function hashFolders(
   return fresh;
 }
 
-/** Returns the hashes of folders, and of paths that were folders before; not those of files among the touched paths. */
+/** Returns the hashes of folders and of paths that were folders before, without the files among the touched paths. */
 async function worthStoring(
   context: Hashed,
   fresh: ReadonlyMap<WorkspacePath, Hash | undefined>,
@@ -77,7 +74,7 @@ export function rootFolders(context: Hashed): WorkspacePath[] {
   return context.worktree.roots.map((root) => pathInRoot(root.id, ROOT));
 }
 
-/** True if there was nothing when folder hashes were stored last. */
+/** True if the workspace was empty when folder hashes were last stored. */
 async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
   for (const root of rootFolders(context)) {
     const hash = await context.index.treeHashAt(root, from);
@@ -91,14 +88,14 @@ async function wholeTree(context: Hashed, seq: number): Promise<Hash> {
   return (await readWholeTree(context, seq)).store(seq);
 }
 
-/** Hashes the whole tree at a seq, from its entries alone: stored folder hashes are not trusted. */
+/** Hashes the whole tree at a seq from its entries: stored folder hashes are not trusted. */
 export async function readWholeTree(context: Hashed, seq: number): Promise<TreeInOrder> {
   const tree = new TreeInOrder(context);
   for await (const rows of context.index.entriesAt(seq)) for (const { entry } of rows) tree.add(entry);
   return tree;
 }
 
-/** Computes the folder hashes of entries that come in path order. */
+/** Computes the folder hashes of entries that are given in path order. */
 export class TreeInOrder {
   readonly #context: Hashed;
   readonly #folders = new Map<WorkspacePath, Hash>();
@@ -111,7 +108,7 @@ export class TreeInOrder {
   }
 
   add(entry: Entry | undefined): void {
-    // A path outside every folder or root is in no tree.
+    // A path outside of every folder and root belongs to no tree.
     if (entry === undefined || !this.#present.has(parentOf(entry.path)) || this.#present.has(entry.path)) return;
     if (entry.kind === "dir") this.#present.add(entry.path);
     this.#hasher.add(entry);
@@ -135,7 +132,7 @@ export class TreeInOrder {
   }
 }
 
-/** Returns the folders that hold a touched path, and the touched paths that are or were folders: few of many are. */
+/** Returns the folders that contain a touched path, and the touched paths that are or were folders. */
 async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<Set<WorkspacePath>> {
   const touched = await index.touched(from, seq);
   const rows = await index.iterationsAt(touched, seq);
@@ -149,7 +146,7 @@ async function touchedFolders({ index }: Hashed, from: number, seq: number): Pro
   return folders;
 }
 
-/** Returns the folders to hash again if these were touched: they and those above them. */
+/** Returns the folders that must be hashed again if these were touched: they and those above them. */
 export function dirtyFolders(touched: ReadonlySet<WorkspacePath>): Set<WorkspacePath> {
   const dirty = new Set<WorkspacePath>();
   for (const path of touched) {

@@ -21,7 +21,7 @@ import { proveChanges } from "../state/proved-rows.ts";
 import { missingContent } from "../facts/pruning.ts";
 import { protectedNames } from "../state/protected.ts";
 
-/** The files that an action backed up, beside what is there now. Records nothing. */
+/** Returns the difference between the files that an action backed up and their present state. Records nothing. */
 export async function diffAction(context: Context, id: string): Promise<ActionDiffShape> {
   const action = await findAction(context, id);
   await refuseCompacted(context, action);
@@ -34,14 +34,20 @@ export async function diffAction(context: Context, id: string): Promise<ActionDi
   return { from: action.id, to: "", timestamp: new Date(context.now()).toISOString(), changes };
 }
 
-/** The present state of a path. Of one that the rules keep out, not even the hash is told. */
+/**
+ * Returns the present state of a path; `undefined` if the rules leave the path out and it is not recorded: even its
+ * hash is private.
+ */
 async function presentAt(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
   const recorded = await context.index.iterationAt(path, (await context.index.head()).seq);
   const isTold = recorded?.entry !== undefined || (await context.worktree.explain(path)).tracked;
   return isTold ? context.worktree.inspect(path) : undefined;
 }
 
-/** The paths that an action backed up; and, where it could change anything, those that it did. */
+/**
+ * Returns the paths that an action backed up. For an action that may change anything, also returns those that it
+ * changed.
+ */
 async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {
   const paths = new Set(action.files.map((file) => file.path));
   const { seq } = await context.index.head();
@@ -51,7 +57,7 @@ async function pathsOf(context: Context, action: LoggedAction): Promise<Workspac
   return [...paths].sort(comparePaths);
 }
 
-/** Throws `PRUNED` for an action whose state before it was compacted away. */
+/** Throws `PRUNED` if the state before the action was compacted away. */
 export async function refuseCompacted(context: Context, action: LoggedAction): Promise<void> {
   const begins = (await indexedFrom(context)) ?? 1;
   if (action.fromSeq >= begins - 1) return;
@@ -75,8 +81,8 @@ function fileChangeShape(change: Change): ActionFileChangeShape {
 const MAX_TEXT = 4 * 1024 * 1024;
 
 /**
- * The changes from the state after event `from` to that after event `to` (which may be earlier), in path order, proved
- * against the log. Throws `IndexDisagrees`.
+ * Returns the changes from the state after event `from` to that after event `to` (which may be earlier), in path order,
+ * proved against the log. Throws `IndexDisagrees`.
  */
 export async function changesBetween(context: Context, from: number, to: number): Promise<Change[]> {
   const touched = await context.index.touched(Math.min(from, to), Math.max(from, to));
@@ -95,7 +101,10 @@ export async function unrecordedChanges(
   return (await unrecorded(context, how)).changes;
 }
 
-/** Returns these changes, and the event whose state the disk was compared with: others may record during the scan. */
+/**
+ * Returns the changes on disk that are not recorded, and the event whose state the disk was compared with: another
+ * process may record something during the scan.
+ */
 async function unrecorded(
   context: Context,
   how: Pick<LookOptions, "absentRoot"> = {},
@@ -105,7 +114,7 @@ async function unrecorded(
   return { changes: [...changes], seq, reading };
 }
 
-/** The difference between two moments; `now` is the disk. */
+/** Returns the difference between two moments; `now` is the disk. */
 export async function diffMoments(
   context: Context,
   from: string,
@@ -140,7 +149,9 @@ export async function diffMoments(
   };
 }
 
-/** The changes, and the event that the disk was compared with, where one of the moments is now. */
+/**
+ * The changes between two moments. `now`: the event that the disk was compared with, if one of the moments is the disk.
+ */
 interface Difference {
   readonly changes: Change[];
   readonly now?: number;
@@ -151,7 +162,7 @@ interface Difference {
 async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, ResolvedMoment]): Promise<Difference> {
   if (a.now && b.now) return { changes: [] };
   if (!a.now && !b.now) return { changes: await changesBetween(context, a.seq, b.seq) };
-  // The disk first: what somebody records meanwhile then is in the recorded half.
+  // Scans the disk first: the recorded half then includes what is recorded during the scan.
   const { changes, seq: now, reading } = await unrecorded(context);
   const whole = composeChanges(await changesBetween(context, a.now ? b.seq : a.seq, now), changes);
   const coverage = coverageOf(reading.omitted, reading.report.unapplied);
@@ -164,13 +175,16 @@ function concerns(path: WorkspacePath, paths: readonly WorkspacePath[] | undefin
   return paths.some((one) => isWithin(path, one) || isWithin(one, path));
 }
 
-/** The changes at or beneath the paths (all, when none are given). */
+/** Returns the changes at or beneath the paths; all if no paths are given. */
 function within(changes: readonly Change[], paths: readonly WorkspacePath[] | undefined): Change[] {
   if (paths === undefined || paths.length === 0) return [...changes];
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
 }
 
-/** The patch of a change, or why there is none: patches go where files with secrets do not, so none shows a secret. What was erased is in none. */
+/**
+ * Returns the patch of a change, or why there is none. No patch shows a secret, since patches are passed on more freely
+ * than files. No patch shows an erased content.
+ */
 export async function patchOf(context: Context, change: Change): Promise<Partial<ChangeShape>> {
   if (await isOfSecret(context, change)) return { protected: true };
   return (await isOfErased(context, change)) ? { erased: true } : shownPatch(context, change);
@@ -194,7 +208,7 @@ async function shownPatch(context: Context, change: Change): Promise<Partial<Cha
   if (Math.max(before?.size ?? 0, after?.size ?? 0) > MAX_TEXT) return { too_large: true };
   const old = await contentOf(context, before);
   const fresh = await contentOf(context, after);
-  // Git has no patch from a file to a link: one is deleted, the other created.
+  // Git represents the change from a file to a link as a deletion and a creation.
   if (old === undefined || fresh === undefined || before?.kind === after?.kind)
     return textOf(unifiedDiff({ ...sidesOf(change), before: old, after: fresh }));
   const [gone, made] = [
@@ -210,20 +224,23 @@ function textOf(diff: TextDiff): Partial<ChangeShape> {
   return diff.kind === "binary" ? { binary: true } : { too_large: true };
 }
 
-/** The name, exactly: the patch quotes it as git does. */
+/** Returns the exact name, which the patch quotes as git does, and the modes. */
 function sidesOf({ path, before, after }: Change): Pick<DiffInput, "path" | "beforeMode" | "afterMode"> {
   const { root, path: inner } = splitRoot(path);
   const name = root === undefined ? inner : `@${root}:${inner}`;
   return { path: name, beforeMode: gitMode(before), afterMode: gitMode(after) };
 }
 
-/** Only the owner's `x` counts, as in git. */
+/** Returns the mode in git's form: only the owner's `x` counts. */
 function gitMode(entry: Entry | undefined): GitMode {
   if (entry?.kind === "symlink") return "120000";
   return ((entry?.mode ?? 0) & 0o100) === 0 ? "100644" : "100755";
 }
 
-/** An entry's content: from the store, or, where it is not recorded yet, from the disk. Throws `BLOB_MISSING`, `PRUNED`, `ERASED`. */
+/**
+ * Returns the content of an entry from the store; from the disk if it is not recorded yet. Throws `BLOB_MISSING`,
+ * `PRUNED`, `ERASED`.
+ */
 export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
   if (entry?.hash === undefined) return undefined;
   const stored = await context.blobs.get(entry.hash);

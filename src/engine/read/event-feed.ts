@@ -13,7 +13,7 @@ import type { EventsOptions } from "../../api/file-api.ts";
 const MOST_EVENTS = 2_048;
 const MOST_BYTES = 2 * 1024 * 1024;
 
-/** The last events of a log, without a gap, for those who follow it closely. */
+/** The last events of a log, without a gap, for followers that are nearly up to date. */
 class LatestEvents {
   readonly #events: { readonly event: LogEventShape; readonly bytes: number }[] = [];
   #bytes = 0;
@@ -24,12 +24,15 @@ class LatestEvents {
     this.#last = last;
   }
 
-  /** The seq of the last one. */
+  /** The seq of the last event. */
   get last(): number {
     return this.#last;
   }
 
-  /** Takes the next one; `bytes`: how long its line is. One that is there already is left out. False: there is a gap. */
+  /**
+   * Adds the next event; `bytes` is the length of its line. Ignores an event that was added before. Returns false if
+   * events in between are missing.
+   */
   push(event: LogEventShape, bytes: number): boolean {
     if (event.seq <= this.#last) return true;
     if (event.seq !== this.#last + 1) return false;
@@ -40,7 +43,7 @@ class LatestEvents {
     return true;
   }
 
-  /** Returns the events after `seq`; `undefined` if some of them are not kept any more. */
+  /** Returns the events after `seq`; `undefined` if some of them were dropped. */
   after(seq: number): readonly LogEventShape[] | undefined {
     const kept = this.#events.length;
     const wanted = this.#last - seq;
@@ -58,7 +61,7 @@ class LatestEvents {
   }
 }
 
-/** An event of the log, for programs. */
+/** Returns an event of the log in the form of the API. */
 export function eventShape(event: LogEvent): LogEventShape {
   return {
     seq: event.seq,
@@ -76,15 +79,15 @@ export function eventShape(event: LogEvent): LogEventShape {
 const PAGE_EVENTS = 500;
 const PAGE_BYTES = 1024 * 1024;
 
-/** Events that follow one another, and how long their lines are together. */
+/** Consecutive events, and the length of their lines together. */
 interface EventPage {
   readonly events: readonly LogEventShape[];
   readonly bytes: number;
 }
 
 /**
- * The first events with `from <= seq <= to`, at least one. The index knows them. Throws `PRUNED` where the first is in no
- * log any more; `data.after` says after which event one can go on.
+ * Returns the first events with `from <= seq <= to`, at least one. The index knows them. Throws `PRUNED` if the log no
+ * longer has the first one; `data.after` is the event after which a caller can continue.
  */
 async function eventPage(context: HistoryContext, from: number, to: number): Promise<EventPage> {
   const row = await context.index.locate(from);
@@ -109,7 +112,7 @@ async function notThere({ log }: HistoryContext, seq: number): Promise<Chronicle
   return eventPruned(seq, oldest);
 }
 
-/** An event that a compaction has dropped; `oldest`: the first that there is. */
+/** Returns the error for an event that a compaction dropped. `oldest`: the seq of the first event in the log. */
 function eventPruned(seq: number, oldest: number): ChronicleError {
   return new ChronicleError("PRUNED", `event ${seq} is in no log any more: the history begins at event ${oldest}`, {
     hint: `go on after event ${oldest - 1}; what was recorded before is in the list of files`,
@@ -125,14 +128,14 @@ const LOOK_MS = 100;
 const FAR = 1_000;
 
 /**
- * The events of a workspace for all who follow it in this process: each is read and parsed once. What this process records
- * comes by a signal, what others record is found by looking at the end of the log. Only what the index vouches for is
- * handed on: such events are never cut off again.
+ * The events of a workspace for all who follow it in this process: each is read and parsed once. A signal announces
+ * what this process records; regular looks at the end of the log find what others record. Followers get only events
+ * that the index has: such events are never cut off.
  */
 export class EventFeed {
   readonly #context: Context;
   readonly #waiting = new Set<() => void>();
-  /** Reads that are going on, by the seq at which they begin: those who are behind together read together. */
+  /** The reads under way, by the first seq: followers at the same position share one read. */
   readonly #pages = new Map<number, Promise<readonly LogEventShape[]>>();
   #latest: LatestEvents | undefined;
   #followers = 0;
@@ -155,7 +158,7 @@ export class EventFeed {
     return withCode(async () => (await this.#context.log.refresh()).seq);
   }
 
-  /** Takes somebody in, until it is disposed of. */
+  /** Adds a follower, until the result is disposed of. */
   join(): Disposable {
     this.#followers += 1;
     if (this.#followers === 1 && !this.#closed) this.#start();
@@ -170,7 +173,7 @@ export class EventFeed {
     };
   }
 
-  /** Resolves when `last` is known to be an event, or where the history ends. Throws `NOT_FOUND` for what is beyond. */
+  /** Resolves once the log was read, if it has event `last`. Throws `NOT_FOUND` if `last` is beyond the end. */
   async begin(last: number): Promise<void> {
     await this.#read();
     const known = this.#latest?.last ?? last;
@@ -181,7 +184,10 @@ export class EventFeed {
     });
   }
 
-  /** The next events after `last`, at least one; waits for them. `undefined`: the workspace was closed, or `ended`. */
+  /**
+   * Returns the next events after `last`, at least one; waits for them. Returns `undefined` if the workspace was
+   * closed, or `ended` was aborted.
+   */
   async after(last: number, ended: AbortSignal): Promise<readonly LogEventShape[] | undefined> {
     for (;;) {
       if (ended.aborted || this.#closed) return undefined;
@@ -193,7 +199,7 @@ export class EventFeed {
     }
   }
 
-  /** Ends all who follow, and resolves when nothing is read any more. */
+  /** Ends all followers, and resolves when no read is under way. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#stop();
@@ -233,7 +239,7 @@ export class EventFeed {
     }
   }
 
-  /** Reads what the log has beyond the latest; asked for meanwhile, once more. */
+  /** Reads what the log has after the latest events. A call during a read causes one more read. */
   #read(): Promise<void> {
     this.#again = true;
     this.#reading ??= this.#readOn();
@@ -305,14 +311,14 @@ export class EventFeed {
 }
 
 /**
- * Yields events as they are recorded: those after `after` from the log, page by page, then new ones as they come. A
- * slow reader falls behind, and holds nothing up. This call settles what "from now on" means, not the first read of its
- * result.
+ * Yields events as they are recorded: those after `after` from the log, page by page, then new ones. A slow reader
+ * falls behind, and delays nobody. Without `after`, the starting point is the end of the log at this call, not at the
+ * first read of the result.
  */
 export function followEvents(feed: EventFeed, options: EventsOptions): AsyncIterable<LogEventShape> {
   const end = feed.end();
   const start = options.after === undefined ? end : end.then(() => options.after ?? 0);
-  // The code that iterates gets this error.
+  // The iterator throws this error; here it must not count as unhandled.
   start.catch(() => undefined);
   return {
     [Symbol.asyncIterator]: () =>
@@ -342,7 +348,10 @@ async function* follow(feed: EventFeed, { start, prefix, ended }: Following): As
   }
 }
 
-/** A generator that ends at once when it is told to, also while it waits: by itself it would only be asked in between. */
+/**
+ * Returns a generator that ends as soon as it is told to, even while it waits: `return` of a plain generator takes
+ * effect only at its next `yield`.
+ */
 function endable<T>(
   make: (ended: AbortSignal) => AsyncGenerator<T, undefined>,
   { signal }: Pick<EventsOptions, "signal">,

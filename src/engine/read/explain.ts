@@ -11,8 +11,9 @@ import { shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Why a path is or is not tracked. What is recorded stays tracked until it is gone, whatever the rules say by now. What the
- * rules take in may still be left out as it is now: it is too large, cannot be read, or is more than the limits allow.
+ * Returns why a path is or is not tracked. A recorded path stays tracked until it is deleted, whatever the rules say
+ * now. A path that the rules include may still be left out in its present state: it is too large, cannot be read, or
+ * exceeds the limits.
  */
 export async function explain(context: Context, given: string): Promise<ExplainShape> {
   const path = parseGivenPath(given);
@@ -39,7 +40,9 @@ interface Looked {
   readonly unreadable: string | undefined;
 }
 
-/** Why a capture would not take what is at the path now. Nothing is read for it, unless contents were erased. */
+/**
+ * Returns why a capture would leave out the present state of the path. No content is read, unless contents were erased.
+ */
 async function leftOut(
   context: Context,
   { path, recorded, unreadable }: Looked,
@@ -53,21 +56,24 @@ async function leftOut(
   const { omitted } = await context.worktree.scan({ only: [path] }, () => undefined);
   const found = omitted.find((one) => {
     if (one.reason === "excluded" || !isWithin(path, one.path)) return false;
-    // For a folder the rule means that new paths in it are left out, not the folder itself or recorded paths.
+    // For a folder, this reason concerns new paths in it, not the folder itself or recorded paths.
     return one.reason !== "over-limit" || (!recorded && one.path !== path);
   });
   if (found !== undefined) return found;
   return unreadable === undefined ? erasedNow(context, path) : { reason: "unreadable", detail: unreadable };
 }
 
-/** Only the content tells that a file is erased, so it is read only if the workspace has erased contents. */
+/**
+ * Returns the omission of a file whose content was erased. The file must be read for that, so it is read only if
+ * contents were erased.
+ */
 async function erasedNow(context: Context, path: WorkspacePath): Promise<Omission | undefined> {
   if ((await erasedContents(context)).size === 0) return undefined;
   const { omitted } = await readDisk(context, { only: [path], hashOnly: true });
   return omitted.find((one) => one.reason === "erased" && one.path === path);
 }
 
-/** The link in place of a folder above the path, if there is one. */
+/** Returns the link in place of a folder above the path, if there is one. */
 async function linkAbove(context: Context, path: WorkspacePath): Promise<WorkspacePath | undefined> {
   for (const folder of foldersAbove(path)) {
     const entry = await context.worktree.inspect(folder);

@@ -37,8 +37,9 @@ import { exactPath, givenPath, shownPath } from "../log/shape.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
 /**
- * Returns what an origin tells of iterations of a path that came from it, by its events. Their owners and times stand
- * in the copy of its history: if that does not go back so far, or cannot be read, only their number is known.
+ * Returns what is known about the origin's iterations of a path, by the seqs of the origin's events. The owner and the
+ * time of an iteration are read from the copy of the origin's history. If the copy does not reach back that far, or
+ * cannot be read, they are missing.
  */
 async function originIterations(
   context: Context,
@@ -56,14 +57,14 @@ async function originIterations(
         found.set(event.seq, { ...known, ...saidBy(event, path) });
     }
   } catch (error) {
-    // The workspace's own history is whole without it.
+    // The workspace's own history is complete without it.
     if (!(error instanceof ChronicleError)) throw error;
     context.tell?.(`whose work it was at the origin is not known: ${error.message}; \`chronicle --upstream verify\``);
   }
   return found;
 }
 
-/** Returns those of some events whose lines the copy holds. */
+/** Returns those of the events whose lines the copy has. */
 function heldEvents(copy: Context, seqs: readonly number[]): Promise<readonly LogEvent[]> {
   return answer(copy, async () => {
     const rows = [];
@@ -77,16 +78,16 @@ function saidBy(event: LogEvent, path: WorkspacePath): Partial<OriginIterationSh
   return { timestamp: Date.parse(event.ts), ...optional({ actor, session, turn, action }) };
 }
 
-/** Reading the past: iterations, contents, events, manifests. */
-
-/** The iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND` with paths of the same name. */
+/**
+ * Returns the iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND` with paths of the same name.
+ */
 export async function historyOf(
   context: Context,
   given: string,
   { after = 0, limit }: HistoryOptions = {},
 ): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
-  // Reads one more than is shown: an iteration ends where the next one begins.
+  // Reads one more than is shown: an iteration is in force until the next one.
   const found = await context.index.iterations(path, { after, ...(limit === undefined ? {} : { limit: limit + 1 }) });
   if (found.length === 0 && (await context.index.iterations(path, { limit: 1 })).length === 0)
     throw await unknownPath(context, path);
@@ -111,7 +112,9 @@ export async function historyOf(
   });
 }
 
-/** Returns the iterations that a replica took over with an event of its own. */
+/**
+ * Returns the origin's iteration that the event took over, under the event's seq; an empty list if it took over none.
+ */
 function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIteration][] {
   return upstream === undefined ? [] : [[seq, decodeUpstream(upstream)]];
 }
@@ -119,7 +122,7 @@ function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIter
 /** The parts of an event that describe an iteration. */
 type Recorded = Pick<LogEvent, "ts" | "record">;
 
-/** The events of iterations, by their seqs. One may be compacted away: then a base has brought the iteration. */
+/** Returns the events of iterations, by their seqs. If an event was compacted away, the iteration came with a base. */
 async function eventsOf(context: Context, rows: readonly IterationRow[]): Promise<ReadonlyMap<number, Recorded>> {
   const found = new Map<number, Recorded>();
   const located: EventRow[] = [];
@@ -155,7 +158,7 @@ function iterationShape({ iteration, seq, entry }: IterationRow, recorded: Recor
   };
 }
 
-/** Returns the session, action, turn and so on that an iteration is a part of. */
+/** Returns the session, action, turn and replica of an iteration. */
 function belonging({ session, action, turn, replica }: RecordBody): Partial<IterationShape> {
   const by = replica === undefined ? undefined : decodeReplicaEvent(replica);
   return {
@@ -166,12 +169,12 @@ function belonging({ session, action, turn, replica }: RecordBody): Partial<Iter
   };
 }
 
-/** Recorded paths with this file name, deleted ones too. */
+/** Returns the recorded paths with this file name, including deleted ones. */
 export async function findPaths(context: Context, name: string): Promise<string[]> {
   return (await context.index.pathsNamed(name)).map(shownPath);
 }
 
-/** The content of an iteration; without a number, of the last one that is not a deletion. */
+/** Opens the content of an iteration; without a number, of the last one that is not a deletion. */
 export async function openIteration(context: Context, given: string, iteration?: number): Promise<ContentStream> {
   const path = parseGivenPath(given);
   const rows = await context.index.iterations(path);
@@ -205,22 +208,22 @@ export async function openIteration(context: Context, given: string, iteration?:
   return { path: shownPath(path), iteration: row.iteration, size, hash, kind, ...is, pieces: () => reader.pieces() };
 }
 
-/** The error for a path that the index does not know, where that is true. */
+/** Returns the error for a path that the index does not know, after proving that the history has none. */
 async function notRecorded(context: Context, path: WorkspacePath): Promise<ChronicleError> {
   await proveHistory(context, path);
   return unknownPath(context, path);
 }
 
-/** The most and the fewest events that are looked up at once; a base may have brought many that are passed over. */
+/** The most and the fewest rows that are looked up at once. Rows that came with a base do not count as events. */
 const MOST_ROWS = 10_000;
 const FEWEST_ROWS = 100;
 
-/** Events of the log. */
+/** Returns events of the log. */
 export async function readLog(context: Context, options: LogOptions = {}): Promise<LogEventShape[]> {
   const head = await context.index.head();
   const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
   const wanted: EventRow[] = [];
-  // Without a prefix each event counts, so no more are looked up than are wanted.
+  // Without a prefix every event counts, so no more rows are looked up than are wanted.
   const step = options.prefix === undefined ? Math.min(MOST_ROWS, Math.max(limit, FEWEST_ROWS)) : MOST_ROWS;
   let from = Math.max(1, options.from ?? 1);
   let to = Math.min(head.seq, options.to ?? head.seq);
@@ -250,7 +253,7 @@ function fileShape(row: IterationRow): ManifestFileShape | undefined {
   };
 }
 
-/** The manifest at a moment, under the root that commits to it (recomputed from the entries). */
+/** Returns the manifest at a moment, under the root that is recomputed from the entries. */
 export async function manifestAt(context: Context, text: string): Promise<ManifestShape> {
   const moment = await resolveMoment(context, text);
   const files: Record<string, ManifestFileShape> = Object.create(null) as Record<string, ManifestFileShape>;

@@ -14,7 +14,7 @@ import { isSecretEntry, protectedNames } from "../state/protected.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A part of a state in path order, as the index gives it. */
+/** A part of a state in path order, as the index has it. */
 export interface StatePage {
   readonly seq: number;
   /** Only paths beneath this folder; `undefined`: all. */
@@ -119,7 +119,10 @@ function wrongAbout(path: WorkspacePath): IndexDisagrees {
   return new IndexDisagrees(`the row of ${displayPath(path)}`, { path });
 }
 
-/** The paths of a moment, in their order: a page costs what it holds, not what lies before it. Throws `NOT_FOUND`. */
+/**
+ * Lists the paths of a moment, in path order. A page costs as much as it holds, whatever precedes it. Throws
+ * `NOT_FOUND`.
+ */
 export async function listFiles(context: Context, options: ListFilesOptions): Promise<FileListShape> {
   const { depth, limit = Number.POSITIVE_INFINITY, after } = options;
   checkCount("depth", depth);
@@ -143,7 +146,7 @@ export async function listFiles(context: Context, options: ListFilesOptions): Pr
   return { seq, files, next: isCut && last !== undefined ? givenPath(last.path) : null };
 }
 
-/** The first rows, and whether there are more. */
+/** Returns the first present rows, and whether there are more. */
 async function rowsOf(
   batches: AsyncIterable<readonly IterationRow[]>,
   limit: number,
@@ -159,7 +162,7 @@ async function rowsOf(
   return { rows, isCut: false };
 }
 
-/** The event up to which the state is meant. Reading shows what is recorded: `now` is the head. */
+/** Returns the event of a moment. Only recorded states are read, so `now` means the head. */
 export async function seqOf(context: Context, at: string | undefined): Promise<number> {
   if (at !== undefined && at !== "now") return (await resolveMoment(context, at)).seq;
   return (await context.index.head()).seq;
@@ -176,7 +179,9 @@ async function mustBeFolder(context: Context, path: WorkspacePath, seq: number):
   });
 }
 
-/** A further root, or a folder on the way to something that was named, has no entry of its own. */
+/**
+ * Returns whether something lies beneath the path: a further root, or a folder above a root's only file, has no entry.
+ */
 async function holdsSomething(context: Context, path: WorkspacePath, seq: number): Promise<boolean> {
   for await (const rows of context.index.entriesAt(seq, path)) if (rows.length > 0) return true;
   return false;

@@ -13,15 +13,15 @@ import { listSnapshots, type Snapshot } from "./snapshot.ts";
 export interface ResolvedMoment {
   readonly label: string;
   readonly seq: number;
-  /** The event that was asked for, if it is inside a commit: `seq` is the end of that. */
+  /** The event that was asked for, if it is inside a commit; `seq` is then the end of that commit. */
   readonly asked?: number;
-  /** The snapshot that names it, or the last one at or before it. */
+  /** The snapshot that the moment names, or else the last one at or before it. */
   readonly snapshot: Snapshot | undefined;
-  /** The disk, not the history: `seq` is the head. */
+  /** True if the disk is meant, not the history; `seq` is then the head. */
   readonly now: boolean;
 }
 
-/** The one resolver of moments. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
+/** Resolves the text of a moment. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
 export async function resolveMoment(context: Context, text: string): Promise<ResolvedMoment> {
   const moment = parseMoment(text);
   const snapshots = await listSnapshots(context);
@@ -33,8 +33,9 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
 }
 
 /**
- * The state that a pruning may have kept. An action is kept by the state before its own event, which ends the commit that a
- * capture began: where no file changes from there to the end, the two states are one.
+ * Returns the seq whose state a pruning may have kept. For an action, a pruning keeps the state before the action's
+ * first event, which may lie inside a commit that a capture began. If no file changes from there to the end of the
+ * commit, both seqs have the same state.
  */
 async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
   if (asked === undefined) return seq;
@@ -47,7 +48,7 @@ interface Asked {
   readonly start: HistoryStart | undefined;
 }
 
-/** The error for a state that no line of the log knows any more. */
+/** Throws the error for a state whose events are in no line of the log any more. */
 function compactedAway(what: string, by: number): never {
   throw new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
     hint: `the history begins there: \`seq:${by}\` is the earliest state that can be gone back to`,
@@ -61,7 +62,10 @@ function missing(what: string, hint: string, data: Readonly<Record<string, unkno
 
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
-/** A number or a length of time that is the beginning of an id: of the ids that lists show, one in forty is nothing but digits. */
+/**
+ * Returns the word if it parses as a number or a length of time, but is the beginning of a recorded id: one in forty of
+ * the shown ids consists of digits only.
+ */
 async function idInstead(context: Context, { base }: Moment, { text }: Asked): Promise<string | undefined> {
   const word = text.trim().replace(/~.*$/, "");
   if (base.kind !== "number" && base.kind !== "ago") return undefined;
@@ -103,8 +107,8 @@ function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
 }
 
 /**
- * The last snapshot; in a replica whose folder was brought up to its origin since then, the state that this made: what was there
- * before is no state of the work.
+ * Returns the last snapshot. In a replica whose folder was filled from its origin since then, returns the state after
+ * that: the state before it is not one of the work.
  */
 async function ofLatest(context: Context, { snapshots, start }: Asked): Promise<ResolvedMoment> {
   const last = snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`");
@@ -118,8 +122,8 @@ function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefin
 }
 
 /**
- * A moment is the end of a commit: in the middle of one, a folder may be gone and what it held not yet. A copy of an origin's
- * history may end before the end of its last commit: there that is as far as it is held.
+ * Moves a moment inside a commit to the end of that commit, since a state inside may lack a part of a change. In a copy
+ * of an origin's history that ends inside a commit, the end of the copy counts.
  */
 async function atEndOfCommit(context: Context, moment: ResolvedMoment, { snapshots }: Asked): Promise<ResolvedMoment> {
   const { seq, label } = moment;
@@ -168,7 +172,7 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
   return atSeq(limit, last, { ...asked, head: head.seq });
 }
 
-/** A time before the history begins is its beginning: the earliest state that is known of that time. */
+/** Returns the beginning of the history for a time before it: the earliest state that is known. */
 function atBeginning(context: Context, limit: string, first: Snapshot): ResolvedMoment {
   const { number, ts } = first;
   context.tell?.(
@@ -178,8 +182,9 @@ function atBeginning(context: Context, limit: string, first: Snapshot): Resolved
 }
 
 /**
- * The last event of a span whose time is at or before a time. A clock that ran ahead of what follows it is passed over: what
- * follows is looked at first. What a clock recorded that was behind counts as of the time before it. Within each stretch without a jump times grow, so its event is found by halving.
+ * Returns the last event of a span that was recorded at or before a time. If the clock ran ahead and was set back, the
+ * later events decide. Events that were recorded while the clock was slow count as of the time before. Between two
+ * clock jumps the times grow, so that a binary search finds the event.
  */
 async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
   const tsOf = async (seq: number): Promise<string | undefined> => (await index.locate(seq))?.ts;
@@ -201,7 +206,10 @@ async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan):
   return undefined;
 }
 
-/** The last of a span for which something holds that holds for none behind one for which it does not. */
+/**
+ * Returns the last seq of a span for which `holds` is true, by binary search. No seq after one for which it is false
+ * may have it true.
+ */
 async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<boolean>): Promise<number | undefined> {
   if (from > to || !(await holds(from))) return undefined;
   let [low, high] = [from, to];
@@ -215,7 +223,7 @@ async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<
 
 const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"] as const;
 
-/** The records whose id a word is, or begins. */
+/** Returns the records whose id is the word, or begins with it. */
 async function idsMeant({ index }: Context, word: string): Promise<readonly EventRow[]> {
   const all: { readonly id: string; readonly row: EventRow }[] = [];
   for (const kind of ID_KINDS) {
@@ -240,7 +248,7 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
   if (only === undefined) return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, LOOK);
   const snapshot = snapshots.find((one) => only.recordId === `snapshot:${one.id}`);
   if (snapshot !== undefined) return ofSnapshot(snapshot);
-  // An operation or a session as a moment is the state right before it began.
+  // For an operation or a session, the moment is the state right before it began.
   const [first] = await context.index.recordHistory(only.recordId);
   const seq = (first?.seq ?? 1) - 1;
   if (start !== undefined && seq < start.seq) return atSeq(`before ${word}`, seq, { head: seq, snapshots, start });
@@ -250,7 +258,7 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
 function goBack(base: ResolvedMoment, back: number, { text, snapshots }: Asked): ResolvedMoment {
   const from = base.snapshot;
   const at = from === undefined ? -1 : snapshots.indexOf(from);
-  // From a position between two snapshots, one step back is the snapshot before it.
+  // From a position between two snapshots, `~1` means the snapshot before it.
   const exact = from !== undefined && from.stateSeq === base.seq && !base.now;
   const target = snapshots[at - back + (exact ? 0 : 1)];
   if (at < 0 || target === undefined) {

@@ -20,10 +20,10 @@ import { givenPath, shownPath } from "../log/shape.ts";
 import type { LogEnd } from "../../storage/event-log.ts";
 import type { OperationQueue } from "../capture/operation-queue.ts";
 
-/** The class of a content that no agent and no reader is shown. */
+/** The class of a content that is not shown to agents and readers. */
 const FOR_PEOPLE = { class: "protected" } as const;
 
-/** A path's content at a moment, or of one iteration. Throws `NOT_FOUND`, `PRUNED`, `USAGE`. */
+/** Opens a path's content at a moment, or that of one iteration. Throws `NOT_FOUND`, `PRUNED`, `USAGE`. */
 export async function openFile(context: Context, given: string, options: ReadFileOptions): Promise<FileContent> {
   const path = parseGivenPath(given);
   const row = await rowFor(context, path, options);
@@ -92,7 +92,7 @@ async function notThere(
   });
 }
 
-/** Nothing is read before the range, and the end of a file is where it ends. */
+/** Checks the range. Bytes before it are not read; a range may end after the end of the file. */
 function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
   if (range === undefined) return reader.pieces();
   const { start, end } = range;
@@ -103,7 +103,7 @@ function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterab
 
 async function* noPieces(): AsyncIterable<Uint8Array> {}
 
-/** A content by its hash, if the workspace has or had it. Throws `NOT_FOUND`, `PRUNED`. */
+/** Opens a content by its hash, if the workspace has or had it. Throws `USAGE`, `NOT_FOUND`, `PRUNED`. */
 export async function openBlob(context: Context, given: string): ReturnType<FileApi["blob"]> {
   if (!isHash(given)) {
     throw new ChronicleError("USAGE", `${JSON.stringify(given.slice(0, 100))} is no hash of a content`, {
@@ -115,7 +115,7 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   const kept = row === undefined ? (version?.record.path ?? (await pathInConflict(context, given))) : undefined;
   const isNamed = row !== undefined || kept !== undefined;
   if (!isNamed && !(await isOfRecord(context, given))) throw foreign(given);
-  // The store has contents of other workspaces, too.
+  // The blob store also holds contents of other workspaces.
   if (row !== undefined) await proveRow(context, row, { isLast: false });
   const reader = await context.blobs.open(given);
   if (reader !== undefined) {
@@ -128,7 +128,7 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   throw await missingContent(context, { path, hash: given, what: `a content of ${shownPath(path)}@${iteration}` });
 }
 
-/** The error is the same for a content that nobody has and one that only another workspace has. */
+/** Returns the same error for a content that nobody has and for one that only another workspace has. */
 function foreign(hash: Hash): ChronicleError {
   return new ChronicleError("NOT_FOUND", `no path of this workspace has or had the content ${hash}`, {
     hint: "the history of a file lists the hashes of its contents",
@@ -136,14 +136,17 @@ function foreign(hash: Hash): ChronicleError {
   });
 }
 
-/** Returns the version with this content: a replica's state that lost may have a content that no path ever had. */
+/**
+ * Returns the version with this content: a state that did not become its path's may have a content that no path ever
+ * had.
+ */
 async function versionWith(context: Context, hash: Hash): Promise<KeptVersion | undefined> {
   return (await readVersions(context)).find(({ record }) => record.entry?.hash === hash);
 }
 
 /**
- * Returns whether the content is a base or a filter, which no path ever had either: a client that repairs a copy of
- * this history asks for these.
+ * Returns whether the content is that of a base or a filter, which no path ever had either. A client that repairs a
+ * copy of this history asks for these.
  */
 async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
   for (const prefix of ["snapshot:", "coverage:", "compact:"]) {
@@ -154,7 +157,7 @@ async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
 }
 
 /**
- * Returns the path of the conflict with this content: the state that an undo would have made may have a content that no
+ * Returns the path of the conflict with this content: a state that an undo would have made may have a content that no
  * path ever had.
  */
 async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePath | undefined> {
@@ -163,7 +166,7 @@ async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePa
   return conflicts.find((one) => contentsOfConflict(one).includes(hash))?.path;
 }
 
-/** A content that no path ever had has no class of its own: the name for which it was kept decides. */
+/** Decides by the path for which the content was kept, since a content that no path had has no class of its own. */
 async function isSecretName(context: Context, path: WorkspacePath | undefined): Promise<boolean> {
   return path !== undefined && (await protectedNames(context)).holds(path);
 }
@@ -175,18 +178,18 @@ const MOST_BYTES = 512 * 1024;
 /** The most paths that are cached for one workspace. */
 const MOST_PATHS = 1_000;
 
-/** A path that was asked for once, or what was read of it. */
+/** The content that was read of a path, or `once` for a path that was asked for once. */
 type Known = FileContent | "once";
 
 /**
- * Reads of the last recorded state. What many ask for again and again is answered without the index and the blob store for
- * as long as the log is what it was: the state is a prefix of the log, so nothing can have changed; and each read looks
- * whether the log has grown, also by another process. Nothing of a history with damage is kept.
+ * Reads of the last recorded state. Small contents that are asked for repeatedly are cached as long as the log does not
+ * grow: the state is determined by the log. Each read checks the log's length, since another process may have written.
+ * A history with damage is not cached.
  */
 export class FileReads {
   readonly #context: Context;
   readonly #queue: OperationQueue;
-  /** The end of the log when all of this was read. */
+  /** The end of the log when the cache was filled. */
   #end: LogEnd | undefined;
   readonly #known = new Map<string, Known>();
   #bytes = 0;
@@ -196,7 +199,7 @@ export class FileReads {
     this.#queue = queue;
   }
 
-  /** As `openFile`, of the last state. */
+  /** Opens a path of the last state: see `openFile`. */
   open(given: string): Promise<FileContent> {
     return this.#queue.whileOpen(async () => {
       const end = await this.#context.log.refresh();
@@ -211,10 +214,10 @@ export class FileReads {
       const content = await openFile(this.#context, given, {});
       return { content, isSound: damage === undefined };
     });
-    // True if the content belongs to the very state that was found: the log did not grow meanwhile.
+    // True if the log did not grow meanwhile, so that the content belongs to the state that was found.
     const isOf = (): boolean => read.isSound && this.#context.log.head === end && this.#end === end;
     if (!isOf()) return read.content;
-    // A client that walks through all files asks for each once, so only contents that are asked for again are cached.
+    // A client that reads all files asks for each path once: only contents that are asked for again are cached.
     const kept = again ? await atHand(read.content) : "once";
     if (kept !== undefined && isOf()) this.#keep(given, kept);
     return kept === undefined || kept === "once" ? read.content : kept;
@@ -238,12 +241,12 @@ function sizeOf(known: Known | undefined): number {
   return typeof known === "object" ? known.size : 0;
 }
 
-/** Returns the same with its bytes in memory, read and checked; `undefined` if it is not small, or cannot be read. */
+/** Returns the content with its bytes in memory, checked; `undefined` if it is large, or cannot be read. */
 async function atHand(content: FileContent): Promise<FileContent | undefined> {
   if (content.kind === "dir" || content.size > SMALL_BYTES) return undefined;
   const bytes = await wholeOf(content);
   if (bytes?.length !== content.size) return undefined;
-  // A copy for each: it is theirs to change.
+  // Yields a copy, since the caller may change it.
   const pieces = async function* (range?: { readonly start: number; readonly end: number }) {
     const wanted = bytes.subarray(range?.start, range?.end);
     if (wanted.length > 0) yield Buffer.from(wanted);
@@ -251,7 +254,7 @@ async function atHand(content: FileContent): Promise<FileContent | undefined> {
   return { ...content, pieces: (range) => piecesOf({ size: bytes.length, pieces }, range) };
 }
 
-/** Returns all bytes in a buffer of their own; `undefined` if they cannot be read: their reader will learn why. */
+/** Returns all bytes in one buffer; `undefined` if they cannot be read: whoever reads the original gets the error. */
 async function wholeOf(content: FileContent): Promise<Buffer | undefined> {
   try {
     const pieces: Uint8Array[] = [];

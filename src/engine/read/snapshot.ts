@@ -19,21 +19,27 @@ import { rootToState } from "../state/root-to-state.ts";
 import { optional } from "../../util/optional.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** A snapshot: its record, and where it stands. */
+/** A snapshot: its record, and its place in the log. */
 export interface Snapshot extends SnapshotRecord {
   readonly id: string;
-  /** It names the state right after this event. */
+  /** The seq of its event. The snapshot names the state right after it. */
   readonly seq: number;
   readonly ts: string;
-  /** The event at which its state is found: its own, or where the history begins, if its files are those. */
+  /**
+   * The event after which its state is found: its own event or, if that was compacted away and the files are the same,
+   * the beginning of the history.
+   */
   readonly stateSeq: number;
-  /** Its state is compacted away: the event that did it. */
+  /** The event that compacted its state away, if one did. */
   readonly compactedBy?: number;
-  /** Its state is pruned: the event that did it. */
+  /** The event that pruned its state, if one did. */
   readonly prunedBy?: number;
 }
 
-/** Records of snapshots that were read, by the hash and seq of their rows: all rows of a base have its hash. */
+/**
+ * Records of snapshots that were read. The key is the row's hash and seq, since all rows of a base have the base's
+ * hash.
+ */
 const read = memoKey<Map<string, SnapshotRecord>>("snapshots");
 
 async function recordOf(context: Context, row: EventRow): Promise<SnapshotRecord> {
@@ -47,7 +53,7 @@ async function recordOf(context: Context, row: EventRow): Promise<SnapshotRecord
   return record;
 }
 
-/** All snapshots, by number. */
+/** Returns all snapshots, by number. */
 export async function listSnapshots(context: Context): Promise<Snapshot[]> {
   const rows = await context.index.records("snapshot:");
   const start = await historyStart(context);
@@ -66,7 +72,7 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
   return snapshots.sort((a, b) => a.number - b.number);
 }
 
-/** Snapshots that were pinned, or let go of, after they were made. */
+/** Returns whether snapshots are pinned, for those that were pinned or unpinned after they were made. */
 async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
   const pins = new Map<string, boolean>();
   for (const row of await context.index.records("pin:")) {
@@ -75,7 +81,10 @@ async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolea
   return pins;
 }
 
-/** A snapshot before the beginning of the history is gone, unless its files are those of the beginning. */
+/**
+ * Returns where the state of a snapshot is found. If the history begins later, the state is compacted away, unless its
+ * files are those of the beginning.
+ */
 function stateOf(
   seq: number,
   { root }: SnapshotRecord,
@@ -85,7 +94,7 @@ function stateOf(
   return root === start.root ? { stateSeq: start.seq } : { stateSeq: seq, compactedBy: start.seq };
 }
 
-/** The snapshot with the greatest number, or `undefined`. */
+/** Returns the snapshot with the greatest number, or `undefined`. */
 export async function latestSnapshot(context: Context): Promise<Snapshot | undefined> {
   return (await listSnapshots(context)).at(-1);
 }
@@ -99,7 +108,7 @@ export interface SnapshotDraft {
   readonly pin?: boolean;
 }
 
-/** Captures, then names the moment. */
+/** Captures the workspace, and makes a snapshot of the result. */
 export async function takeSnapshot(context: Context, options: SnapshotOptions = {}): Promise<SnapshotShape> {
   if (options.name !== undefined && !isValidSnapshotName(options.name)) {
     throw new ChronicleError("USAGE", `${JSON.stringify(options.name)} cannot be the name of a snapshot`, {
@@ -123,7 +132,7 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
   return snapshotShape(snapshot);
 }
 
-/** Writes a snapshot of the head, with the coverage of the capture that led there. */
+/** Records a snapshot of the head, with the coverage of the capture that led there. */
 export async function nameMoment(context: Context, captured: Capture, draft: SnapshotDraft): Promise<Snapshot> {
   const filter = await keepFilters(context, captured.filters);
   return withCommit(context, async (commit) => {
@@ -158,7 +167,7 @@ export async function nameMoment(context: Context, captured: Capture, draft: Sna
   });
 }
 
-/** A snapshot as programs see it. */
+/** Returns a snapshot in the form of the API. */
 export function snapshotShape(snapshot: Snapshot): SnapshotShape {
   return {
     number: snapshot.number,

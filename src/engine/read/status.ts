@@ -84,8 +84,8 @@ function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
 }
 
 /**
- * Returns notes on edits that may go unseen, since stats do not tell of every edit and there is too much to read all of
- * it.
+ * Returns notes on edits that a scan may miss: stats do not show every edit, and the folder is too large to read each
+ * time.
  */
 function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
   return [...sharedNotes(folder), ...lackNotes(folder, size)];
@@ -107,8 +107,8 @@ function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport):
 }
 
 /**
- * The number and the bytes of the recorded paths: those on disk, without what is not recorded yet. Where the disk says nothing of
- * what is recorded of a path, those in the history, which takes longer.
+ * Returns the number and the size of the recorded paths. They are computed from the scan and the unrecorded changes. If
+ * the scan omitted paths that may be recorded, they are counted in the history instead, which takes longer.
  */
 async function recordedSize(
   context: Context,
@@ -124,7 +124,7 @@ async function recordedSize(
   return { entries, bytes };
 }
 
-/** Reasons for which a path is out of the record as a whole. Of all others the record goes on with an earlier state. */
+/** The reasons because of which a path is not recorded at all. For other reasons, an earlier state may be recorded. */
 const BY_RULE = reasonsWith("isByRule");
 
 async function countedSize(context: Context, seq: number): Promise<Pick<StatusShape, "entries" | "bytes">> {
@@ -142,13 +142,13 @@ function sizeOf(entry: Entry | undefined): number {
 
 /** The parts of the status that come from the history. */
 interface RecordedParts {
-  /** `undefined`: it is not known what is recorded. */
+  /** `undefined`: the recorded state is unknown. */
   readonly changes: readonly Change[] | undefined;
   readonly latest: Snapshot | undefined;
   readonly notes: readonly string[];
 }
 
-/** If the log lacks events that the index knows, a part of this may be unknown: the notes say so. */
+/** Reads what the history has. If the log is damaged, parts may be unknown: the notes say so. */
 async function recordedParts(
   context: Context,
   reading: Reading,
@@ -170,14 +170,14 @@ async function recordedParts(
   return { changes: compared?.changes, latest, notes: [...notes, ...failures] };
 }
 
-/** The first of all notes: whether what is recorded proves anything. */
+/** Returns the first of all notes: what is wrong with the signing of the history. */
 function signingNotes({ state, detail, hint }: SigningShape): string[] {
   if (detail === null) return [];
   const what = state === "unsigned" ? `what is recorded is not signed: ${detail}` : detail;
   return [hint === null ? what : `${what}; ${hint}`];
 }
 
-/** Returns notes on conflicts of undos, and on those of this folder's sync, which are settled elsewhere. */
+/** Returns notes on conflicts of undos, and on those of the folder's sync, which another command lists. */
 function conflictNotes(conflicts: readonly IdentifiedConflict[]): string[] {
   const ofSync = conflicts.filter(({ record }) => record.sync !== undefined).length;
   const ofUndo = conflicts.length - ofSync;
@@ -236,7 +236,7 @@ function loserOf({ id, kind, command, ended, omittedChanges }: Session): Loser {
   return { name: `${kind} ${id.slice(0, 8)}${what}`, ended, omittedChanges };
 }
 
-/** The number of last actions that are asked whether they have lost something. */
+/** The number of latest actions that are checked for lost contents. */
 const MOST_ACTIONS = 50;
 
 function loserOfAction({ id, summary, ended, omittedChanges }: LoggedAction): Loser {

@@ -14,7 +14,7 @@ import { baseOf } from "../log/project.ts";
 import { pruningInForce } from "../facts/pruning.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** By what the contents of a workspace are told apart. */
+/** What the contents of a workspace are grouped by. */
 export type UsageGrouping = "session" | "path" | "age";
 
 const HOUR_MS = 3_600_000;
@@ -27,15 +27,13 @@ const AGES: readonly (readonly [ms: number, name: string])[] = [
 const OLDER = "older";
 const NO_SESSION = "(no session)";
 
-/**
- * Returns the space that the store takes; with `by`, also which contents of this workspace are whose, largest first.
- */
+/** Returns the space that the store takes; with `by`, also the contents of this workspace in groups, largest first. */
 export async function usageOf(context: Context, { by }: { readonly by?: UsageGrouping } = {}): Promise<DuShape> {
   const usage = await context.store.usage();
   return by === undefined ? usage : { ...usage, groups: await groupsOf(context, by) };
 }
 
-/** Reads the whole log. Counts what is kept only; a content counts where it came first. */
+/** Groups the contents that are kept, each where it occurs first. Reads the whole log. */
 async function groupsOf(context: Context, by: UsageGrouping): Promise<DuGroupShape[]> {
   const groups = new Map<string, DuGroupShape>();
   const seen = new Set<Hash>();

@@ -7,7 +7,7 @@ const MAX_RECORD_ID_BYTES = 1024;
 
 const PREFIX = "user:";
 
-/** Returns the record id in the log for a user's own id. Throws `USAGE` for one that is refused. */
+/** Returns the record id in the log for a user's id. Throws `USAGE` for an id that is refused. */
 export function userRecordId(id: string): string {
   if (typeof id !== "string" || id === "") throw refused("a record id is empty", "give the record a name");
   if (!id.isWellFormed()) throw refused("a record id holds half a character", "use well-formed text");
@@ -18,7 +18,7 @@ export function userRecordId(id: string): string {
   return PREFIX + id;
 }
 
-/** Returns the user's own id. */
+/** Returns the user's id of a record in the log. */
 export function ownId(recordId: string): string {
   return recordId.slice(PREFIX.length);
 }
@@ -36,8 +36,7 @@ export function checkedDepth(depth: number | undefined): number {
 }
 
 /**
- * Copies a record that holds nothing but plain JSON values. Throws `USAGE` for anything that would not be read back as
- * it was written.
+ * Copies a record that consists of plain JSON values. Throws `USAGE` if it would not be read back as it was written.
  */
 export function plainRecord(record: RecordBody): RecordBody {
   if (record === null || typeof record !== "object" || Array.isArray(record)) {
@@ -54,8 +53,8 @@ export function plainRecord(record: RecordBody): RecordBody {
 }
 
 /**
- * Refuses keys that JSON would leave out, and the one that would change what an object is. The depth is known to be
- * bounded.
+ * Refuses keys that JSON would leave out, and `__proto__`, which would change the prototype of an object. The depth was
+ * checked before.
  */
 function refuseHiddenKeys(value: unknown): void {
   if (value === null || typeof value !== "object") return;

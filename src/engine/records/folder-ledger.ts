@@ -18,13 +18,14 @@ import { encodeKeptEnd, decodeKeptEnd, type RecordFiles } from "./record-files.t
 import { verifyRecords } from "./verify-records.ts";
 
 /**
- * The number of writes after which a checkpoint is written; with more than 5,000 records, a hundredth of their number.
+ * The number of writes after which a checkpoint is written. For more than 5,000 records, it is a hundredth of their
+ * number.
  */
 const CHECKPOINT_WRITES = 50;
-/** The events of a write: a record, and the end of its commit. */
+/** The events of a write: a record, and the end of the commit. */
 const EVENTS_OF_WRITE = 2;
 
-/** The parts that a record store of its own needs from outside. */
+/** The parts that a record store in a folder of its own needs from outside. */
 export interface FolderLedgerParts {
   readonly files: RecordFiles;
   /** Opens the log and its lock; called again after a close. */
@@ -53,11 +54,11 @@ interface View {
   checkpoint: number;
 }
 
-/** Records in a log of their own; the state is held in memory (`docs/format.md`, "Record stores"). */
+/** Records in a log of their own. The state is held in memory (`docs/format.md`, "Record stores"). */
 export class FolderLedger implements RecordLedger {
   readonly #parts: FolderLedgerParts;
   #opened: Promise<Opened> | undefined;
-  /** The last event that this object itself has appended. */
+  /** The last event that this object appended. */
   #acknowledged: Head = EMPTY_HEAD;
   /** The last failure to write, by file. */
   readonly #trouble = new Map<string, string>();
@@ -68,7 +69,7 @@ export class FolderLedger implements RecordLedger {
     this.#parts = parts;
   }
 
-  /** Loads the store, and begins it if there is none. */
+  /** Loads the store, and creates it if there is none. */
   async start(): Promise<void> {
     const isNew = await this.#inTurn(async () => (await this.#upToDate()).loaded.state.head.seq === 0);
     if (isNew && !this.#parts.readOnly) await this.change(async () => undefined).catch(ignoreDamage);
@@ -102,7 +103,7 @@ export class FolderLedger implements RecordLedger {
     for await (const lines of log.read({ seq: 1, offset: 0 })) {
       for (const line of lines) {
         seq = seq === undefined ? soundEvent(line)?.seq : seq + 1;
-        // Seqs are not counted on in a damaged log: each line itself names its own.
+        // In a damaged log, seqs are not counted: each line names its own.
         if (loaded.damage === undefined && seq !== undefined && (seq < from || seq > end)) continue;
         const event = loaded.damage === undefined ? readEventFast(line.bytes) : soundEvent(line);
         if (event === undefined || event.seq < from || event.seq <= last) continue;
@@ -162,7 +163,7 @@ export class FolderLedger implements RecordLedger {
       const files = await backupFiles(log, this.#parts.files, loaded);
       return this.#parts.newFolder(folder, `records-${head.seq}`, files);
     };
-    // Under the lock nothing is sealed or appended meanwhile. Damage is no reason to refuse a copy.
+    // With the lock held, nothing is rotated or appended meanwhile. A damaged store is copied too.
     const { readOnly, waitMs } = this.#parts;
     if (readOnly) return this.#inTurn(async () => copy(await this.#upToDate()));
     const { lock } = await this.#open();
@@ -170,7 +171,7 @@ export class FolderLedger implements RecordLedger {
     return await this.#inTurn(async () => copy(await this.#upToDate()));
   }
 
-  /** Closes the store after pending work is finished. Keeps how far the log is. */
+  /** Closes the store after pending work is finished. Records the end of the log in `head.json`. */
   async close(): Promise<void> {
     await this.#writes.catch(() => undefined);
     await this.#inTurn(async () => {
@@ -183,7 +184,7 @@ export class FolderLedger implements RecordLedger {
     });
   }
 
-  /** Runs work one after another: one call at a time brings the state up to the log. */
+  /** Runs work one after another, so that only one call at a time brings the state up to the log. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#turn.catch(() => undefined).then(work);
     this.#turn = next;
@@ -191,8 +192,8 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Runs work with the lock held, after a torn tail was moved away and the store begun. Throws if nothing may be
-   * written.
+   * Runs work with the lock held. Before that, a torn tail is moved away, and an empty store gets its first record.
+   * Throws if the store is read-only or damaged.
    */
   #locked<T>(work: (view: View) => Promise<T>): Promise<T> {
     const next = this.#writes
@@ -240,7 +241,7 @@ export class FolderLedger implements RecordLedger {
     return opened.view;
   }
 
-  /** Takes in what others have appended. Returns false if the log is not simply longer than it was. */
+  /** Applies what others appended. Returns false if the log has not simply grown. */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;
     const isWhole = loaded.damage === undefined && loaded.torn === undefined && end.tornBytes === 0;
@@ -251,7 +252,7 @@ export class FolderLedger implements RecordLedger {
     return true;
   }
 
-  /** Moves a torn tail away and records that; begins the store. */
+  /** Moves a torn tail away and records that. Gives an empty store its first record. */
   async #settle(view: View): Promise<void> {
     const { loaded, log } = view;
     const { torn, state } = loaded;
@@ -276,7 +277,7 @@ export class FolderLedger implements RecordLedger {
 
   #asCommit({ loaded }: View, drafts: readonly EventDraft[]): readonly EventDraft[] {
     const { head, storeId } = loaded.state;
-    // Only an empty store has no id yet. Its first append is of its own records, which hold the mark themselves.
+    // Only an empty store has no id yet. Its first append consists of records that carry the mark themselves.
     return asCommit(drafts, storeId ?? "", { first: head.seq + 1 });
   }
 
@@ -298,7 +299,7 @@ export class FolderLedger implements RecordLedger {
     this.#acknowledged = state.head;
   }
 
-  /** Returns the time by the clock. */
+  /** Returns the present time as recorded. */
   #timestamp(): string {
     return new Date(this.#parts.now()).toISOString();
   }
@@ -309,7 +310,7 @@ export class FolderLedger implements RecordLedger {
     if (state.head.seq - view.checkpoint >= due) this.#checkpoint(view);
   }
 
-  /** Writes a checkpoint. It is disposable: a failure to write it is reported, and harms nothing. */
+  /** Writes a checkpoint. It is disposable: if that fails, the failure is only reported. */
   #checkpoint(view: View): void {
     const { state, offset } = view.loaded;
     view.checkpoint = state.head.seq;
@@ -324,7 +325,7 @@ export class FolderLedger implements RecordLedger {
     const { seq, hash } = head;
     this.#attempt("head.json", () => {
       const kept = decodeKeptEnd(this.#parts.files.readHead() ?? "");
-      // Another process may be further.
+      // Another process may have recorded a later end.
       if (kept === undefined || kept.seq < seq)
         this.#parts.files.writeHead(encodeKeptEnd({ seq, hash, store: storeId }));
     });
@@ -362,7 +363,7 @@ function usersOf({ loaded }: View): LiveRecord[] {
   return rows.sort(byRecordId).map((row) => liveOf(row) as LiveRecord);
 }
 
-/** Ignores damage: a store that cannot be begun can still be read. */
+/** Ignores damage: a damaged store can still be read. */
 function ignoreDamage(error: unknown): void {
   if (!(error instanceof ChronicleError) || (error.code !== "LOG_DAMAGED" && error.code !== "ROLLBACK_DETECTED")) {
     throw error;

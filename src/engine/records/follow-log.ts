@@ -13,11 +13,11 @@ export interface Place {
   offset: number;
 }
 
-/** The first lines that do not continue the last whole commit: a bad line, or a commit without its end. */
+/** The first line that does not continue the last whole commit: a bad line, or the first of a commit without an end. */
 export interface BadLine {
   /** The position of the bad line, or of the first line of the commit. */
   readonly position: LogPosition;
-  /** The position of the first line behind the last whole commit. */
+  /** The position of the first line after the last whole commit. */
   readonly from: LogPosition;
   /** Set if all lines are sound, and the last commit has no end. */
   readonly isUnended?: true;
@@ -25,24 +25,24 @@ export interface BadLine {
   readonly detail: string;
 }
 
-/** The last event that is known, from elsewhere, to be recorded in a log. */
+/** The last event that is known from elsewhere to be in a log. */
 export type Bound = Head;
 
 export interface FollowOptions {
   /**
-   * The event up to which lines were certainly recorded: behind a bad one, lines that are sound by themselves still
-   * count.
+   * The event up to which lines were certainly recorded. If a line before it is bad, later lines that are sound by
+   * themselves still count.
    */
   readonly bound: Bound;
 }
 
 export interface Followed {
   readonly bad: BadLine | undefined;
-  /** True if the event at the bound is another one. */
+  /** True if the log has another event at the bound. */
   readonly replaced: boolean;
 }
 
-/** Brings a state up to the last whole commit of the log. Lines are fully checked. */
+/** Brings a state up to the last whole commit of the log. Lines are checked completely. */
 export async function followLog(log: EventLog, place: Place, { bound }: FollowOptions): Promise<Followed> {
   const follower = new RecordFollower(place, bound);
   let bad: BadLine | undefined;
@@ -60,7 +60,7 @@ export async function followLog(log: EventLog, place: Place, { bound }: FollowOp
     }
   }
   bad ??= follower.unended();
-  // The last commit has lost its end, but was acknowledged: its remaining events still count.
+  // The last commit lacks its end, but was acknowledged: its events still count.
   if (bad?.isUnended === true && (await isDamage(log, bad, bound))) follower.endCommit();
   return { bad, replaced: follower.replaced };
 }
@@ -71,14 +71,14 @@ interface OpenLine {
   readonly line: Omit<RawLine, "bytes"> & { readonly end: number };
 }
 
-/** Applies the lines of a log to a state, a whole commit at once. */
+/** Applies the lines of a log to a state, one whole commit at a time. */
 class RecordFollower {
   readonly #place: Place;
   readonly #bound: Bound;
   readonly #commits: CommitFollower;
   #prev: Head;
   #open: OpenLine[] = [];
-  /** True if the event at the bound is another one. */
+  /** True if the log has another event at the bound. */
   replaced = false;
 
   constructor(place: Place, bound: Bound) {
@@ -88,7 +88,7 @@ class RecordFollower {
     this.#commits = new CommitFollower(this.#prev.seq);
   }
 
-  /** Takes the next line. Returns the fault if it does not continue the line before. */
+  /** Reads the next line. Returns the fault if it does not continue the line before. */
   take(line: RawLine): BadLine | undefined {
     const checked = checkedEvent(line, this.#prev);
     if (typeof checked === "string") return this.#bad(line, checked);
@@ -129,10 +129,13 @@ class RecordFollower {
   }
 }
 
-/** True if a bad line is damage; else it is in the last commit, which was torn by a crash and never acknowledged. */
+/**
+ * True if a bad line is damage. Otherwise it is in the last commit, which a crash tore and which was never
+ * acknowledged.
+ */
 export async function isDamage(log: EventLog, { position, from, isUnended }: BadLine, bound: Bound): Promise<boolean> {
   const { seq, offset } = position;
-  // Lines of the archive, and the first one behind it, were durable before anything could follow.
+  // Lines of the archive, and the first line after it, were durable before the next ones were written.
   if (from.seq <= bound.seq || seq < log.firstSeq || (seq > 1 && offset === 0)) return true;
   return isUnended !== true && (await laterCommitEnd(log, position, from.seq)) !== undefined;
 }
@@ -160,7 +163,7 @@ function salvage(state: RecordState, line: RawLine): void {
   state.apply(event, recordText(line.bytes, event));
 }
 
-/** Returns the event of a line that is whole by itself, whatever stands before it. */
+/** Returns the event of a line that is sound by itself, whatever precedes it. */
 export function soundEvent(line: RawLine): LogEvent | undefined {
   try {
     return parseLine(line.bytes);

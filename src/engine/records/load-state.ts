@@ -13,29 +13,29 @@ import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts
 export interface Loaded extends Place {
   /** The seq of the checkpoint that was used; `undefined` if none. */
   readonly checkpoint: number | undefined;
-  /** A tail that a crash has torn; the next writer moves it away. */
+  /** A tail that a crash tore. The next writer moves it away. */
   readonly torn: BadLine | undefined;
-  /** The last event known from elsewhere. */
+  /** The last event that is known from elsewhere to be in the log. */
   readonly bound: Bound;
   /** The reason why nothing may be written, if there is one. */
   readonly damage: ChronicleError | undefined;
-  /** The fault of `head.json`, if it has one: then nothing tells where the log was when it was last closed. */
+  /** The fault of `head.json`, if it has one: the end of the log at the last close is then unknown. */
   readonly headFault: string | undefined;
   /** Notes for people. */
   readonly notes: readonly string[];
 }
 
-/** A place where a replay may begin. */
+/** A state from which lines are read on. */
 interface Start extends Place {
   readonly checkpoint: number | undefined;
 }
 
 /**
- * Loads the state of a store: from its checkpoint and what was appended since, else from the base on which the log
- * starts, else from the whole log. A checkpoint that is damaged or does not fit the log is discarded. `acknowledged`:
- * the last event that this object itself has appended.
+ * Loads the state of a store: from its checkpoint and later lines, otherwise from the base on which the log starts,
+ * otherwise from the whole log. A checkpoint that is damaged or does not fit the log is discarded. `acknowledged`: the
+ * last event that this object appended.
  *
- * Throws `INTEGRITY_VIOLATION` for a log that is no record store's.
+ * Throws `USAGE` for the log of a workspace.
  */
 export async function loadState(log: EventLog, files: RecordFiles, acknowledged: Bound): Promise<Loaded> {
   const notes: string[] = [];
@@ -50,7 +50,7 @@ export async function loadState(log: EventLog, files: RecordFiles, acknowledged:
   );
   const start = fits(checkpoint, log, end, notes);
   const first = start === undefined ? undefined : await attempt(log, start, bound);
-  // If the first line behind the checkpoint does not continue it, the whole log tells which of the two is at fault.
+  // If the first line after the checkpoint does not continue it, reading the whole log shows which of the two is wrong.
   if (first !== undefined && !isMisfit(first, start))
     return await settle(first, { log, end, bound, headFault: fault, notes });
   if (first !== undefined) notes.push("snapshot.json does not fit the log and was discarded");
@@ -129,8 +129,7 @@ function rolledBack(message: string): ChronicleError {
 }
 
 /**
- * Reads how far the log was at the last close. A damaged file is a fault: without it a log that was cut looks like a
- * whole one.
+ * Reads the end of the log at the last close. A damaged file is a fault: without it, a log that was cut looks complete.
  */
 function readKeptEnd(
   files: RecordFiles,
@@ -167,7 +166,7 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   if (bytes === undefined) return undefined;
   try {
     const read = decodeCheckpoint(bytes);
-    // If nothing vouches for the log, the log itself may be another store's: comparing it with the bound tells.
+    // If no file confirms the log, the log itself may be another store's: comparing it with the bound shows that.
     if (read.header.store === store || kept === undefined || kept.store !== store) return read;
     notes.push("snapshot.json was discarded: it is of another store");
   } catch (error) {
@@ -177,7 +176,7 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   return undefined;
 }
 
-/** Returns the checkpoint as a start, if its place is in the present log. */
+/** Returns the checkpoint as a start, if its position is in the present log. */
 function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: string[]): Start | undefined {
   if (read === undefined) return undefined;
   const { header, state } = read;
@@ -185,13 +184,16 @@ function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: st
   const isAtEnd = seq === end.seq && hash === end.hash && offset === end.bytes;
   if (isAtEnd || (seq < end.seq && seq >= log.firstSeq && offset < end.bytes))
     return { state, offset, checkpoint: seq };
-  // A compaction leaves the checkpoint before it behind: that is no fault.
+  // After a compaction, the earlier checkpoint lies before the present log: that is no fault.
   if (seq >= log.firstSeq)
     notes.push(`snapshot.json (event ${seq}) does not fit the log, which ends at event ${end.seq}`);
   return undefined;
 }
 
-/** Returns the beginning of the whole log: nothing, its base, or (if that is lost) the first line of the archive. */
+/**
+ * Returns the start of the whole log: an empty state, the base, or (if the base is lost) an empty state before the
+ * archive.
+ */
 async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Promise<Start | ChronicleError> {
   const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined };
   if (log.firstSeq === 1) return nothing;
@@ -216,7 +218,7 @@ async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Pro
   }
 }
 
-/** Returns the sentinel with which the present log begins, or the reason why it cannot be read. */
+/** Returns the sentinel at the beginning of the present log, or why it cannot be read. */
 async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleError> {
   try {
     for await (const [line] of log.read()) if (line !== undefined) return decodeRecordSentinel(parseLine(line.bytes));
@@ -227,10 +229,7 @@ async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleErro
   }
 }
 
-/**
- * Returns the id of the log's store, if its first line can be read. The log of a workspace is never taken for a torn
- * one.
- */
+/** Returns the id of the log's store, if its first line can be read. Throws `USAGE` for the log of a workspace. */
 async function storeOf(log: EventLog): Promise<string | undefined> {
   for await (const [line] of log.read()) {
     const event = line === undefined ? undefined : soundEvent(line);

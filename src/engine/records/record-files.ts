@@ -1,14 +1,14 @@
 import { FORMAT_VERSION } from "../../core/records/workspace-record.ts";
 import type { Hash } from "../../core/values/hash.ts";
 
-/** The files that a record store of its own keeps beside its log. Each write is durable and atomic. */
+/** The files that a record store in a folder of its own keeps beside its log. Each write is durable and atomic. */
 export interface RecordFiles {
   /** The path of the store's folder, for people. */
   readonly folder: string;
   /** `snapshot.json`: disposable. */
   readCheckpoint(): Buffer | undefined;
   writeCheckpoint(bytes: Uint8Array): void;
-  /** `head.json`: how far the log was at the last close. */
+  /** `head.json`: the end of the log when it was last closed. */
   readHead(): string | undefined;
   writeHead(text: string): void;
   /** `bases/<hash>.json` */
@@ -18,7 +18,7 @@ export interface RecordFiles {
   keepOnlyBase(hash: Hash): void;
 }
 
-/** The end of a log as `head.json` states it: canonical JSON of `{format, hash, seq, store}` and a newline. */
+/** The end of a log in `head.json`: canonical JSON of `{format, hash, seq, store}` and a newline. */
 export interface KeptEnd {
   readonly seq: number;
   readonly hash: string;
@@ -30,7 +30,7 @@ export function encodeKeptEnd({ seq, hash, store }: KeptEnd): string {
   return `${JSON.stringify({ format: FORMAT_VERSION, hash, seq, store })}\n`;
 }
 
-/** Parses such a text; returns `undefined` for any other text. */
+/** Parses the text of `head.json`; returns `undefined` for any other text. */
 export function decodeKeptEnd(text: string): KeptEnd | undefined {
   const match = /^\{"format":2,"hash":"([0-9a-f]{64})","seq":([1-9]\d{0,15}),"store":"([^"\\]+)"\}\n$/.exec(text);
   return match === null ? undefined : { hash: match[1] ?? "", seq: Number(match[2]), store: match[3] ?? "" };

@@ -9,10 +9,10 @@ import type { LiveRecord, RecordLedger } from "../log/ledger.ts";
 import type * as api from "../../api/record-api.ts";
 
 /**
- * Returns the events that an original log becomes. First comes one `import:` record, which keeps what our own events
- * have no place for: the times of the original, its head, the file's hash, and what nothing vouches for. Then come the
- * records from a checkpoint, then one event for each of the original's. Records are not changed: a reader gets exactly
- * what was put into the original.
+ * Returns the drafts for an original log. First comes an `import:` record with what our events have no place for: the
+ * times of the original, its head, the file's hash, and what is unverified. Then come the records of a checkpoint, and
+ * then one event for each of the original's. Records are not changed: a reader gets exactly what the original
+ * contained.
  */
 function importDrafts(original: OriginalLog, importId: string): EventDraft[] {
   const { events, checkpoint } = original;
@@ -33,7 +33,7 @@ function aboutImport(original: OriginalLog): RecordBody {
     head_hash: head.hash,
     events: events.length,
     rounded,
-    // The n-th time and seq belong to the n-th event behind this one, and behind those from a checkpoint.
+    // The n-th time and seq belong to the n-th event after this one, not counting those of a checkpoint.
     seqs: events.map((event) => event.seq),
     times: events.map((event) => event.ts),
     ...(unverified === undefined ? {} : { unverified: { ...unverified } }),
@@ -93,7 +93,7 @@ function importShape(original: OriginalLog, sealed: readonly SealedEvent[]): Rec
   };
 }
 
-/** The store of users' records on a given log. */
+/** The store of users' records in a log. */
 export class RecordStore implements api.RecordStoreApi {
   readonly #ledger: RecordLedger;
 
@@ -185,7 +185,7 @@ export class RecordStore implements api.RecordStoreApi {
     return this.close();
   }
 
-  /** Begins to close; pending work is finished first. */
+  /** Starts closing; pending work is finished first. */
   [Symbol.dispose](): void {
     void this.close();
   }

@@ -15,7 +15,7 @@ import { isUserRecord, ownId } from "./check-record.ts";
 import { byRecordId, type LiveRecord, type RecordCommit, type RecordLedger } from "../log/ledger.ts";
 import { RecordStore } from "./record-store.ts";
 
-/** Runs work on a workspace's records: while it is open, in turn with everything else. */
+/** Runs work on a workspace's records while the workspace is open, one after another with its other operations. */
 export interface RecordHost {
   read<T>(work: () => Promise<T>): Promise<T>;
   change<T>(work: () => Promise<T>): Promise<T>;
@@ -29,7 +29,7 @@ export function userRecords(context: Context, host: RecordHost): RecordStoreApi 
 }
 
 const USER = "user:";
-/** The distance, in events, beyond which lines are read one by one, without those in between. */
+/** The distance, in events, from which on two lines are not read in one pass. */
 const FAR = 1_000;
 
 class WorkspaceLedger implements RecordLedger {
@@ -71,14 +71,14 @@ class WorkspaceLedger implements RecordLedger {
     return (await this.#host.compact()).events_archived;
   }
 
-  /** Verifies the log, its links and its heads; does not check whether contents of files are there. */
+  /** Verifies the workspace. Missing contents of files are problems too, as in any verification of it. */
   async verify(): Promise<RecordVerifyShape> {
     const { ok, events, problems, notes } = await this.#host.verify();
     const { seq, hash } = await this.#host.read(() => this.#context.index.head());
     return { ok, events, head: { seq, hash }, problems, notes };
   }
 
-  /** Copies the log of the workspace, byte for byte, and its records as they are now. */
+  /** Copies the log of the workspace, byte for byte, and its present records. */
   backup(folder: string): Promise<string> {
     return this.#host.read(async () => {
       const { log, index, store } = this.#context;
@@ -91,7 +91,7 @@ class WorkspaceLedger implements RecordLedger {
     });
   }
 
-  /** Does nothing: the workspace closes what is open. */
+  /** Does nothing: closing the workspace closes everything. */
   async close(): Promise<void> {
     await Promise.resolve();
   }
@@ -102,7 +102,7 @@ function recordCommit(context: Context, commit: Commit): RecordCommit {
     get: (recordId) => liveRecord(context, recordId),
     live: () => liveRecords(context),
     append: async (drafts): Promise<readonly SealedEvent[]> => {
-      // A deletion takes next to nothing, and is allowed beyond the limit, as a restore is.
+      // A deletion takes little space, and is allowed beyond the limit, as a restore is.
       const added = drafts.filter((draft) => draft.op !== "delete");
       if (added.length > 0) refuseOverQuota(context, sizeOf(added));
       return commit.append(drafts);
@@ -110,12 +110,12 @@ function recordCommit(context: Context, commit: Commit): RecordCommit {
   };
 }
 
-/** Returns about how many bytes of the log the drafts take. */
+/** Returns the approximate number of bytes that the drafts take in the log. */
 function sizeOf(drafts: readonly EventDraft[]): number {
   return drafts.reduce((sum, { record }) => sum + LINE_BYTES + canonicalJson(record).length, 0);
 }
 
-/** The bytes of a line beside its record. */
+/** The bytes of a line without its record. */
 const LINE_BYTES = 300;
 
 async function liveRecord(context: Context, recordId: string): Promise<LiveRecord | undefined> {
@@ -131,7 +131,7 @@ async function liveRecords(context: Context): Promise<LiveRecord[]> {
   return live.sort(byRecordId);
 }
 
-/** Yields the events of rows that ascend by seq; those that are close together are read in one pass over the log. */
+/** Yields the events of rows that ascend by seq. Events that are close together are read in one pass. */
 async function* readRows(context: Context, rows: readonly EventRow[]): AsyncGenerator<LogEvent> {
   for (let at = 0; at < rows.length;) {
     const first = rows[at] as EventRow;
@@ -161,7 +161,7 @@ async function* readNear(context: Context, rows: readonly EventRow[]): AsyncGene
       seq += 1;
       if (row === undefined) continue;
       const event = readEventFast(line.bytes);
-      // If another line stands there, reading the event by itself reports that.
+      // If another line is there, reading the event by itself reports that.
       yield event.seq === row.seq && event.hash === row.hash ? event : await readEvent(context, row);
       wanted.delete(row.seq);
       if (wanted.size === 0) return;

@@ -11,9 +11,8 @@ import type { Loaded } from "./load-state.ts";
 import type { RecordFiles } from "./record-files.ts";
 
 /**
- * Recomputes the whole chain of a record store's log, through the archive if there is one, else from the sentinel on,
- * and every base that a sentinel names. Then compares the result with the state that reads are answered from
- * (`loaded`).
+ * Recomputes the whole chain of a record store's log, including the archive if there is one, and every base that a
+ * sentinel names. Then compares the result with the state that answers are read from (`loaded`).
  */
 export async function verifyRecords(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<RecordVerifyShape> {
   const verifier = new RecordVerifier(log, files, loaded);
@@ -29,9 +28,9 @@ class RecordVerifier {
   readonly #notes: string[] = [];
   #state = new RecordState();
   #events = 0;
-  /** The file that is being read, its first seq, and that of the file before. */
+  /** The file that is being read, the seq of its first event, and that of the file before. */
   #file = { name: "", first: 0, before: 0 };
-  /** True behind a bad line: nothing can be replayed any more, but lines are still checked one by one. */
+  /** True after a bad line: nothing can be replayed any more, but lines are still checked one by one. */
   #broken = false;
   #commits: CommitFollower | undefined;
 
@@ -43,7 +42,7 @@ class RecordVerifier {
 
   async line(line: RawLine): Promise<void> {
     const { torn } = this.#loaded;
-    // The torn lines were never acknowledged: the notes mention them.
+    // The torn lines were never acknowledged. The notes mention them.
     if (torn !== undefined && this.#isLive(line) && line.offset >= torn.from.offset) return;
     if (this.#isAtEnd) return;
     if (this.#events === 0) this.#begin(line);
@@ -91,8 +90,8 @@ class RecordVerifier {
   }
 
   /**
-   * True if everything was read that reads are answered from: others may have written more since then. In a damaged
-   * store all lines are read.
+   * True if the events of the loaded state were read: others may have written more since. In a damaged store all lines
+   * are read.
    */
   get #isAtEnd(): boolean {
     const { state, damage } = this.#loaded;
@@ -107,7 +106,7 @@ class RecordVerifier {
     this.#problems.push({ kind, where, detail });
   }
 
-  /** Continues behind a bad line with whatever is sound by itself, so that later damage is found too. */
+  /** Continues after a bad line with the lines that are sound by themselves, so that later damage is found too. */
   #bad(line: RawLine, detail: string): void {
     const seq = this.#state.head.seq + 1;
     this.#broken = true;
@@ -116,7 +115,7 @@ class RecordVerifier {
     if (event !== undefined && event.seq >= seq) this.#state.apply(event, recordText(line.bytes, event));
   }
 
-  /** Starts a history at the beginning that its first line names. */
+  /** Starts from the base that the first line names, if that line is a sentinel. */
   #begin(line: RawLine): void {
     const event = soundEvent(line);
     if (event?.op !== "compact") return;
@@ -149,9 +148,7 @@ class RecordVerifier {
     }
   }
 
-  /**
-   * Checks that a sentinel continues the state, and that the one that begins the present log has its base in a file.
-   */
+  /** Checks that a sentinel continues the state, and that the base of the present log's sentinel is in its file. */
   async #checkSentinel(event: LogEvent): Promise<void> {
     const { base, range, frontier, store } = decodeRecordSentinel(event);
     const where = `event ${event.seq} (${event.recordId})`;
@@ -167,7 +164,7 @@ class RecordVerifier {
     if (!isStart && encodeRecordBase(this.#state, store).hash !== base) {
       this.#report("base-wrong", where, `it names ${base}, which is not what the events before it amount to`);
     }
-    // Only the base of the present log is kept: another process may have sealed the log since.
+    // Only the base of the present log is kept. Another process may have rotated the log since.
     if (!isStart && event.seq === this.#log.firstSeq && !(await this.#isSealed(event.seq))) this.#base(base, where);
   }
 

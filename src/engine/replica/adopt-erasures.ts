@@ -15,18 +15,20 @@ import { proveLast } from "../state/proved-rows.ts";
 import { unsentContents } from "../facts/followed-origin.ts";
 
 /**
- * Follows the erasures of an origin in the own history of a folder that follows it: an own event erases the same contents here, by the
- * same rule. A content that some path here has now stays; the folder is not touched. What the origin brings back comes back here.
+ * Repeats the erasures of an origin in the history of a folder that follows it: an own event erases the same contents,
+ * by the same rule. A content that a path here still has is not erased, unless the path is about to change; the folder
+ * is not touched. If the origin withdraws an erasure, it is withdrawn here.
  *
- * The bytes are kept here for a grace period of their own, however short the origin's was: a person here can take it back until then.
+ * The bytes are kept here for a grace period that begins now, and ends no sooner than the origin's: until then a person
+ * can withdraw the erasure here.
  */
 
-/** A path whose content was erased and that the origin records no more: its file stays, here as well. */
+/** A path whose content was erased and that the origin no longer records. The file stays on disk. */
 export interface UntrackedPath {
   readonly path: WorkspacePath;
-  /** As it is recorded here. */
+  /** The state that is recorded here. */
   readonly before: Entry;
-  /** The origin's event that it is not recorded any more, and by whom. */
+  /** The origin's event that removed the path from the record, and its actor. */
   readonly upstream: UpstreamIteration;
   readonly actor: string;
 }
@@ -35,25 +37,25 @@ export interface UntrackedPath {
 export interface OriginsErasures {
   readonly origin: string;
   /**
-   * The state of each erasure after its last event, in order, without the contents that something at the origin has
-   * named since.
+   * The state of each erasure after its last event, in order, without contents that the origin's history has named
+   * since.
    */
   readonly erasures: readonly LoggedErasure[];
-  /** The own event up to which the origin has answered: what it has not heard of is not erased yet. */
+  /** The own event up to which the origin has answered: contents that only later events name are not erased yet. */
   readonly settled: number;
-  /** True if the path holds here only what the origin had before, and is about to become something else. */
+  /** Returns true if the path's content here is one that the origin had before, and is about to be replaced. */
   readonly isLeaving: (path: WorkspacePath) => Promise<boolean>;
 }
 
-/** The conditions that must end before the rest can be erased. */
+/** Why a part of the erasures must wait. */
 export interface ErasuresWaiting {
   /** Paths that must first have another content. */
   readonly paths: readonly WorkspacePath[];
-  /** The origin has heard of everything. */
+  /** True if own events name some of these contents, and the origin has not answered to them yet. */
   readonly isUnsent: boolean;
 }
 
-/** The contents here that can be erased, and those that must wait. */
+/** The contents that can be erased here, and those that must wait. */
 interface Look {
   readonly seq: number;
   readonly fresh: readonly LoggedErasure[];
@@ -64,7 +66,10 @@ interface Look {
   readonly isUnsent: boolean;
 }
 
-/** Erases here what the origin has erased, and brings back what it has. `undefined`: nothing is left to be done. */
+/**
+ * Erases here what the origin erased, and withdraws what it withdrew. Resolves to `undefined` once nothing is left to
+ * do.
+ */
 export async function adoptErasures(context: Context, given: OriginsErasures): Promise<ErasuresWaiting | undefined> {
   const before = await lookAt(context, given);
   if (before.fresh.length === 0) return undefined;
@@ -82,8 +87,8 @@ export async function adoptErasures(context: Context, given: OriginsErasures): P
 }
 
 /**
- * Records that these paths are not recorded any more, as at the origin, and erases what they had in the same commit: a file that stays
- * would be recorded again. The rest of an erasure is followed later.
+ * Records that these paths are no longer recorded, as at the origin, and erases their contents in the same commit:
+ * otherwise the files, which stay, would be recorded again. The rest of an erasure follows later.
  */
 export async function leaveUntracked(
   context: Context,
@@ -98,7 +103,7 @@ export async function leaveUntracked(
       const hashes = new Set(paths.flatMap(({ before }) => before.hash ?? []));
       const isLeaving = async (path: WorkspacePath): Promise<boolean> => leaving.has(path) || given.isLeaving(path);
       const look = await lookAt(context, { ...given, isLeaving });
-      // A path that is about to leave does not keep its content.
+      // The content of a path that is about to leave the record can be erased.
       const free = [...look.erasable, ...look.waiting].filter((hash) => hashes.has(hash));
       const now = { ...look, erasable: new Set(free), waiting: look.waiting };
       const erased = now.fresh.flatMap((one) => partOf(context, one, now));
@@ -115,7 +120,7 @@ async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
   const own = await erasuresInForce(context);
   const fresh = given.erasures.filter((one) => !isFollowed(one, own.last(one.recordId)));
   const wanted = new Set(fresh.flatMap(({ state, contents }) => (state === "erased" ? contents : [])));
-  // The empty content is nothing to take out of a store, and the same in all empty files.
+  // The empty content is never erased: every empty file has it.
   wanted.delete(EMPTY_HASH);
   const nothing = { seq, fresh, own, erasable: wanted, waiting: new Set<Hash>(), paths: [], isUnsent: false };
   if (wanted.size === 0) return nothing;
@@ -134,7 +139,7 @@ async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
   return { ...nothing, erasable, waiting, paths: [...paths], isUnsent };
 }
 
-/** The paths that have a content now and will not have it soon; `undefined`: it stays. */
+/** Returns the paths that have a content now and are about to change; `undefined` if the content is to be kept. */
 async function leavingPaths(
   use: ContentUse | undefined,
   { isLeaving }: OriginsErasures,
@@ -145,7 +150,7 @@ async function leavingPaths(
   return [...use.now];
 }
 
-/** Returns whether this event of the origin's was followed here. An erasure that was taken back here stays so. */
+/** Returns whether this event of the origin was followed here. An erasure that was withdrawn here stays withdrawn. */
 function isFollowed({ state, seq }: LoggedErasure, own: LoggedErasure | undefined): boolean {
   if ((own?.upstream?.seq ?? 0) >= seq) return true;
   return state === "withdrawn" && own?.state !== "erased";
@@ -166,14 +171,14 @@ function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting
   return [draftOf(one, { ...recordOf(context, one, { contents, known }), ...(isWhole ? { upstream } : {}) })];
 }
 
-/** A part of an erasure, which is followed as a whole later. */
+/** Returns the draft for a part of an erasure. The whole is followed later. */
 function partOf(context: Context, one: LoggedErasure, { own, erasable }: Pick<Look, "own" | "erasable">): EventDraft[] {
   const contents = one.state === "erased" ? one.contents.filter((hash) => erasable.has(hash)) : [];
   const known = own.last(one.recordId);
   return contents.length === 0 ? [] : [draftOf(one, recordOf(context, one, { contents, known }))];
 }
 
-/** `known`: the record as it is here. */
+/** Returns the record of an erasure as it will be here. `known`: the record as it is now. */
 function recordOf(
   context: Context,
   one: LoggedErasure,
@@ -190,7 +195,7 @@ function draftOf({ recordId }: LoggedErasure, record: EraseRecord): EventDraft {
   return { op: "upsert", recordId, record: encodeErase(record) };
 }
 
-/** Returns the paths that are still recorded as they were when it was decided. */
+/** Returns the paths whose recorded state has not changed since the decision. */
 async function stillSo(context: Context, untracked: readonly UntrackedPath[], seq: number): Promise<UntrackedPath[]> {
   const rows = await context.index.iterationsAt(
     untracked.map(({ path }) => path),

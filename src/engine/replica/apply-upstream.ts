@@ -16,65 +16,66 @@ import { perform, settable, todoOf, withSettledCommit } from "../capture/operate
 import { noteRemembered } from "../capture/remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A replica's step for new events of its origin. The same events given again after a crash are another step. */
+/** A replica's step for new events of its origin. */
 export interface UpstreamStep {
   /** The replica's progress after the step: with the new `applied`, and the `settled` known by now. */
   readonly record: ReplicaRecord;
-  /** Changes of the folder. Their contents are in the store. */
+  /** Changes to make in the folder. Their contents are in the store. */
   readonly changes: readonly UpstreamChange[];
-  /** Paths whose present states are to be journaled (once more), on what is applied by then. */
+  /** Paths whose present states are added to the journal again, based on the state that is applied by then. */
   readonly proposals?: readonly WorkspacePath[];
-  /** Conflicts that are opened, brought up to date or settled. */
+  /** Conflicts that are opened, updated or settled. */
   readonly conflicts?: readonly IdentifiedConflict[];
-  /** Contents of the changes that no event of the origin names: merged ones. They are in the store. */
+  /** Contents of the changes that no event of the origin names, because a merge made them. They are in the store. */
   readonly contents?: readonly Hash[];
   /**
-   * The own event up to which the plan knew the folder, and the paths that it looked at beside those named above: where one
-   * of these has changed since, the plan does not hold.
+   * `seq`: the own event up to which the plan knew the folder. `looked`: other paths that the plan depends on. If one
+   * of these has changed since, the plan is not carried out.
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
   /**
-   * Describes a person's decision: then the step is an operation of theirs, which can be undone, and is done whole or
-   * not at all; only folders that hold untracked files stay. Default: the step follows from the origin.
+   * Describes a person's decision. The step is then an operation that can be undone, and is done as a whole or not at
+   * all; only folders that hold untracked files stay. Default: the step follows from the origin.
    */
   readonly decision?: string;
 }
 
 /** The result of a step. */
 export interface UpstreamReport {
-  /** The head before its events, and after them: nothing else was recorded in between. */
+  /** The head before the events of the step, and after them. Nothing else was recorded in between. */
   readonly from: number;
   readonly seq: number;
   readonly applied: readonly WorkspacePath[];
   /**
-   * Paths that are not as the plan knew them. If there is one, nothing was done at all: capture (it is recorded by
-   * now), and plan anew.
+   * Paths that are not as the plan knew them. If there is one, nothing was done: the state is captured by now, so plan
+   * again.
    */
   readonly moved: readonly WorkspacePath[];
   /**
-   * Could not be written, or changed at the last moment. They were left alone, and are held by open conflicts with the reason
-   * `blocked`, which were recorded with the step: settle such a conflict in the step that tries again.
+   * Paths that could not be written, or changed during the apply. They were left alone. The step recorded open
+   * conflicts for them with the reason `blocked`: settle such a conflict in the step that tries again.
    */
   readonly blocked: readonly BlockedPath[];
-  /** Files that somebody wrote at the very last moment, kept under another name. */
+  /** Files that somebody wrote during the apply, which were kept under other names. */
   readonly copies: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
 }
 
 export interface ApplyUpstreamOptions {
-  /** Give files the origin's time of modification. */
+  /** True if files get the origin's modification times. */
   readonly keepMtime?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** The most conflicts in the intent, and in one append. */
+/** The most conflicts in an intent, and in one append. */
 const MOST_CONFLICTS = 1_000;
-/** For more paths than this, looking at everything is cheaper than at each of them. */
+/** For more paths than this, a capture of everything is cheaper than one of each path. */
 const MOST_NAMED = 2_000;
 
 /**
- * Brings what an origin has into the folder, and records how far the replica has come, as one operation: what is on disk is
- * recorded first; then the intent, the files, and one commit. Killed anywhere, `settle` finishes it. A step that changes no
- * file is an append. Throws what a capture may throw, and `IO` where nothing of it fits on the disk: then nothing was done.
+ * Brings the origin's changes into the folder, and records how far the replica has come, as one operation. Captures the
+ * paths first; then follow the intent, the files, and one commit. After a crash, `settle` finishes it. A step that only
+ * records progress is one append. Throws what a capture may throw, and `IO` if the disk has no room for any of it:
+ * nothing was changed then.
  */
 export async function applyUpstream(
   context: Context,
@@ -89,7 +90,7 @@ export async function applyUpstream(
   });
 }
 
-/** As they can be made on disk; what then changes nothing is left out. */
+/** Returns the changes in the form that can be made on disk, without those that then change nothing. */
 function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
   return changes.flatMap((change) => {
     const after = settable(change.after);
@@ -99,8 +100,8 @@ function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
 }
 
 /**
- * Records the state at each path, even if a filter keeps it out; but not untracked files in a folder that is to go: the
- * folder stays.
+ * Captures the state at each path, even if a filter leaves it out. Untracked files in a folder that is to be deleted
+ * are not captured: that folder stays.
  */
 async function captureFirst(
   context: Context,
@@ -121,7 +122,7 @@ async function captureFirst(
   if (others.length > 0) await capture(context, { ...how, only: others, named: true });
 }
 
-/** Returns whether each change begins with the state on disk, and that is certainly the recorded one. */
+/** Returns whether each change begins with an existing entry, and the disk certainly still has that entry. */
 async function areCertain({ worktree }: Context, changes: readonly UpstreamChange[]): Promise<boolean> {
   const entries = changes.flatMap(({ before }) => before ?? []);
   return entries.length === changes.length && (await worktree.areStill(entries));
@@ -141,20 +142,19 @@ async function underLock(
   const { seq: from } = await commit.head();
   const moved = await movedPaths(context, { step, changes, seq: from });
   if (moved.length > 0) return { ...NOTHING, from, seq: from, moved };
-  const left = { ...step, conflicts: await openAhead(commit, step.conflicts ?? []) };
-  const report = isOneEvent(left, changes)
-    ? await appendOnly(commit, left)
-    : await performStep(context, commit, { step: left, changes, options });
+  const rest = { ...step, conflicts: await openAhead(commit, step.conflicts ?? []) };
+  const report = isOneEvent(rest, changes)
+    ? await appendOnly(commit, rest)
+    : await performStep(context, commit, { step: rest, changes, options });
   const { seq } = await commit.head();
-  // The applied states are remembered by now: the next scan need not be told of them.
+  // The applied states are remembered by now, so the next scan need not read them.
   if (report.blocked.length === 0) noteRemembered(context, { from, to: seq });
   return { from, seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
 }
 
 /**
- * Appends open conflicts ahead of the intent if so many would make its line too long. If a crash cuts this off, their
- * paths are as disputed as before, since each conflict says what it is based on. Returns the conflicts that go with the
- * intent.
+ * Appends open conflicts before the intent if there are too many for its line. If a crash follows, the paths are as
+ * disputed as before: each conflict says what it is based on. Returns the conflicts that the intent records.
  */
 async function openAhead(
   commit: Commit,
@@ -168,7 +168,7 @@ async function openAhead(
 
 const NOTHING = { applied: [], blocked: [], copies: [] } as const;
 
-/** Several events of which a crash could leave the first alone need an intent that finishes them. */
+/** True if one event records the step. Several events need an intent, since a crash could leave only the first ones. */
 function isOneEvent({ proposals = [], conflicts = [] }: UpstreamStep, changes: readonly UpstreamChange[]): boolean {
   return changes.length + proposals.length + conflicts.length === 0;
 }
@@ -201,13 +201,12 @@ async function performStep(
   };
   const { keepMtime, onProgress } = options;
   const done = await perform(context, commit, {
-    // All steps with an origin share one record: a folder that is followed for years has no more records than another
-    // one.
+    // All steps of one origin share a record, so that a folder which is followed for years does not collect records.
     id: decision === undefined ? record.origin : context.newId(),
     intent,
     operation: {
       changes,
-      // Half of a decision would be another one; what follows from the origin goes on without what cannot be written.
+      // A decision is done as a whole. A step of the origin leaves out what cannot be written.
       onBlocked: decision === undefined ? "skip" : "fail",
       ...optional({ keepMtime, onProgress }),
     },
@@ -224,7 +223,7 @@ function noRoom(blocked: readonly BlockedPath[]): ChronicleError {
   });
 }
 
-/** The paths that are not as the plan knew them. */
+/** Returns the paths that are not as the plan knew them. */
 async function movedPaths(
   context: Context,
   { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
@@ -249,7 +248,7 @@ async function movedPaths(
   return [...moved];
 }
 
-/** True if a folder goes, with its contents. */
+/** True if a folder is deleted or replaced, with its contents. */
 function isCleared({ before, after }: UpstreamChange): boolean {
   return before?.kind === "dir" && after?.kind !== "dir";
 }

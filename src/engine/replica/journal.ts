@@ -14,13 +14,13 @@ import { readEvent, readEvents } from "../log/read-events.ts";
 import { ReplicaState, type WithheldThen } from "./replica-state.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A change of a replica's own that its origin is to be told of; `localSeq` is its event in the replica's own log. */
+/** A replica's own change that the origin is to receive. `localSeq` is its event in the replica's log. */
 export type JournalEntry = WriteBackEntry;
 
-/** Some of the journal, in its order. */
+/** A part of the journal, in order. */
 export interface JournalPage {
   readonly entries: readonly JournalEntry[];
-  /** The own event up to which the journal was looked through: there are no other entries up to it. */
+  /** The own event up to which the journal was read: the page has all entries up to it. */
   readonly upTo: number;
 }
 
@@ -34,19 +34,22 @@ export interface JournalQuery {
   readonly after: number;
   /** The most entries to return; at least 1. */
   readonly limit: number;
-  /** Do these patterns, or names, withhold a path? What was changed while they did is no entry: neither side heard of the other. Default: none does. */
+  /**
+   * Returns whether these patterns or names withhold a path. A change of a path that was withheld at the time is no
+   * entry, since neither side knows the other's state. Default: nothing is withheld.
+   */
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
 }
 
-/** Events that are searched at once. */
+/** The number of events that are searched at once. */
 const WINDOW = 2_000;
 
 /**
- * The replica's own changes behind an event, in order: every iteration of a path that is not what the origin had, and every
- * proposal. What a change is based on is what the origin had of the path when the folder was last reconciled before it: so
- * the log is folded, with how far the replica had come and which conflicts were open at each event. Costs a query where
- * nothing was recorded since. Entries of a sync that was begun anew since then (another `sandboxId`) are none any more, and
- * further roots have no counterpart at an origin.
+ * Returns the replica's own changes after an event, in order: every iteration of a path that differs from the origin's
+ * state, and every proposal. A change is based on the origin's state of the path when the folder was last reconciled.
+ * So the log is read in order, with the progress of the replica and the open conflicts at each event. If nothing was
+ * recorded since, this costs one query. Changes of an earlier sync (another `sandboxId`) are left out, and so are
+ * further roots, which an origin does not have.
  */
 export async function readJournal(
   context: HistoryContext,
@@ -56,7 +59,7 @@ export async function readJournal(
   const { origin, after, limit } = query;
   const { seq: head } = await context.index.head();
   if (after >= head) return { entries: [], upTo: after };
-  // Everything before a dropped archive has its answers: an archive is not dropped sooner.
+  // Events before a dropped archive are answered: an archive is dropped only after that.
   let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
   const standing = await ReplicaState.at(context, origin, upTo);
   if (standing === undefined) return { entries: [], upTo: head };
@@ -69,7 +72,7 @@ export async function readJournal(
   return { entries: reader.entries, upTo };
 }
 
-/** Folds events, and collects what of them the origin is to be told. */
+/** Reads events in order, and collects the entries among them. */
 class JournalReader {
   readonly entries: JournalEntry[] = [];
   readonly #context: HistoryContext;
@@ -89,11 +92,11 @@ class JournalReader {
     this.#isWithheld = isWithheld;
   }
 
-  /** Goes through events up to the one with which there are enough entries; returns its seq, or that of the last. */
+  /** Reads events until there are enough entries. Returns the seq of the last event that was read. */
   async take(rows: readonly EventRow[], limit: number): Promise<number> {
-    const telling = rows.filter((row) => !isInBase(row) && isTelling(row.recordId));
-    for (let from = 0; from < telling.length; from += READ) {
-      for (const event of await readEvents(this.#context, telling.slice(from, from + READ))) {
+    const relevant = rows.filter((row) => !isInBase(row) && isRelevant(row.recordId));
+    for (let from = 0; from < relevant.length; from += READ) {
+      for (const event of await readEvents(this.#context, relevant.slice(from, from + READ))) {
         await this.#event(event);
         if (this.entries.length >= limit) return event.seq;
       }
@@ -120,14 +123,14 @@ class JournalReader {
     return isWithheld(this.#standing.withheld, path, state?.kind === "dir");
   }
 
-  /** Returns whose work a merge is to the origin: the author of the own state that was merged with the origin's. */
+  /** Returns to whom the origin attributes a merge: the author of the own state that was merged with the origin's. */
   async #mergedBy(path: WorkspacePath, merge: FileRecord, seq: number): Promise<Whose> {
     const event = await this.#eventOf(path, seq - 1);
     const own = event === undefined ? undefined : changeOf(event, path);
     return own === undefined || isOriginsState(own) ? merge : own;
   }
 
-  /** A proposal belongs to the author of the state that is proposed. */
+  /** Adds a proposal, which belongs to the author of the proposed state. */
   async #proposal(path: WorkspacePath, proposal: LogEvent): Promise<void> {
     const { seq } = proposal;
     const entry = (await this.#context.index.iterationAt(path, seq))?.entry;
@@ -138,7 +141,10 @@ class JournalReader {
     await this.#add(path, { ...whose, entry }, proposal);
   }
 
-  /** The event that has recorded a path's state as of an event; `undefined`: it is in a base. */
+  /**
+   * Returns the event that recorded a path's state as of event `seq`; `undefined` if the state is in a base, or there
+   * is none.
+   */
   async #eventOf(path: WorkspacePath, seq: number): Promise<LogEvent | undefined> {
     const row = await this.#context.index.iterationAt(path, seq);
     const located = row === undefined ? undefined : await this.#context.index.locate(row.seq);
@@ -173,20 +179,20 @@ class JournalReader {
 
 type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
 
-/** The actor of states that a history began with on a base: nobody had been named yet. */
+/** The actor of states that came with a base: such states have no event that names one. */
 const UNKNOWN = "unknown";
-/** Bodies that are read at once. */
+/** The number of events that are read at once. */
 const READ = 256;
 
-function isTelling(recordId: string): boolean {
-  return TELLING.some((prefix) => recordId.startsWith(prefix));
+function isRelevant(recordId: string): boolean {
+  return RELEVANT.some((prefix) => recordId.startsWith(prefix));
 }
 
-const TELLING = ["file", "proposal:", "replica:", "conflict:"];
+const RELEVANT = ["file", "proposal:", "replica:", "conflict:"];
 
 /**
- * Returns whether this event of the own log is still the one of which the origin has heard. `hash` is `undefined` if
- * nobody knows which one that was. A compacted event cannot be checked any more, and counts as held.
+ * Returns whether an event of the own log is still the one that the origin knows. `hash`: its hash, or `undefined` if
+ * that is unknown. A compacted event cannot be checked, and counts as held.
  */
 export async function isStillHeld(context: HistoryContext, seq: number, hash: Hash | undefined): Promise<boolean> {
   await catchUp(context, { recover: false });
@@ -196,8 +202,8 @@ export async function isStillHeld(context: HistoryContext, seq: number, hash: Ha
 }
 
 /**
- * Returns whether this own event is a change of this path, or of something in it. A compacted event, or one that stands
- * in a base, cannot be checked any more, and counts as one.
+ * Returns whether this own event is a change of this path, or of something beneath it. A compacted event, or one that
+ * is in a base, cannot be checked, and counts as one.
  */
 export async function hasWritten(context: HistoryContext, seq: number, path: WorkspacePath): Promise<boolean> {
   if (seq > (await context.index.head()).seq) await catchUp(context, { recover: false });

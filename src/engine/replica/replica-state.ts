@@ -6,7 +6,7 @@ import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** A path about which the folder and its origin disagree, and since when. */
+/** A path about which the folder and its origin disagree. `baseSeq`: the origin's event that the path is based on. */
 interface OpenPath {
   readonly path: WorkspacePath;
   readonly baseSeq: number;
@@ -20,15 +20,15 @@ export interface AddedNames {
   readonly there: readonly string[];
 }
 
-/** What kept paths on their sides at an event. */
+/** The rules because of which paths were withheld at an event. */
 export interface WithheldThen {
-  /** The patterns of the sync, and those under which the folder was reconciled before them. */
+  /** The patterns of the sync, and the earlier ones under which the folder was reconciled. */
   readonly filters: readonly (readonly string[])[];
   /** The names under which the folder was reconciled. */
   readonly names: AddedNames;
 }
 
-/** So many rows are looked through at once for the last state of a replica: first a few, since it is mostly there. */
+/** The numbers of rows that are searched for the last state of a replica: few at first, since it is usually near. */
 const NEAR = 16;
 const PAGE = 512;
 const CONFLICT = "conflict:";
@@ -39,7 +39,7 @@ const CONFLICT = "conflict:";
  */
 export class ReplicaState {
   readonly #origin: string;
-  /** The sync that goes on now. */
+  /** The sync that is in force now. */
   readonly #sandboxId: string;
   readonly #open = new Map<string, OpenPath>();
   #paths: Map<WorkspacePath, OpenPath> | undefined;
@@ -52,7 +52,7 @@ export class ReplicaState {
     this.#sandboxId = sandboxId;
   }
 
-  /** As it was right after the event with this seq. `undefined`: this workspace never was a replica of the origin. */
+  /** Returns the state right after event `seq`; `undefined` if this workspace never was a replica of the origin. */
   static async at(context: HistoryContext, origin: string, seq: number): Promise<ReplicaState | undefined> {
     const last = await context.index.record(replicaRecordId(origin));
     if (last === undefined) return undefined;
@@ -64,7 +64,7 @@ export class ReplicaState {
     return standing;
   }
 
-  /** Goes on by an event. Is it one that this is about? */
+  /** Applies an event. Returns true if the event is about a replica's state or a conflict. */
   take({ recordId, record }: LogEvent): boolean {
     if (originOfRecordId(recordId) === this.#origin) {
       const { sandboxId, applied, filterTo, filteredTo, ownNames = [], originNames = [] } = decodeReplica(record);
@@ -92,7 +92,7 @@ export class ReplicaState {
     return this.#withheld;
   }
 
-  /** The origin's event on which a path's state here is based; 0: the origin had nothing of it. */
+  /** Returns the origin's event on which a path's state here is based; 0 if the origin did not have the path. */
   async baseOf(
     path: WorkspacePath,
     iterationAt: (path: WorkspacePath, seq: number) => Promise<IterationRow | undefined>,
@@ -105,7 +105,10 @@ export class ReplicaState {
   }
 }
 
-/** Beneath a path that is in conflict the folder was not reconciled either. */
+/**
+ * Returns the base of the nearest path above that has an open conflict: beneath it, the folder was not reconciled
+ * either.
+ */
 function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: WorkspacePath): number | undefined {
   if (paths.size === 0) return undefined;
   for (const at of foldersAbove(path)) {
@@ -115,7 +118,7 @@ function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: Workspace
   return undefined;
 }
 
-/** The last event of a record up to a seq. It is written with every step, so it is near. */
+/** Returns the last event of a record up to a seq. Every step writes one, so it is usually near. */
 async function lastBefore(context: HistoryContext, recordId: string, seq: number): Promise<EventRow | undefined> {
   for (let [to, limit] = [seq, NEAR]; to > 0; limit = PAGE) {
     const rows = await context.index.events({ from: 1, to, limit, descending: true });
@@ -126,7 +129,7 @@ async function lastBefore(context: HistoryContext, recordId: string, seq: number
   return undefined;
 }
 
-/** The last event up to a seq of each conflict that may have been open then. */
+/** Returns, for each conflict that was open after event `seq`, its last event by then. */
 async function conflictsAt(context: HistoryContext, seq: number): Promise<EventRow[]> {
   const found: EventRow[] = [];
   for (const row of await context.index.records(CONFLICT)) {

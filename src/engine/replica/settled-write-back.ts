@@ -17,7 +17,7 @@ import { optional } from "../../util/optional.ts";
 
 const NONE: WriteBackRecord = { settled: 0, accepted: [], rejected: [], going: [] };
 
-/** Returns up to where the entries of a replica are decided, and the answers to its last batch. */
+/** Returns the last entry of a replica that is decided, and the answers to its last batch. */
 export async function settledWriteBack(context: Context, replica: string): Promise<SettledWriteBack> {
   const { settled, hash, accepted, rejected } = await recordOf(context, replica);
   return { upTo: settled, ...optional({ hash }), last: { accepted, rejected } };
@@ -33,15 +33,15 @@ export interface OpenWriteBack {
   readonly batch: WriteBackBatch;
   /** The last entry that was decided; 0: none. */
   readonly decided: Pick<WriteBackEntry, "localSeq" | "eventHash">;
-  /** The answers to the others, as far as they are remembered. */
+  /** The answers to entries that were decided before, as far as they are remembered. */
   readonly earlier: WriteBackAnswer;
-  /** Folders of earlier batches that may go now. */
+  /** Folders of earlier batches that may be deleted now. */
   readonly going: readonly WriteBackEntry[];
 }
 
 /**
- * Looks up what was decided before. To be used with the lock held. Throws `ROLLBACK_DETECTED` where somebody else has written as this
- * replica meanwhile: what has the same number may be another change.
+ * Looks up what was decided before. Use it with the lock held. Throws `ROLLBACK_DETECTED` if somebody else has written
+ * as this replica meanwhile: an entry of the same number may then be another change.
  */
 export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
   const record = await recordOf(context, batch.replica);
@@ -68,7 +68,7 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
   };
 }
 
-/** Entries that were decided over another connection of the same replica must be among those that it resends. */
+/** Throws unless the replica resends the last entry that was decided over another connection. */
 function refuseOther({ settled, hash }: WriteBackRecord, { after, entries, replica }: WriteBackBatch): void {
   if (after === undefined || after === settled) return;
   if (hash !== undefined && entries.some((one) => one.localSeq === settled && one.eventHash === hash)) return;

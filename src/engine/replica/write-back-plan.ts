@@ -16,11 +16,11 @@ import { WriteState } from "../write/write-state.ts";
 import { refusalOf } from "./write-back-rules.ts";
 import { talliedAfter, type Tally } from "../write/write-limits.ts";
 
-/** The changes of a path after an event. */
+/** The iterations of a path since an event that a replica has seen. */
 interface WorkSince {
-  /** True if only one replica wrote: it knows its own work, and goes on from it. */
+  /** True if only this replica wrote them: it knows its own work, so its next entry is based on the present state. */
   readonly isOwn: boolean;
-  /** The replica's own iterations, by its own event. */
+  /** The iterations that this replica wrote, by the seqs of its own events. */
   readonly done: ReadonlyMap<number, IterationRow>;
   /** All iterations, with the one before each. */
   readonly rows: readonly WorkRow[];
@@ -35,8 +35,9 @@ interface WorkRow {
 const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
- * Returns the state of a path when a replica wrote its first iteration after one of its own events; `undefined`: there
- * is none. That event was decided then, even if no iteration says so: an entry that changes nothing leaves none.
+ * Returns the state of a path just before the first iteration that the replica wrote for a later one of its events;
+ * `undefined`: there is no such iteration. An event before that one was decided by then, even if no iteration names it:
+ * an entry that changes nothing makes none.
  */
 function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
   const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];
@@ -44,7 +45,7 @@ function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: Iterat
   return found === undefined ? undefined : { row: found.before };
 }
 
-/** Finds out who changed paths, as of one head; each path and event is looked up once. */
+/** Finds who changed paths up to one head; reads the iterations of each path since each seen event once. */
 class ReplicaWork {
   readonly #context: Context;
   readonly #replica: string;
@@ -57,7 +58,7 @@ class ReplicaWork {
     this.#head = head;
   }
 
-  /** `now`: the path's iteration at the head. */
+  /** Returns the iterations of a path after event `seen`. `now`: the path's iteration at the head. */
   async since(path: WorkspacePath, seen: number, now: IterationRow | undefined): Promise<WorkSince> {
     if ((now?.seq ?? 0) <= seen) return NOTHING;
     const known = this.#known.get(path) ?? new Map<number, WorkSince>();
@@ -96,9 +97,9 @@ class ReplicaWork {
 /** Checks that the content of each entry is in the store, and is as the entry says. */
 class WriteBackContents {
   readonly #sizes: ReadonlyMap<Hash, number>;
-  /** Targets of links that no system takes. */
+  /** Contents of links that no system accepts as a target: they contain a zero byte. */
   readonly #bad: ReadonlySet<Hash>;
-  /** Erased here: the replica may not have heard of it when it sent them. */
+  /** Contents that were erased here. The replica may not have known that when it sent them. */
   readonly #erased: ReadonlySet<Hash>;
 
   private constructor(sizes: ReadonlyMap<Hash, number>, bad: ReadonlySet<Hash>, erased: ReadonlySet<Hash>) {
@@ -126,7 +127,7 @@ class WriteBackContents {
     return new WriteBackContents(sizes, bad, await erasedAmong(context, new Set(hashes)));
   }
 
-  /** Why the content of an entry cannot be its own; `undefined`: it can. */
+  /** Returns why the content of an entry is refused; `undefined`: it is not. */
   refusal(entry: Entry | undefined): WriteBackReason | undefined {
     if (entry?.hash === undefined) return undefined;
     if (this.#erased.has(entry.hash)) return "erased";
@@ -139,40 +140,43 @@ class WriteBackContents {
 
 /** The decision about an entry. */
 type Verdict =
-  /** The entry is to be recorded, with the missing folders above it. `against`: the last event of the path now. */
+  /** The entry is to be recorded, after the missing folders above it. `against`: the last event of the path now. */
   | { readonly kind: "taken"; readonly change: Change; readonly folders: readonly Change[]; readonly against: number }
   /** The state is recorded already, by this iteration and its event. */
   | { readonly kind: "known"; readonly iteration: number; readonly seq: number }
   | Refused;
 
-/** An entry is not taken. */
+/** Why an entry is not taken. */
 interface Refused {
   readonly kind: "refused";
   readonly reason: WriteBackReason;
-  /** For `stale`, the last event of the path. */
+  /** For `stale`, the last event of the path. For one that is held up by others, that too. */
   readonly against?: number;
-  /** The event of another path that is why, and has to be known before it can be decided otherwise; 0: one of this batch. */
+  /**
+   * An event of another path that caused the refusal; 0: an event of this batch. The replica has to receive it before
+   * it can send the entry again.
+   */
   readonly awaits?: number;
-  /** True if only the contents of the folder are the reason. */
+  /** True if the only reason is that the folder is not empty. */
   readonly isHeld?: true;
 }
 
-/** On what ground entries are judged. */
+/** What entries are judged by. */
 interface JudgeGround {
-  /** The files as recorded, with what was taken before. */
+  /** The recorded state, with the entries that were taken so far. */
   readonly state: WriteState;
-  /** The last event as of which the state was read. */
+  /** The event after which the state was read. */
   readonly head: number;
   readonly rules: WriteBackRules;
-  /** Paths that cannot be written here, and what that comes to. */
+  /** Paths that cannot be written here, each with the reason that the replica is given. */
   readonly barred: ReadonlyMap<WorkspacePath, WriteBackReason>;
   /** Returns whether an unrecorded folder is at the path. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
 }
 
 /**
- * Decides whether what a replica wrote becomes the state of a path. It does where the replica knew the path's state: where
- * nobody but this replica has changed the path since the event that it had seen. To be used with the lock held.
+ * Decides whether an entry becomes the state of its path. It does if the replica knew the present state: nobody but
+ * this replica has changed the path since the event that the entry is based on. Use it with the lock held.
  */
 class EntryJudge {
   readonly #context: Context;
@@ -203,7 +207,7 @@ class EntryJudge {
     const now = await this.#context.index.iterationAt(path, this.#ground.head);
     if (await this.#isLie(entry, now)) return { kind: "refused", reason: "causal-lie" };
     const since = await this.#work.since(path, seen, now);
-    // A crash may have left the first events of a batch, without the answer to it.
+    // After a crash, the first events of a batch may be recorded without the answer.
     const before = since.done.get(entry.localSeq);
     if (before !== undefined) return { kind: "known", iteration: before.iteration, seq: before.seq };
     const present = await this.#ground.state.at(path);
@@ -226,14 +230,15 @@ class EntryJudge {
     return refusalOf(entry, this.#context.worktree.roots, rules) ?? this.#contents.refusal(entry.entry);
   }
 
-  /** A deletion does not say what it deletes: a filter that means folders only is asked about what is there. */
+  /** A deletion does not say what kind of entry it deletes, so the filter is asked about the present entry. */
   #isFiltered({ path, entry }: WriteBackEntry, present: Entry | undefined): boolean {
     if (entry !== undefined || present === undefined) return false;
     return this.#ground.rules.filter?.passes({ path, kind: present.kind }, "from-replica") === false;
   }
 
   /**
-   * Returns whether the entry claims to have seen an event that it cannot have seen, or that is no event of this path.
+   * Returns true if the entry claims to be based on an event that the replica has not acknowledged, or that is no event
+   * of this path.
    */
   async #isLie({ path, seen }: WriteBackEntry, now: IterationRow | undefined): Promise<boolean> {
     if (seen === 0) return false;
@@ -244,13 +249,16 @@ class EntryJudge {
     return seen >= this.#start;
   }
 
-  /** The last event of what lies in a folder that is to be none any more; `undefined`: nothing does. */
+  /** Returns the last event beneath a folder that is to be deleted or replaced; `undefined` if the folder is empty. */
   async #heldBy({ path, before, after }: Change): Promise<number | undefined> {
     if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
     return this.#ground.state.lastBeneath(path);
   }
 
-  /** The event that put something else where a folder above a path would have to be; 0: it is of this batch. */
+  /**
+   * Returns the event that recorded something other than a folder above the path; 0 if that is an event of this batch,
+   * or nothing is found.
+   */
   async #inTheWay(path: WorkspacePath): Promise<number> {
     for (const folder of foldersAbove(path)) {
       const { entry, seq } = await this.#ground.state.at(folder);
@@ -259,7 +267,9 @@ class EntryJudge {
     return 0;
   }
 
-  /** The folders that are missing on the way; `undefined`: something else is in it. */
+  /**
+   * Returns the changes that make the missing folders above the path; `undefined` if something else is in their place.
+   */
   async #foldersFor(path: WorkspacePath): Promise<Change[] | undefined> {
     try {
       return await foldersFor(path, this.#ground);
@@ -270,7 +280,10 @@ class EntryJudge {
   }
 }
 
-/** An entry overtaken by the replica's own later work is not applied again: it was either taken then, or refused. */
+/**
+ * Decides an entry that is older than recorded work of the same replica, and is not applied again. It is known if it
+ * agrees with the state before that work; otherwise it is refused.
+ */
 function decidedThen(
   entry: WriteBackEntry,
   then: IterationRow | undefined,
@@ -281,7 +294,7 @@ function decidedThen(
   return { kind: "known", iteration: then?.iteration ?? 0, seq: then?.seq ?? 0 };
 }
 
-/** Returns the state as it is recorded: bits that Chronicle would not set on a disk are not handed on. */
+/** Returns the entry in the form that is recorded, without mode bits that Chronicle does not set on a disk. */
 function takenEntry({ entry }: WriteBackEntry): Entry | undefined {
   const set = settable(entry);
   return set?.kind === "symlink" ? { ...set, mode: SYMLINK_MODE } : set;
@@ -290,32 +303,35 @@ function takenEntry({ entry }: WriteBackEntry): Entry | undefined {
 /** The state and limits that a batch is planned on. */
 interface PlanGround extends Omit<JudgeGround, "state"> {
   readonly tally: Tally;
-  /** Folders of earlier batches that go as soon as nothing is in them: what this batch deletes may be the rest. */
+  /**
+   * Folders of earlier batches that are to be deleted once they are empty: this batch may delete the rest of their
+   * contents.
+   */
   readonly going: readonly WriteBackEntry[];
 }
 
-/** An entry that is to be recorded: its change, and before it the folders that are missing on the way. */
+/** An entry that is to be recorded: the changes that make missing folders, and then its own. */
 export interface TakenEntry {
   readonly entry: WriteBackEntry;
   readonly changes: readonly Change[];
-  /** The last event of the path before. */
+  /** The last event of the path before this one. */
   readonly against: number;
 }
 
-/** An entry that is so already. */
+/** An entry whose state is recorded already. */
 interface KnownEntry {
   readonly entry: WriteBackEntry;
   readonly iteration: number;
-  /** The event that made it so; infinite: it is one of this batch. */
+  /** The event that recorded the state; infinite: an event of this batch. */
   readonly seq: number;
 }
 
-/** An entry that is not taken. `against`: for one that is kept as a version, the last event of its path, as `seq`. */
+/** An entry that is not taken. `against`: if it is kept as a version, the last event of its path. */
 export interface RefusedEntry {
   readonly entry: WriteBackEntry;
   readonly reason: WriteBackReason;
   readonly against?: number | undefined;
-  /** The event that the replica has to know first, if that is another path's. */
+  /** The event of another path that the replica has to receive first. */
   readonly awaits?: number;
 }
 
@@ -324,14 +340,20 @@ export interface PlannedWriteBack {
   readonly taken: readonly TakenEntry[];
   readonly known: readonly KnownEntry[];
   readonly refused: readonly RefusedEntry[];
-  /** Folders (or what takes the place of one) that were refused for what they hold, which the next batch may delete. */
+  /**
+   * Entries that were refused only because a folder is not empty, by their seqs at the replica. A later batch may empty
+   * the folder.
+   */
   readonly going: readonly number[];
 }
 
-/** Stands for an event of the batch itself, whose number is known when all are planned. */
+/** Stands for an event of this batch, whose seq is not known yet. */
 const OWN_EVENT = Infinity;
 
-/** Plans what becomes of a replica's entries, each on what those before it have left. To be used with the lock held. */
+/**
+ * Plans what becomes of a replica's entries, in order: each is judged by the state after those before it. Use it with
+ * the lock held.
+ */
 export async function planWriteBack(
   context: Context,
   batch: WriteBackBatch,
@@ -343,7 +365,8 @@ export async function planWriteBack(
   const plan = new WriteBackPlan(context, state, ground);
   for (const run of runsOf(entries)) {
     const isLast = run.at(-1) === entries.at(-1);
-    // Entries in a folder come before it: then the folder can go, and a crash leaves nothing without its folder.
+    // Entries in a folder are taken before the folder itself: then the folder is empty, and no crash leaves entries
+    // without their folder.
     for (const [i, entry] of [...run.entries()].toReversed()) {
       const verdict = await judge.judge(entry);
       await plan.take(entry, verdict);
@@ -354,7 +377,10 @@ export async function planWriteBack(
   return plan;
 }
 
-/** A path that is no folder any more, with the deletions of what was in it: they stand right behind it. Others alone. */
+/**
+ * Yields each entry with the deletions beneath its path that directly follow it, if it is a deletion or replaces a
+ * folder; every other entry alone.
+ */
 function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBackEntry[]> {
   for (let at = 0; at < entries.length;) {
     const first = entries[at] as WriteBackEntry;
@@ -370,7 +396,7 @@ function isDeletionIn(entry: WriteBackEntry | undefined, folder: WorkspacePath):
   return entry !== undefined && entry.entry === undefined && entry.path !== folder && isWithin(entry.path, folder);
 }
 
-/** Collects what becomes of each entry. */
+/** Collects the decisions. */
 class WriteBackPlan implements PlannedWriteBack {
   readonly taken: TakenEntry[] = [];
   readonly known: KnownEntry[] = [];
@@ -401,11 +427,11 @@ class WriteBackPlan implements PlannedWriteBack {
     }
     this.#tally = tally;
     this.taken.push(taken);
-    // The number of the event does not matter: all entries of one batch are of one replica.
+    // Any seq will do: the entries of one batch are all the same replica's.
     await this.#state.take(changes, OWN_EVENT);
   }
 
-  /** `undefined`: the workspace would hold more than it may. */
+  /** Returns the totals after the changes; `undefined` if the workspace would exceed its limits. */
   #talliedAfter({ path }: WriteBackEntry, changes: readonly Change[]): Tally | undefined {
     try {
       return talliedAfter(this.#context, { path }, { changes, tally: this.#tally });

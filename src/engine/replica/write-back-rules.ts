@@ -7,7 +7,7 @@ import { tooLong } from "../write/writable-path.ts";
 /** The maximum length of a link's target, in bytes (PATH_MAX of Linux). */
 const MAX_TARGET_BYTES = 4_095;
 
-/** Why an entry is not taken whatever its content is; `undefined`: it may be. */
+/** Returns why an entry is refused whatever its content is; `undefined` if it may be taken. */
 export function refusalOf(
   { path, entry }: Pick<WriteBackEntry, "path" | "entry">,
   roots: readonly TrackedRoot[],
@@ -24,11 +24,14 @@ export function refusalOf(
   return (entry?.size ?? 0) > most ? "too-large" : undefined;
 }
 
-/** Further roots are folders of the origin's machine that no replica has. */
+/**
+ * Returns whether a replica may write to the path. Further roots are folders of the origin's machine, which no replica
+ * has.
+ */
 function isWritable(path: WorkspacePath, { only, folder }: TrackedRoot): boolean {
   const { root, path: inner } = splitRoot(path);
   const names = inner.split("/");
-  // In a folder on disk, the folder's own rules say what is git's.
+  // In a folder on disk, the folder's own rules decide which `.git` is git's.
   const isOwn = (name: string): boolean => name === ".git" && folder !== "";
   if (names.some((name) => isGitName(name) && !isOwn(name))) return false;
   return root === undefined && inner !== "" && (only === undefined || only === inner) && tooLong(path) === undefined;

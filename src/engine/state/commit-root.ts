@@ -8,10 +8,13 @@ import type { PendingChanges } from "../log/tree.ts";
 
 /** The Merkle roots that commits state (`docs/format.md`, "Commits"). */
 
-/** The number of events after which a commit states the root, whatever it holds. */
+/** The number of events after which a commit states the root, whatever it contains. */
 export const ROOT_EVERY = 1_000;
 
-/** True if the commit of these drafts must state the root: it ends an operation or a session, or is a snapshot. */
+/**
+ * True if the commit of these drafts must state the root: it ends an operation or a session, is a snapshot, or is a
+ * compaction.
+ */
 export function mustStateRoot(drafts: readonly Pick<EventDraft, "recordId" | "record" | "op">[]): boolean {
   return drafts.some(({ recordId, record, op }) => {
     if (op === "compact" || recordId.startsWith("snapshot:")) return true;
@@ -20,12 +23,12 @@ export function mustStateRoot(drafts: readonly Pick<EventDraft, "recordId" | "re
   });
 }
 
-/** True if a commit that ends at this event, without a root, would be too far from the last root. */
+/** True if a commit that ends at event `last`, without a root, would be too far from the last root. */
 export async function isRootDue({ index }: Pick<HistoryContext, "index">, last: number): Promise<boolean> {
   return last - ((await index.rootedCommit(last))?.last ?? 0) >= ROOT_EVERY;
 }
 
-/** Returns the root that a lone snapshot or a compaction states itself. */
+/** Returns the root in the last draft, if that is a snapshot or a compaction and no draft is a file's. */
 export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
   const last = drafts.at(-1);
   const isAlone = drafts.every(({ recordId }) => !recordId.startsWith("file"));

@@ -13,7 +13,7 @@ export function isPresent(row: IterationRow | undefined): row is PresentRow {
   return row?.entry !== undefined;
 }
 
-/** Returns a path as it was at a moment. */
+/** Returns an iteration of a path in the form of the API. */
 export function fileShape({ path, entry, iteration, seq }: PresentRow): FileShape {
   const { kind, size, hash = "", mode, mtimeMs } = entry;
   return {

@@ -99,7 +99,7 @@ export async function isProtected(context: HistoryContext, row: IterationRow): P
   if (!names.holds(row.path)) return false;
   const [said] = await linesSay(context, [row]);
   const isTrue = said === "same" || (said === "in-base" && (await baseSays(context, row)));
-  if (!isTrue) throw new IndexDisagrees(`about the class of ${shownPath(row.path)}`, { seq: row.seq });
+  if (!isTrue) throw new IndexDisagrees(`the class of ${shownPath(row.path)}`, { seq: row.seq });
   return false;
 }
 
@@ -149,8 +149,8 @@ export async function protectedFiles(context: HistoryContext): Promise<Protected
 }
 
 /**
- * Returns the same for an answer that goes on if the log is damaged: the names in force cannot be read then, and none
- * is reported.
+ * Returns the same for an answer that is given even if the log is damaged: the names in force cannot be read then, and
+ * no file is reported.
  */
 export async function toldProtectedFiles(
   context: HistoryContext,

@@ -22,12 +22,12 @@ export async function proveRow(
 /** Throws `IndexDisagrees` if a content is not as long as the index says. */
 export function refuseSize({ path, entry }: IterationRow, { size }: { readonly size: number }): void {
   if (entry === undefined || entry.size === size) return;
-  throw new IndexDisagrees(`about the size of ${displayPath(path)}`, { path, size });
+  throw new IndexDisagrees(`the size of ${displayPath(path)}`, { path, size });
 }
 
 /**
- * Throws `IndexDisagrees` unless the index knows everything that was recorded of the path. For answers that say that
- * there is no more.
+ * Throws `IndexDisagrees` unless the index has everything that was recorded of the path. Answers that deny something
+ * need this.
  */
 export async function proveHistory(context: ProofContext, path: WorkspacePath): Promise<void> {
   await proveHistories(context, [{ path }], (await context.index.head()).seq);

@@ -9,8 +9,8 @@ import { linesSay, type LineSays, startOf } from "./row-line.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Throws `IndexDisagrees` unless these are all changes from one state to another. Two trees with proved roots show by
- * themselves which paths differ, so this finds changes that the index misses as well as those that it made up.
+ * Throws `IndexDisagrees` unless these are all changes from one state to another. Comparing two trees with proved roots
+ * shows which paths differ, so this finds changes that the index lacks as well as those that it made up.
  */
 export async function proveChanges(
   context: ProofContext,
@@ -28,13 +28,13 @@ export async function proveChanges(
     }
     for (const path of differing) {
       if (known.has(path) || sameStated(await before.at(path), await after.at(path))) continue;
-      throw new IndexDisagrees(`about ${displayPath(path)}`, { path, from, to });
+      throw new IndexDisagrees(`the state of ${displayPath(path)}`, { path, from, to });
     }
   });
 }
 
 /**
- * Adds the paths beneath a folder that differ between the roots of two states. Folders with the same hash are the same.
+ * Adds the paths beneath a folder that differ between the roots of two states. Folders with the same hash are not read.
  */
 async function difference(
   [before, after]: readonly [ProvedState, ProvedState],
@@ -54,7 +54,7 @@ async function difference(
   }
 }
 
-/** Returns the proved entries after an event, in path order: none is missing, none is added. */
+/** Returns the proved entries after an event, in path order. None is missing, and none is made up. */
 export async function provedEntries(context: ProofContext, seq: number): Promise<Entry[]> {
   return disagreeing(async () => {
     const entries: Entry[] = [];
@@ -64,23 +64,23 @@ export async function provedEntries(context: ProofContext, seq: number): Promise
     await state.prove(entries.map((entry) => ({ path: entry.path, entry })));
     const found = new Set(entries.map((entry) => entry.path));
     for await (const path of state.paths()) {
-      if (!found.has(path)) throw new IndexDisagrees(`about ${displayPath(path)}`, { path, seq });
+      if (!found.has(path)) throw new IndexDisagrees(`the state of ${displayPath(path)}`, { path, seq });
     }
     state.letGo();
     return entries;
   });
 }
 
-/** Proves iterations, each by what recorded it: its own line, or the base on which the history starts. */
+/** Proves iterations, each by its own line, or by the base on which the history starts. */
 
-/** Throws `IndexDisagrees` unless each iteration is what the log says of it. */
+/** Throws `IndexDisagrees` unless each iteration agrees with the log. */
 export async function proveRows(context: ProofContext, rows: readonly IterationRow[]): Promise<void> {
   await disagreeing(async () => {
     await prove(context, rows);
   });
 }
 
-/** Proves each iteration, and returns whether the log or a base holds it. Throws if a row is wrong. */
+/** Proves each iteration. Returns where each is recorded: in the log, or in a base. Throws if a row is wrong. */
 async function prove(context: ProofContext, rows: readonly IterationRow[]): Promise<readonly LineSays[]> {
   const said = await linesSay(context, rows);
   rows.forEach((row, i) => {
@@ -91,20 +91,23 @@ async function prove(context: ProofContext, rows: readonly IterationRow[]): Prom
   return said;
 }
 
-/** A claim about a path: each answer of the index by itself, because a damaged index gives different ones. */
+/**
+ * A claim about a path. It keeps every answer of the index, since a damaged index may give different answers to the
+ * same question.
+ */
 export interface PathClaim {
   readonly path: WorkspacePath;
   /** An event of the path that the log has recorded. */
   readonly seq?: number;
-  /** Its state before that event, as the index told it. */
+  /** The state before that event, as the index had it. */
   readonly before?: Pick<Claim, "entry">;
-  /** Its last state, as the index told it. */
+  /** The last state, as the index had it. */
   readonly now?: Pick<Claim, "entry">;
 }
 
 /**
- * Throws `IndexDisagrees` unless the index has all iterations of these paths up to an event: each is proved by its own
- * line, their numbers leave no gap, the last one is the path's state then, and they agree with the claims.
+ * Throws `IndexDisagrees` unless the index has all iterations of these paths up to an event. Each is proved by its own
+ * line, their numbers have no gap, the last one is the path's state after the event, and they agree with the claims.
  */
 export async function proveHistories(context: ProofContext, claims: readonly PathClaim[], seq: number): Promise<void> {
   await disagreeing(async () => {
@@ -121,7 +124,7 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
     const said = await prove(context, rows);
     rows.forEach((row, i) => {
       const isFirst = rows[i - 1]?.path !== row.path;
-      // Only a base begins a path with an iteration behind the first.
+      // Only a base can begin a path with an iteration other than 1.
       if (isFirst && row.iteration !== 1 && said[i] !== "in-base") throw wrongAbout(row);
     });
     await (await provedState(context, seq)).prove(last);
@@ -129,8 +132,8 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
 }
 
 /**
- * Throws `IndexDisagrees` unless these are the last iterations of the paths up to an event; `undefined`: there is none
- * by then, or none that is left.
+ * Throws `IndexDisagrees` unless these are the last iterations of the paths up to an event; `undefined`: there is none,
+ * or none is left after a compaction.
  */
 export async function proveLast(
   context: ProofContext,
@@ -168,9 +171,9 @@ function refuseOther(
     at === undefined ||
     (before !== undefined && !sameEntry(rows[at - 1]?.entry, before.entry)) ||
     (now !== undefined && !sameEntry(rows.at(-1)?.entry, now.entry));
-  if (isOther) throw new IndexDisagrees(`about ${displayPath(path)}`, { path, ...optional({ seq }) });
+  if (isOther) throw new IndexDisagrees(`the history of ${displayPath(path)}`, { path, ...optional({ seq }) });
 }
 
 function wrongAbout({ path, iteration, seq }: IterationRow): IndexDisagrees {
-  return new IndexDisagrees(`about iteration ${iteration} of ${displayPath(path)}`, { path, iteration, seq });
+  return new IndexDisagrees(`iteration ${iteration} of ${displayPath(path)}`, { path, iteration, seq });
 }

@@ -22,9 +22,9 @@ import { readWholeTree, rootFolders } from "../log/tree.ts";
 import { memoKey } from "../log/memo.ts";
 
 /**
- * The proved state after an event. The index is asked, and trusted as far as its rows give the Merkle root that the log
- * states at or before that event; later events are read from the log, line by line. A path costs reading the folders
- * above it, each with its children, once.
+ * The proved state after an event. The rows of the index count as far as they give the Merkle root that the log states
+ * at or before that event; later events are read from the log, line by line. To prove a path, the folders above it are
+ * read with their children, each once.
  */
 
 /** The inputs of a proof. */
@@ -35,7 +35,7 @@ export type ProofContext = HistoryContext & {
 /** The entry of a path under a Merkle root. */
 type Stated = Pick<Entry, "kind" | "mode" | "hash">;
 
-/** The children of a folder at the root, by name. `undefined`: the tree has no such folder. */
+/** The children of a folder at the root, by name; `undefined`: the tree has no such folder. */
 type Children = ReadonlyMap<string, TreeChild> | undefined;
 
 /** A claimed state of a path. */
@@ -44,21 +44,18 @@ export interface Claim {
   readonly entry: Entry | undefined;
 }
 
-/** The most events behind the root that are read and kept before the proof begins anew at a later root. */
+/** If the state would be this many events after its root, the proof begins again at a later root. */
 const MOST_SINCE = 4_000;
-/** The most entries of folders that are kept. */
+/** The most children of folders that are kept. */
 const MOST_KEPT = 200_000;
 
-/**
- * The state that was proved last: most questions are about the head. It was read from the log, so it stays
- * true.
- */
+/** The state that was proved last: most questions concern the head. It was read from the log, so it stays valid. */
 const latest = memoKey<ProvedState>("last proved state");
 
-/** The earlier state that was proved last: it is read page by page. */
+/** The earlier state that was proved last, for callers that read it page by page. */
 const past = memoKey<ProvedState>("last proved earlier state");
 
-/** Returns the state after an event. Throws `IndexDisagrees`, and `LOG_DAMAGED` if the log itself is wrong. */
+/** Returns the state after an event. Throws `IndexDisagrees`, and `LOG_DAMAGED` if the log itself is damaged. */
 export async function provedState(context: ProofContext, seq: number): Promise<ProvedState> {
   return disagreeing(async () => {
     const known = context.memo.get(latest);
@@ -75,8 +72,8 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
 }
 
 /**
- * True if a known state can go on to an event. If its lines were compacted away meanwhile it cannot, and a new one
- * begins behind them.
+ * Brings a known state forward to an event, and returns whether that is possible. It is not if the lines in between
+ * were compacted away: then a new state begins after them.
  */
 async function reaches(known: ProvedState, seq: number): Promise<boolean> {
   try {
@@ -92,11 +89,11 @@ export class ProvedState {
   readonly #context: ProofContext;
   readonly root: StatedRoot;
   #end: ReadTo;
-  /** The entries that the events behind the root have given their paths. */
+  /** The last iterations of the paths that events after the root changed. */
   readonly #since = new Map<WorkspacePath, IterationRow>();
   readonly #folders = new Map<WorkspacePath, Children>();
   #kept = 0;
-  /** All folder hashes at the root, if those that the index has stored do not give the root. */
+  /** All folder hashes at the root, computed because those in the index do not give the root. */
   #computed: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
   constructor(context: ProofContext, root: StatedRoot) {
@@ -109,7 +106,7 @@ export class ProvedState {
     return this.#end.seq;
   }
 
-  /** Takes in the events up to this one. Returns false if this is a later state, or if there are too many events. */
+  /** Applies the events up to `seq`. Returns false if this is a later state, or if there are too many events. */
   async goOnTo(seq: number): Promise<boolean> {
     if (seq < this.#end.seq || (seq - this.root.seq > MOST_SINCE && this.#end !== this.root)) return false;
     const from = this.#end;
@@ -120,21 +117,21 @@ export class ProvedState {
         for (const row of iterationsOf(event)) rows.push(row);
       },
     });
-    // Another call may have taken in events meanwhile.
+    // Another call may have applied events meanwhile.
     if (this.#end !== from) return this.#end.seq === seq;
     for (const row of rows) this.#since.set(row.path, row);
     this.#end = end;
     return true;
   }
 
-  /** The paths with an event behind the root. */
+  /** The paths of events after the root. */
   get touched(): Iterable<WorkspacePath> {
     return this.#since.keys();
   }
 
   /**
-   * True if the proved events contradict this iteration: another one was recorded behind the root, or this one is
-   * behind the root and made up.
+   * True if the proved events contradict this iteration: another one was recorded after the root, or this one lies
+   * after the root and was not recorded.
    */
   knowsOther({ path, seq, iteration }: IterationRow): boolean {
     const since = this.#since.get(path);
@@ -147,14 +144,15 @@ export class ProvedState {
     await disagreeing(async () => {
       for (const claim of claims) {
         const isTrue = await this.#isTrue(claim);
-        if (!isTrue) throw new IndexDisagrees(`about ${displayPath(claim.path)}`, { path: claim.path, seq: this.seq });
+        if (!isTrue)
+          throw new IndexDisagrees(`the state of ${displayPath(claim.path)}`, { path: claim.path, seq: this.seq });
       }
     });
   }
 
   /**
-   * Yields every path that exists in this state and in a folder of the tree, in no order. `descends`: whether to read a
-   * folder.
+   * Yields every path that exists in this state and in a folder of the tree, in no order. `descends` returns whether to
+   * read a folder.
    */
   async *paths(descends: (folder: WorkspacePath) => boolean = () => true): AsyncGenerator<WorkspacePath> {
     for (const [path, { entry }] of this.#since) if (entry !== undefined) yield path;
@@ -168,7 +166,9 @@ export class ProvedState {
     }
   }
 
-  /** Returns the entry of the path in this state; `undefined` if it does not exist, or is in no folder of the tree. */
+  /**
+   * Returns the entry of the path in this state; `undefined` if it does not exist, or belongs to no folder of the tree.
+   */
   async at(path: WorkspacePath): Promise<Stated | undefined> {
     const since = this.#since.get(path);
     if (since !== undefined) return since.entry;
@@ -180,7 +180,7 @@ export class ProvedState {
     if (since !== undefined) return sameEntry(since.entry, entry);
     const children = await this.childrenOf(parentOf(path));
     if (children !== undefined) return sameStated(statedOf(children.get(nameOf(path))), entry);
-    // A path in a folder without an entry is in no tree: only its own line proves it.
+    // A path in a folder without an entry belongs to no tree: only its own line proves it.
     return entry === undefined || this.#isInLog(path, entry);
   }
 
@@ -195,15 +195,15 @@ export class ProvedState {
     return (await this.childrenOf(parentOf(path)))?.get(nameOf(path));
   }
 
-  /** Returns the proved children of a folder at the root. `undefined` if there was no such folder. */
+  /** Returns the proved children of a folder at the root; `undefined` if there was no such folder. */
   async childrenOf(folder: WorkspacePath): Promise<Children> {
     if (this.#folders.size === 0) await this.#begin();
     const known = this.#folders.get(folder);
     if (known !== undefined || this.#folders.has(folder)) return known;
-    // Goes from the highest folder that is not proved yet down to the requested one.
+    // Proves the folders from the highest unproved one down to the requested one.
     const pending: WorkspacePath[] = [];
     for (let at = folder; !this.#folders.has(at); at = parentOf(at)) {
-      // A root that was not tracked held nothing.
+      // A root that was not tracked contained nothing.
       if (isRoot(at)) return undefined;
       pending.push(at);
     }
@@ -215,7 +215,7 @@ export class ProvedState {
     return this.#folders.get(folder);
   }
 
-  /** Hashes the tree anew, from the entries alone: stored folder hashes may be lost, or wrong. */
+  /** Computes the folder hashes from the entries, since stored ones may be missing or wrong, and tries again. */
   async #again(folder: WorkspacePath): Promise<Children> {
     await this.#compute();
     return this.childrenOf(folder);
@@ -233,7 +233,7 @@ export class ProvedState {
     this.#kept += children?.size ?? 1;
   }
 
-  /** Proves the folders of the roots, which give the root. */
+  /** Proves the children of the root folders, by the Merkle root. */
   async #begin(): Promise<void> {
     this.#kept = 0;
     if (await this.#proveRoots()) return;
@@ -290,7 +290,7 @@ export class ProvedState {
     return known ?? folderHash([]);
   }
 
-  /** Drops folders that need not be kept for the next question. */
+  /** Drops the folders that were read, if there are very many. */
   letGo(): void {
     if (this.#kept <= MOST_KEPT) return;
     this.#folders.clear();

@@ -18,16 +18,16 @@ import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
 import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "../log/tree.ts";
 
 /**
- * Caches the folders that were hashed last, with all their nodes, so that the next root costs only what has changed in
- * them. Without the cache each write would read and hash its whole folder: 49 ms instead of 2 in one of 5,000 files.
+ * Caches the folders that were hashed last, with all their nodes, so that the next root costs only their changes.
+ * Without the cache each write would read and hash its whole folder: 49 ms instead of 2 in a folder of 5,000 files.
  */
 
-/** The number of children that each index keeps, about 200 bytes each. */
+/** The most children in the cache of each tree, about 200 bytes each. */
 const MOST_CHILDREN = 50_000;
-/** Each folder counts as this many more children, so that there are not too many to copy. */
+/** Each folder counts as this many more children, which limits the number of folders to copy. */
 const FOLDER = 25;
 
-/** Folders as of a seq. */
+/** The cached folders after an event. */
 class KnownFolders {
   readonly #folders: Map<WorkspacePath, FolderLeaves>;
   #children: number;
@@ -41,7 +41,7 @@ class KnownFolders {
     return this.#folders.get(folder);
   }
 
-  /** Sets a folder's leaves; `undefined` if it is no folder, or not known any more. */
+  /** Sets a folder's leaves; `undefined` removes them. */
   set(folder: WorkspacePath, leaves: FolderLeaves | undefined): void {
     const before = this.#folders.get(folder);
     if (before !== undefined) this.#children -= before.size + FOLDER;
@@ -57,7 +57,7 @@ class KnownFolders {
     }
   }
 
-  /** Returns a copy, for changes that may not happen. */
+  /** Returns a copy, for changes that may fail. */
   behind(): KnownFolders {
     return new KnownFolders(this.#folders, this.#children);
   }
@@ -65,8 +65,8 @@ class KnownFolders {
 
 /**
  * The folders after an event whose Merkle root is known from the log. A folder is read from the index when it is first
- * needed, and trusted only if it gives its leaf in the folder above, up to that root. So a root behind changes costs
- * only the changed folders, each read once, and is as certain as the root before.
+ * needed. It is trusted only if its hash is that of its leaf in the folder above, and so on up to the root. So the root
+ * after changes costs only the changed folders, each read once, and is as certain as the previous root.
  */
 
 /** An event, and the Merkle root right after it. */
@@ -78,16 +78,16 @@ interface RootedSeq {
 /** Folders that are already proved. */
 interface Proved {
   readonly folders: KnownFolders;
-  /** The hashes of the roots' own folders. */
+  /** The hashes of the root folders. */
   readonly tops: ReadonlyMap<WorkspacePath, Hash>;
 }
 
-/** The tree behind changes. */
+/** The tree after changes. */
 interface TreeBehind {
   readonly root: Hash;
-  /** The folder hashes that differ from those before. */
+  /** The folder hashes that differ from the previous ones. */
   readonly stored: StoredTree;
-  /** Returns the tree, once the index knows the changes as of this event. */
+  /** Returns the tree, once the index has the changes up to event `seq`. */
   readonly at: (seq: number) => ProvedTree;
 }
 
@@ -110,8 +110,8 @@ export class ProvedTree {
   }
 
   /**
-   * Returns the tree behind changes that follow. Throws `IndexDisagrees` if the index does not give the root.
-   * `isRebuilt`: the index was just made from the log.
+   * Returns the tree after changes that follow. Throws `IndexDisagrees` if the index does not give the root.
+   * `isRebuilt`: the index was just rebuilt from the log.
    */
   async behind(changes: PendingChanges, isRebuilt = false): Promise<TreeBehind> {
     const hash = () => new Hashing(this.#context, { ...this.#at, isRebuilt }, this.#proved).behind(changes);
@@ -125,8 +125,8 @@ export class ProvedTree {
   }
 
   /**
-   * Computes the stored folder hashes anew, since they may be lost or wrong: from the entries alone, if those give the
-   * root.
+   * Computes the stored folder hashes again from the entries, since they may be missing or wrong. Throws if the entries
+   * do not give the root.
    */
   async #storeAgain(): Promise<void> {
     const { seq, root } = this.#at;
@@ -147,7 +147,7 @@ class Hashing {
   readonly #context: Hashed;
   readonly #at: HashedFrom;
   readonly #known: KnownFolders;
-  /** Proved folders before the changes. `undefined`: there was none. */
+  /** The proved folders before the changes; `undefined`: there was no such folder. */
   readonly #before = new Map<WorkspacePath, FolderLeaves | undefined>();
   #tops: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
@@ -162,7 +162,7 @@ class Hashing {
     const before = await this.#topHashes();
     const fresh = new Map<WorkspacePath, Hash | undefined>();
     const namesIn = namesByFolder(changes.keys());
-    // Children come before their folder.
+    // Children come before their folders.
     const order = [...(await this.#dirty(changes))].sort((a, b) => comparePaths(b, a));
     for (const folder of order) {
       const leaves = await this.#leavesBehind(folder, { changes, names: namesIn.get(folder) ?? new Set(), fresh });
@@ -189,7 +189,7 @@ class Hashing {
     return dirtyFolders(new Set(paths.map((path, i) => (isFolder(path, i) ? path : parentOf(path)))));
   }
 
-  /** Returns a folder behind the changes; `undefined` if there is none. */
+  /** Returns a folder after the changes; `undefined` if it does not exist then. */
   async #leavesBehind(
     folder: WorkspacePath,
     {
@@ -201,22 +201,25 @@ class Hashing {
     const isChanged = changes.has(folder);
     if (isChanged && changes.get(folder)?.kind !== "dir") return undefined;
     const before = await this.#leaves(folder);
-    if (before === undefined && !isChanged && !(await this.#comesBack(folder, changes))) return undefined;
+    if (before === undefined && !isChanged && !(await this.#isBackInTree(folder, changes))) return undefined;
     const leaves = before ?? (await this.#outsideOfTree(folder));
     const children = new Map<string, TreeChild | undefined>();
     for (const name of names) {
       const path = childOf(folder, name);
       if (changes.has(path)) children.set(name, childBehind(changes.get(path), fresh));
       else {
-        const child = (await this.#folderIn(leaves, path)) ?? (await this.#returned(path, fresh));
+        const child = (await this.#folderIn(leaves, path)) ?? (await this.#leafOfReturned(path, fresh));
         if (child !== undefined) children.set(name, { ...child, hash: fresh.get(path) ?? EMPTY_HASH });
       }
     }
     return leaves.with(children);
   }
 
-  /** True if a folder that was in no tree is in the tree behind the changes, because all the folders above it are. */
-  async #comesBack(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
+  /**
+   * True if a folder that belonged to no tree belongs to the tree after the changes, because all folders above it
+   * exist.
+   */
+  async #isBackInTree(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
     for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {
       const entry = changes.has(path)
         ? changes.get(path)
@@ -226,15 +229,15 @@ class Hashing {
     return true;
   }
 
-  /** Returns such a folder as a leaf of the folder above. `undefined` if it is none. */
-  async #returned(path: WorkspacePath, fresh: FreshHashes): Promise<TreeChild | undefined> {
+  /** Returns such a folder as a leaf of the folder above; `undefined` if it does not exist. */
+  async #leafOfReturned(path: WorkspacePath, fresh: FreshHashes): Promise<TreeChild | undefined> {
     const hash = fresh.get(path);
     if (hash === undefined) return undefined;
     const entry = (await this.#context.index.iterationAt(path, this.#at.seq))?.entry;
     return entry === undefined ? undefined : { name: nameOf(path), kind: "dir", mode: entry.mode, hash };
   }
 
-  /** Returns a folder as its leaf in the folder above says. `undefined` if there is none. */
+  /** Returns a folder as a leaf of the folder above, which must have that leaf; `undefined` if it did not exist. */
   async #folderIn(above: FolderLeaves, path: WorkspacePath): Promise<TreeChild | undefined> {
     const own = await this.#leaves(path);
     if (own === undefined) return undefined;
@@ -244,7 +247,7 @@ class Hashing {
     return child;
   }
 
-  /** Returns a proved folder before the changes. */
+  /** Returns a folder before the changes, proved. */
   async #leaves(folder: WorkspacePath): Promise<FolderLeaves | undefined> {
     if (this.#before.has(folder)) return this.#before.get(folder);
     const leaves = this.#known.get(folder) ?? (await this.#read(folder));
@@ -276,7 +279,7 @@ class Hashing {
     return leaves;
   }
 
-  /** Returns the hashes of the roots' own folders, which give the root. */
+  /** Returns the hashes of the root folders, which give the root. */
   async #topHashes(): Promise<ReadonlyMap<WorkspacePath, Hash>> {
     if (this.#tops !== undefined) return this.#tops;
     const tops = new Map<WorkspacePath, Hash>();
@@ -290,7 +293,7 @@ class Hashing {
     return tops;
   }
 
-  /** Returns a folder's leaves by the index. */
+  /** Returns a folder's leaves as the index has them. */
   async #leavesInIndex(folder: WorkspacePath): Promise<FolderLeaves> {
     const { index } = this.#context;
     const { seq } = this.#at;
@@ -304,8 +307,8 @@ class Hashing {
   }
 
   /**
-   * Returns a folder that the tree does not have. Its entries in the index are in no tree, so no root proves them: only
-   * an index that was just made from the log is trusted.
+   * Returns a folder that the tree does not have. Its entries in the index belong to no tree, so no root proves them:
+   * they are trusted only if the index was just rebuilt from the log.
    */
   async #outsideOfTree(folder: WorkspacePath): Promise<FolderLeaves> {
     const children: TreeChild[] = [];
@@ -330,7 +333,7 @@ class Hashing {
 
   #disagrees(path: WorkspacePath): IndexDisagrees {
     const { seq } = this.#at;
-    return new IndexDisagrees(`about ${path === ROOT ? "the folders" : displayPath(path)}`, { path, seq });
+    return new IndexDisagrees(`the state of ${path === ROOT ? "the folders" : displayPath(path)}`, { path, seq });
   }
 }
 

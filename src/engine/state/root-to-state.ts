@@ -16,8 +16,8 @@ import { type PendingChanges, rootAtHead } from "../log/tree.ts";
 import { memoKey } from "../log/memo.ts";
 
 /**
- * Computes the Merkle roots that the history states, from the root that the log states before and the lines behind it.
- * The index only helps, and is compared with that root: its errors would otherwise stand in the log for ever.
+ * Computes the Merkle roots that the history states, from the previous root in the log and the lines after it. The
+ * index only helps, and is checked against that root: its errors would otherwise stay in the log for ever.
  */
 
 /** The most events that are read before the tree is taken from a later root. */
@@ -31,16 +31,17 @@ interface Known {
 /** The tree that was proved last: the next root need not read its folders again. */
 const latest = memoKey<Known>("last proved tree");
 
-/** A root, and the folder hashes that differ from those before. */
+/** A root, and the folder hashes that differ from the previous ones. */
 export interface RootBehind {
   readonly root: Hash;
   readonly tree: StoredTree;
-  /** Call it with the end of the changes, once they are durable. */
+  /** Call it with the end of the changes once they are durable. */
   readonly settle: (last: ReadTo) => void;
 }
 
 /**
- * Returns the root behind changes that follow `seq` (the head). With the lock held: an index that disagrees is rebuilt.
+ * Returns the root after changes that follow `seq` (the head). Call it with the lock held: an index that disagrees is
+ * rebuilt.
  */
 export async function rootBehind(context: ProofContext, seq: number, pending: PendingChanges): Promise<RootBehind> {
   return rebuilding(context, async (isRebuilt) => {
@@ -53,7 +54,7 @@ export async function rootBehind(context: ProofContext, seq: number, pending: Pe
   });
 }
 
-/** Returns the root at `seq` (the head). With the lock held: an index that disagrees is rebuilt. */
+/** Returns the root at `seq` (the head). Call it with the lock held: an index that disagrees is rebuilt. */
 export async function rootToState(context: ProofContext, seq: number): Promise<Hash> {
   return rebuilding(context, (isRebuilt) => provedRoot(context, seq, isRebuilt));
 }
@@ -70,8 +71,8 @@ export async function provedRoot(context: ProofContext, seq: number, isRebuilt =
 }
 
 /**
- * Runs work and, if the index was wrong, runs it again on one that is rebuilt from the log. What was begun is not
- * undone by that.
+ * Runs work. If the index was wrong, rebuilds it from the log and runs the work again; what the first run began is not
+ * undone.
  */
 async function rebuilding<T>(context: ProofContext, work: (isRebuilt: boolean) => Promise<T>): Promise<T> {
   try {
@@ -94,7 +95,7 @@ async function orDamage<T>(work: () => Promise<T>): Promise<T> {
 }
 
 interface TreeBefore extends Known {
-  /** The changes by the lines behind the tree, up to `end`. */
+  /** The changes after the tree, up to `end`. */
   readonly since: PendingChanges;
 }
 
@@ -106,7 +107,7 @@ async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefor
   const root = await nearestRoot(context, seq);
   const first = { ...EMPTY_HEAD, root: emptyRoot(context), next: { seq: 1, offset: 0 } };
   const end = root ?? first;
-  // Whether these hashes are right is found out when a folder is proved.
+  // Proving a folder shows whether these hashes are right.
   if ((await index.treeSeq()) < end.seq) await rootAtHead(context, end.seq);
   return goOn(context, { tree: new ProvedTree(context, end), end }, seq);
 }
@@ -119,8 +120,7 @@ function emptyRoot({ worktree }: ProofContext): Hash {
 }
 
 /**
- * Continues a known tree; returns `undefined` if its lines were compacted away meanwhile, or another history stands
- * there.
+ * Continues a known tree. Returns `undefined` if its lines were compacted away meanwhile, or belong to another history.
  */
 async function goneOn(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
   const { end } = known;
@@ -141,7 +141,7 @@ async function goOn(context: ProofContext, { tree, end: from }: Known, seq: numb
   const end = await linesBehind(context, from, {
     upTo: seq,
     take: (event) => {
-      // Such an event states a root, so the tree would have begun there.
+      // Such an event states a root, so the tree would have begun at it.
       if (event.op !== "compact" && baseOf(event) !== undefined) {
         throw new IndexDisagrees(`it does not know the root of event ${event.seq}`, { seq: event.seq });
       }

@@ -8,10 +8,10 @@ import { isInBase, readBase } from "../log/read-base.ts";
 import { wholeOrNone } from "../log/read-events.ts";
 import { provedEvent } from "./stated-root.ts";
 
-/** The log's record of an iteration; `in-base`: it has no line of its own, because it came from a base. */
+/** How the log's line compares with an iteration; `in-base`: the iteration came with a base, and has no line. */
 export type LineSays = "same" | "other" | "in-base";
 
-/** Compares iterations with the log's own records of them, in their order. */
+/** Compares iterations with the lines of the log that record them. Returns the results in the same order. */
 export async function linesSay(context: HistoryContext, rows: readonly IterationRow[]): Promise<LineSays[]> {
   const located = new Map<number, EventRow>();
   for (const { seq } of rows) {
@@ -27,15 +27,15 @@ export async function linesSay(context: HistoryContext, rows: readonly Iteration
   });
 }
 
-/** The distance, in events, beyond which a line is looked up instead of read up to. */
+/** The distance, in events, from which on a line is looked up by itself. */
 const FAR = 64;
 
-/** Returns events of the log, each line checked by its hash. Those that lie close together are read in one pass. */
+/** Returns events of the log, each line checked by its hash. Lines that are close together are read in one pass. */
 async function wholeEvents(context: HistoryContext, rows: readonly EventRow[]): Promise<Map<number, LogEvent>> {
   const found = new Map<number, LogEvent>();
   const wanted = rows.toSorted((a, b) => a.seq - b.seq);
   for (const run of runsOf(wanted)) await readRun(context, run, found);
-  // A line that is not where it should be is looked up by itself, which reports the damage.
+  // A line that is not at its place is read by itself, which reports the damage.
   for (const row of wanted) if (!found.has(row.seq)) found.set(row.seq, (await provedEvent(context, row)).event);
   return found;
 }
@@ -70,7 +70,7 @@ async function readRun(context: HistoryContext, run: readonly EventRow[], found:
   }
 }
 
-/** True if the base on which the history starts holds this iteration. The base is read as a whole. */
+/** True if the base on which the history starts has this iteration. Reads the whole base. */
 export async function baseSays(context: HistoryContext, row: IterationRow): Promise<boolean> {
   const { anchor, index, blobs } = context;
   const seq = await startOf(context);
@@ -81,7 +81,7 @@ export async function baseSays(context: HistoryContext, row: IterationRow): Prom
   return entries.some((one) => one.path === row.path && sameRow(one, row));
 }
 
-/** Returns the event whose base holds what no line has recorded: the start of the history, or the baseline. */
+/** Returns the event whose base has the iterations without lines: the start of the history, or the baseline. */
 export async function startOf(context: HistoryContext): Promise<number> {
   return (await historyStart(context))?.seq ?? BASELINE_SEQ;
 }

@@ -10,9 +10,9 @@ import { DAMAGED_LINE } from "../log/damaged-log.ts";
 import { isInBase } from "../log/read-base.ts";
 import { readEvent, wholeOrNone } from "../log/read-events.ts";
 
-/** Merkle roots that the log states, and the lines behind them, read from the log itself. */
+/** Merkle roots that the log states, and the lines after them, read from the log itself. */
 
-/** A root that an event of the log states: that of the files right after it. */
+/** A root that an event of the log states: the root right after it. */
 export interface StatedRoot extends Head {
   readonly root: Hash;
   /** The position of the next line. */
@@ -20,8 +20,8 @@ export interface StatedRoot extends Head {
 }
 
 /**
- * Returns the nearest root at or before an event, or `undefined`. The index only says where to read: if it does not
- * know a root, more lines are read, and each line is checked by its own hash.
+ * Returns the nearest root at or before an event, or `undefined`. The index only says where to read: if it lacks a
+ * root, more lines are read. Each line is checked by its own hash.
  */
 export async function nearestRoot(context: HistoryContext, seq: number): Promise<StatedRoot | undefined> {
   const { anchor, index } = context;
@@ -43,8 +43,8 @@ async function rootIn(context: HistoryContext, row: EventRow): Promise<StatedRoo
 }
 
 /**
- * Returns an event of the log, its line checked by its hash, and the position of the next one. Throws as `readEvent`
- * does.
+ * Returns an event of the log, with its line checked by its hash, and the position of the next line. Throws as
+ * `readEvent` does.
  */
 export async function provedEvent(
   context: HistoryContext,
@@ -57,7 +57,7 @@ export async function provedEvent(
     if (event?.seq !== row.seq || event.hash !== row.hash) break;
     return { event, next: { seq: row.seq + 1, offset: first.offset + first.bytes.length + 1 } };
   }
-  // This tells a wrong index from a damaged line.
+  // Throws if the index is wrong. Otherwise the line is damaged.
   await readEvent(context, row);
   throw new ChronicleError("LOG_DAMAGED", `event ${row.seq} is damaged: its hash is not that of its content`, {
     hint: DAMAGED_LINE,
@@ -65,12 +65,12 @@ export async function provedEvent(
   });
 }
 
-/** The end of the lines that were read: the last event, and the position of the next one. */
+/** The last event that was read, and the position of the next line. */
 export interface ReadTo extends Head {
   readonly next: LogPosition;
 }
 
-/** Reads the events behind one up to another, each checked against the one before. Throws `LOG_DAMAGED`. */
+/** Reads the events after `from`, up to `upTo`, each checked against the one before. Throws `LOG_DAMAGED`. */
 export async function linesBehind(
   context: HistoryContext,
   from: ReadTo,

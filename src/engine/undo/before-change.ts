@@ -12,14 +12,14 @@ import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { unrecordedChanges } from "../read/diff.ts";
 
 /**
- * The steps before every change, in one place: `OperationQueue.change` calls them, operations do not. They finish
- * operations that a crash has interrupted, and close sessions and actions whose process is gone.
+ * The steps before every change. `OperationQueue.change` runs them, so operations need not. They finish operations that
+ * a crash interrupted, and close sessions and actions whose process is gone.
  */
 
-/** Finishes what was interrupted, and closes what was abandoned. */
+/** Finishes interrupted operations, and closes abandoned sessions and actions. */
 export async function endBefore(context: Context): Promise<BeforeChange> {
   const finished = await settle(context);
-  // A run whose process was killed is an operation as well, once it is closed.
+  // A run whose process was killed is an operation, too, once it is closed.
   return { finished, closed: await closeAbandoned(context) };
 }
 
@@ -31,8 +31,8 @@ export async function wouldEndBefore(context: Context): Promise<BeforeChange> {
 }
 
 /**
- * Returns what settling would do now, as far as reading the disk can tell: the changes that are still to be made.
- * Changes nothing.
+ * Returns what finishing the interrupted operations would do now, as far as reading the disk shows: the changes that
+ * are still to be made. Changes nothing.
  */
 async function unfinished(context: Context): Promise<FinishedIntent[]> {
   const open = await openIntents(context);
@@ -61,7 +61,10 @@ async function unfinished(context: Context): Promise<FinishedIntent[]> {
   return found;
 }
 
-/** As it was, in between, or a folder that was opened up to work in it. A file that replaces another one is never away. */
+/**
+ * True if the present state is one that the interrupted change can have left: the state before it, an absent entry, or
+ * a folder whose permissions were changed to work in it. Replacing a file by a file never leaves it absent.
+ */
 function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
   if (present === undefined) return before?.kind !== "file" || after?.kind !== "file";
   if (sameEntry(present, before)) return true;
@@ -73,19 +76,19 @@ export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): stri
   return finished.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
 }
 
-/** Returns notes on operations that were finished first and have changed files or left some alone; a sync tells of its steps itself. */
+/** Returns notes on finished operations that changed files or left some alone. A sync reports its own steps. */
 export function settledNotes(before: BeforeChange): string[] {
   const isTold = ({ intent, changes, blocked }: FinishedIntent): boolean =>
     intent.kind !== "replica" && (changes.length > 0 || blocked.length > 0);
   return finishedNotes({ ...before, finished: before.finished.filter(isTold) }, false);
 }
 
-/** Returns notes for people on everything that was, or would be, ended first. */
+/** Returns notes for people on everything that was, or would be, finished or closed first. */
 export function beforeNotes(before: BeforeChange, dryRun: boolean): string[] {
   return [...finishedNotes(before, dryRun), ...before.closed];
 }
 
-/** An interrupted operation for people; `verb`: what was done about it, or would be. */
+/** Describes an interrupted operation for people; `verb`: what was, or would be, done about it. */
 function interruptedNote({ intent, state, changes, blocked }: FinishedIntent, verb: string): string {
   const left = blocked.map((one) => shownPath(one.path));
   const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;
@@ -97,7 +100,7 @@ function counted(paths: number): string {
   return paths === 1 ? "1 path" : `${paths} paths`;
 }
 
-/** Returns what an undo or redo answers that goes no further than the interrupted operations which were, or would be, finished. */
+/** Returns the answer of an undo or redo that only finishes interrupted operations, or would. */
 export async function onlyFinished(
   context: Context,
   interrupted: readonly FinishedIntent[],
@@ -121,8 +124,8 @@ export async function onlyFinished(
 }
 
 /**
- * Tries something again until no interrupted operation is in its way: `attempt` resolves to `undefined` if it has met one under
- * the lock.
+ * Calls `attempt` until no interrupted operation is in the way. `attempt` resolves to `undefined` if it found one under
+ * the lock; that is then finished.
  */
 export async function untilSettled<T>(context: Context, attempt: () => Promise<T | undefined>): Promise<T> {
   for (;;) {

@@ -17,28 +17,28 @@ import { missingContent } from "../facts/pruning.ts";
 import { answer } from "../log/answer.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** A state of a workspace from which another one can begin. */
+/** A state of a workspace from which another workspace can begin. */
 export interface ForkSource {
   readonly origin: ForkOrigin;
-  /** In path order. Their contents are in the store, but for those that are erased. */
+  /** The entries, in path order. Their contents are in the store, except erased ones. */
   readonly entries: readonly Entry[];
-  /** The erasures of contents of these files, each with no other content. */
+  /** The erasures that concern contents of these files, each only with these contents. */
   readonly erasures: readonly LoggedErasure[];
   /** The tracked roots of the workspace, without their folders. */
   readonly roots: readonly RootRecord[];
-  /** The names of secrets that a person has said there: a copy shows nothing that the original does not. */
+  /** The names of secrets that a person added in the workspace, so that a fork shows no more than the original. */
   readonly protectedNames: readonly string[] | undefined;
-  /** Names the moment for people. */
+  /** The name of the moment, for people. */
   readonly label: string;
 }
 
-/** Contents that are asked for at once. */
+/** The number of contents that are looked up at once. */
 const BATCH = 10_000;
 
 /**
- * The files of a workspace at a moment (default: as they were last recorded; `now`: they are recorded first). Hold a lease on
- * the contents until what begins on them is durable. An erased content stays erased in what
- * begins on them. Throws as moments do: `NOT_FOUND`, `PRUNED` …; `BLOB_MISSING`.
+ * Returns the files of a workspace at a moment: by default in their last recorded states; for `now`, they are captured
+ * first. Hold a lease on the contents until the fork is durable. Erased contents stay erased in the fork. Throws what
+ * resolving a moment throws (such as `NOT_FOUND` and `PRUNED`), and `BLOB_MISSING`.
  */
 export async function readForkSource(context: Context, moment: string | undefined): Promise<ForkSource> {
   if (moment === "now") await capture(context, { cause: "capture" });
@@ -59,7 +59,7 @@ export async function readForkSource(context: Context, moment: string | undefine
   });
 }
 
-/** A root as it is where there is no folder. */
+/** Returns a root as it is in a hosted workspace. */
 function hosted({ id, limits }: RootRecord): RootRecord {
   return { id, folder: "", filter: EVERYTHING, limits };
 }
@@ -79,7 +79,7 @@ async function erasuresOf(context: Context, entries: readonly Entry[]): Promise<
     .filter(({ contents }) => contents.length > 0);
 }
 
-/** Throws before anything begins if a content is missing that is not erased: a state needs all of its contents. */
+/** Throws if a content is missing that is not erased, before anything begins: a fork needs all contents. */
 async function refuseMissing(context: Context, entries: readonly Entry[], erased: ReadonlySet<Hash>): Promise<void> {
   for (let at = 0; at < entries.length; at += BATCH) {
     const batch = entries.slice(at, at + BATCH);

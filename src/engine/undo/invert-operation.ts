@@ -16,22 +16,25 @@ import { asideNotes } from "../capture/undo-aside.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The inverse of some events, carried out: the one way of undos of somebody's work, of their redos and of rollbacks. */
+/**
+ * The inverse of some events, as one operation. Undos of selected work, their redos, rollbacks, and steps over others'
+ * work are done this way.
+ */
 export interface Inversion {
   readonly kind: "undo" | "redo";
   readonly summary: string;
   /** The name of the work, for the record and for people. */
   readonly label: string;
   readonly own: OwnEvents;
-  /** The operations that it takes back wholly (undo), or the undo that it takes back (redo). */
+  /** The operations that the undo inverts wholly, or (for a redo) the undo that it inverts. */
   readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
   /** The message if nothing is to be changed. */
   readonly nothing: string;
-  /** Recorded even where nothing is to be changed: a step on the stack. */
+  /** True if it is recorded even when no file changes, since it is a step on the stack. */
   readonly always: boolean;
-  /** Paths that are left alone because somebody is writing them, and those that are one unit with these. */
+  /** Paths that are left alone because somebody is writing them, and those that form a unit with one of these. */
   readonly leaves?: ReadonlyMap<WorkspacePath, SkippedPath>;
-  /** Open conflicts that are settled by it. */
+  /** Open conflicts that this settles. */
   readonly withdraws: readonly IdentifiedConflict[];
   readonly operation: OperationShape | null;
 }
@@ -40,11 +43,11 @@ export interface Inversion {
 export interface InversionOptions {
   readonly present: Present;
   readonly notes: readonly string[];
-  /** Recorded paths that are left, since what the work made of them could not be recorded. */
+  /** Recorded paths that are left, since the result of the work could not be recorded there. */
   readonly left: readonly SkippedPath[];
 }
 
-/** The plan that takes events back, merged three ways over what came later. */
+/** Plans the inversion of events, merged three ways with later changes. */
 export async function planInversion(
   context: Context,
   work: Inversion,
@@ -53,7 +56,7 @@ export async function planInversion(
   const { present } = how;
   const inverse = present.dryRun
     ? await invertWork(context, await groupsOf(context, inReach(work)), { ...present, back: work.own.back })
-    : await whole(context, await keptPlan(context, inReach(work)));
+    : await withoutMissingBases(context, await keptPlan(context, inReach(work)));
   const plan = leaving(inverse, how.left);
   if (!present.force) refuseGone(plan.skipped);
   const isEmpty = plan.changes.length + plan.unmerged.length === 0;
@@ -67,7 +70,8 @@ export async function planInversion(
     skipped: [...plan.skipped, ...(work.leaves ?? new Map()).values()],
     contents: plan.contents,
     isNothing: isEmpty && !work.always && work.leaves === undefined,
-    // An undo leaves alone what was changed meanwhile: that part stays to be undone. A redo is done whole, or not at all.
+    // An undo leaves out paths that are changed meanwhile: they can be undone later. A redo is done as a whole or not
+    // at all.
     isWhole: work.kind === "redo",
     ...(await aboutOf(work, plan)),
     conflicts: (undo) => {
@@ -83,7 +87,7 @@ export async function planInversion(
   };
 }
 
-/** The plan without what is left: each path is named once. */
+/** Returns the plan without the paths that are left. Each path is listed once. */
 function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
   const stays = new Set(left.map(({ path }) => path));
   const isFree = ({ path }: { readonly path: WorkspacePath }): boolean => !stays.has(path);
@@ -95,14 +99,14 @@ function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
   };
 }
 
-/** Names the undo that takes back later what this one has left. */
+/** Returns the command that later undoes what this undo leaves. */
 function againOf({ kind, operation, label }: Inversion): string | undefined {
-  // The end of a rolled-back transaction says what becomes of it.
+  // For a rolled-back transaction, `leftNotes` of `transaction.ts` says how.
   if (kind === "redo" || label.startsWith("transaction ")) return undefined;
   return operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``;
 }
 
-/** The own events of the paths that can be changed. */
+/** Returns the own events, without the paths that are left alone. */
 function inReach({ own, leaves }: Inversion): OwnEvents {
   if (leaves === undefined) return own;
   const { pending, ...rest } = withoutPaths(own, new Set(leaves.keys()));
@@ -115,15 +119,18 @@ async function keptPlan(context: Context, own: OwnEvents): Promise<InversePlan> 
   );
 }
 
-/** The state in which the work left a path only informs people: drops it if its content is missing. */
-async function whole(context: Context, plan: InversePlan): Promise<InversePlan> {
+/** Drops the base of a conflict if its content is missing: it is only information for people. */
+async function withoutMissingBases(context: Context, plan: InversePlan): Promise<InversePlan> {
   const { unmerged } = plan;
   const stored = await context.blobs.has(unmerged.flatMap(({ base }) => base?.hash ?? []));
   const isTold = ({ base }: Unmerged): boolean => base?.hash === undefined || stored.has(base.hash);
   return { ...plan, unmerged: unmerged.map((one) => (isTold(one) ? one : { ...one, base: undefined })) };
 }
 
-/** Leaves out the events of paths that stay in place: they are not taken back. Conflicts are left to be undone, and named. */
+/**
+ * Returns what the undo's record says it undid. Paths that stay do not count. Paths with conflicts are listed
+ * separately (`met`, `passes`), so that they can be undone later.
+ */
 async function aboutOf({ about, label, own, leaves = new Map() }: Inversion, { skipped, unmerged }: InversePlan) {
   if ("target" in about) return { target: about.target };
   const stays = skipped.map((one) => one.path).filter((path) => !leaves.has(path));
@@ -178,19 +185,19 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
   });
 }
 
-/** What is told of an undo or redo, beside what was done. */
+/** The parts of the answer to an undo or redo that do not follow from the changes. */
 export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "selection" | "unmerged"> {
-  /** Notes on what came before, and on what is not there any more. */
+  /** Notes on what was done before, and on what is lost. */
   readonly notes: readonly string[];
-  /** The undo that takes back later what this one has left; `undefined`: that is not told. */
+  /** The command that later undoes what this undo leaves; `undefined`: not shown. */
   readonly again: string | undefined;
-  /** The message that nothing was to be done. */
+  /** The message if nothing was to be done. */
   readonly nothing: string | undefined;
-  /** Notes on edits that were taken along. */
+  /** Notes on edits that `--force` overwrote. */
   readonly taken?: readonly string[];
 }
 
-/** The answer of an undo or redo. */
+/** Returns the answer to an undo or redo. */
 export function undoShape(done: FileReport, told: UndoTold): UndoShape {
   const { operation, direction, selection, notes, unmerged, again, nothing, taken = [] } = told;
   const { dryRun, aside, skipped } = done;
@@ -211,7 +218,7 @@ export function undoShape(done: FileReport, told: UndoTold): UndoShape {
   };
 }
 
-/** Reasons that a person can resolve, so that another undo takes these paths back. */
+/** Reasons that a person can remove, so that another undo succeeds for these paths. */
 const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "changed",
   "no-folder",
@@ -222,10 +229,7 @@ const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "special",
 ]);
 
-/**
- * Returns a note for people on how to take back later what an undo has left, if that is possible. `how`: the undo that
- * does so.
- */
+/** Returns notes for people on how to undo later what an undo left, if that is possible. `how`: the command. */
 function restNote(skipped: readonly SkippedPath[], how: string): string[] {
   const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
   const isForNow = skipped.some(({ reason }) => FOR_NOW.has(reason));

@@ -25,31 +25,32 @@ import { PathsGone } from "../capture/paths-gone.ts";
 import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "../capture/seen-absent.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The changes that take some work back. */
+/** The changes that undo some work. */
 export interface InversePlan {
   /** The changes from the present to the wanted state. */
   readonly changes: readonly Change[];
   readonly unmerged: readonly Unmerged[];
   /** Folders that stay because they hold what others made, and paths that need a content that was pruned. */
   readonly skipped: readonly SkippedPath[];
-  /** Merged contents, which no event names yet. */
+  /** Hashes of merged contents, which no event names yet. */
   readonly contents: readonly Hash[];
 }
 
 /** The circumstances of a plan. */
 export interface Planning {
-  /** Changes on disk that are not recorded: a dry run only reads. */
+  /** Changes on disk that are not recorded, because a dry run captures nothing. */
   readonly unrecorded: readonly Change[];
-  /** Takes the merged contents; a dry run has none. */
+  /** Receives the merged contents. A dry run has none. */
   readonly batch?: BlobBatch;
-  /** The event whose state the work as a whole goes back to. */
+  /** The event whose state the undo of the whole work restores. */
   readonly back?: number | undefined;
 }
 
 /**
- * The inverse of some work and of nothing else. Each path is taken from the newest own group to the oldest: where it
- * still is what the group left, it becomes what it was before; else the two are merged three ways. It is done twice,
- * once keeping what is there and once preferring the undo: where the two end differently, that is a conflict.
+ * Returns the inverse of some work, and of nothing else. The own groups of each path are inverted from the newest to
+ * the oldest. If the path is still as the group left it, it becomes what it was before; otherwise the two are merged
+ * three ways. The merge is done once with the present state preferred, and once with the undo preferred: if the results
+ * differ, that is a conflict.
  */
 export async function invertWork(
   context: Context,
@@ -107,8 +108,8 @@ interface Splitting {
 }
 
 /**
- * Leaves each database alone that would not be as it was before the work, with all that lies beside it: its files are no texts, and
- * some of one state with some of another are no database. Returns what is skipped, with the files of these.
+ * Leaves out each database whose files would not all return to their state before the work: its files cannot be merged,
+ * and files of different states are no database. Returns all skipped paths, with these files.
  */
 async function leaveSplitUnits(
   context: Context,
@@ -128,7 +129,7 @@ async function leaveSplitUnits(
     if (own.length === 0) continue;
     const seq = await beginningOf(context, unit, firsts);
     const cause =
-      skipped.find(({ path }) => unit.includes(path)) ?? (await edited(context, { unit, seq, unmerged, ends }));
+      skipped.find(({ path }) => unit.includes(path)) ?? (await editedByOthers(context, { unit, seq, unmerged, ends }));
     if (cause === undefined) continue;
     for (const path of own) {
       const present = targets.get(path)?.present;
@@ -140,7 +141,7 @@ async function leaveSplitUnits(
   return [...skipped, ...left];
 }
 
-/** The end of the commit before the work's first change of a unit. */
+/** Returns the end of the commit before the work's first change of a unit. */
 async function beginningOf(
   context: Context,
   unit: readonly WorkspacePath[],
@@ -149,13 +150,16 @@ async function beginningOf(
   const { seq } = await context.index.head();
   const first = leastOf(unit.flatMap((path) => firsts.get(path)?.seq ?? []));
   if (first > seq) return seq;
-  // In the middle of a commit, some files are of one state and some of another.
+  // Inside a commit, the files may be of different states.
   const commit = await context.index.commitFrom(first);
   return Math.min(first, commit?.first ?? first) - 1;
 }
 
-/** The file of a unit that others have changed; `undefined`: all are as they were before the work. */
-async function edited(
+/**
+ * Returns a skipped path for the first file of a unit that others have changed; `undefined` if all will be as before
+ * the work.
+ */
+async function editedByOthers(
   context: Context,
   given: Pick<FolderPlan, "unmerged"> & {
     readonly unit: readonly WorkspacePath[];
@@ -171,18 +175,18 @@ async function edited(
   return { path, reason: "changed", detail: `others have changed it since, and a database is not merged: ${how}` };
 }
 
-/** True if a path is, or will be, in an earlier state. Some bits of a mode are never set. */
+/** True if a path is, or will be, in an earlier state, apart from mode bits that are never set. */
 function isAsWas(now: Entry | undefined, then: Entry | undefined): boolean {
   return sameEntry(now, then) || sameEntry(now, settable(then));
 }
 
 /**
- * The end state of a path if the present state is preferred, that if the undo is preferred, and the contents made for
- * them.
+ * The end state of a path with the present state preferred, the one with the undo preferred, and the contents that were
+ * made for both.
  */
 interface WayBack {
   readonly kept: Folded;
-  /** The very entry of `kept` where the two do not differ. */
+  /** The same object as `kept.entry` if both states are equal. */
   readonly wanted: Entry | undefined;
   readonly made: readonly Buffer[];
 }
@@ -195,7 +199,7 @@ async function wayBack(merger: Merger, groups: readonly Group[], present: Entry 
   return { kept, wanted, made };
 }
 
-/** Takes back some changes of one path, merged with its present state. Puts a new content into the batch. */
+/** Undoes some changes of one path, merged with its present state. Puts a new content into the batch. */
 export async function mergeGroups(
   context: Context,
   groups: readonly Group[],
@@ -212,14 +216,14 @@ export async function mergeGroups(
   return { entry, ...optional({ reason }), contents };
 }
 
-/** The end state of a path, and the first change on the way that did not merge. */
+/** The end state of a path, and the first merge that had a conflict. */
 interface Folded {
   readonly entry: Entry | undefined;
   readonly reason?: ConflictReason;
   readonly base?: Entry | undefined;
 }
 
-/** Merges the states of one path; holds the contents that it made. */
+/** Merges the states of one path. Holds the contents that it makes. */
 class Merger {
   readonly #context: Context;
   readonly #made = new Map<Hash, Buffer>();
@@ -267,7 +271,7 @@ class Merger {
     return made ?? (await contentOf(this.#context, entry)) ?? Buffer.alloc(0);
   }
 
-  /** The content of an entry, if it was made by a merge. */
+  /** Returns the content of an entry if a merge made it. */
   made(entry: Entry | undefined): Buffer | undefined {
     return entry?.hash === undefined ? undefined : this.#made.get(entry.hash);
   }

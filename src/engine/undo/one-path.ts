@@ -10,9 +10,9 @@ import { refused } from "../capture/refused.ts";
 import { changeShape, shownPath } from "../log/shape.ts";
 
 /**
- * The part that operations on one path share: the restore of a version, and the settling of a conflict. They are done whole, and say
- * nothing of interrupted operations that were finished before. A tracked folder that is missing is an error for them, also where
- * it was recorded as empty.
+ * The common part of operations on one path: restoring a version, and settling a conflict. They are done as a whole,
+ * and do not report interrupted operations that were finished before. A missing tracked folder is an error, even if it
+ * was recorded as empty.
  */
 
 /** The present and the wanted state of a path. `hint` is shown if the wanted state is impossible. */
@@ -22,7 +22,7 @@ export interface WantedState {
   readonly hint: string;
 }
 
-/** Returns the change of one path, and of the folders that it needs. Throws `REFUSED` where something stands in the way. */
+/** Plans the change of one path, and of the folders that it needs. Throws `REFUSED` if something is in the way. */
 export async function planOnePath(
   context: Context,
   path: WorkspacePath,
@@ -44,7 +44,7 @@ export async function planOnePath(
   return { wanted, back: "decided", isWhole: true };
 }
 
-/** Returns what was done. Throws `REFUSED` where a path was left after all. */
+/** Returns what was changed. Throws `REFUSED` if a path was skipped after all. */
 export function onePathShape({ changes, skipped, id }: FileReport): Pick<RestoreShape, "changes" | "undo_id"> {
   if (skipped.length > 0) throw refused(skipped);
   return { changes: changes.map(changeShape), undo_id: id ?? null };

@@ -11,12 +11,12 @@ import { listSessions } from "../actions/session.ts";
 import { undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 import { optional } from "../../util/optional.ts";
 
-/** All finished operations, and last those of runs whose process is gone, as they will be once they are closed. */
+/** Returns all finished operations. Runs whose process is gone come last, as they will be recorded. */
 export async function listOperations(context: Context): Promise<LoggedOperation[]> {
   return operationsOf(context, await listSessions(context));
 }
 
-/** Returns what can be undone and redone now. A part of a greater operation is undone with it, or by its own id. */
+/** Returns what can be undone and redone now. A part of a larger operation is undone with it, or by its own id. */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   return undoStack(
     operations.map(({ id, toSeq, kind, target, selective, isPart }) => {
@@ -34,7 +34,7 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   );
 }
 
-/** The changes that are an operation's own: what others did in between is not among them. */
+/** Returns the operation's own changes, without what others did in between. */
 export async function changesOfOperation(context: Context, operation: LoggedOperation): Promise<OwnWork> {
   const { id, kind } = operation;
   if (kind === "run") return changesOfSession(context, id, operation);
@@ -43,19 +43,21 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
   return ownChanges(context, operation, { isOwn: (record) => record.intent === id });
 }
 
-/** Returns what was taken back of an operation before it ended: that is not among its changes. */
+/** Returns the test for events of an operation that were undone before it ended: they are not among its changes. */
 async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<UndoneEvents["holds"]> {
   return undoneBy(await listOperations(context), await ownersIn(context), toSeq).holds;
 }
 
-/** True if the operation was taken back and not done again. (A new operation ends redo: then it stays so.) */
+/**
+ * True if the operation is undone and was not redone. It stays so if a later operation ends the possibility to redo it.
+ */
 export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
   const { id, kind, partOf } = operation;
   if (kind === "undo" || kind === "redo") return false;
   return stack.undone.has(id) || (partOf !== undefined && stack.undone.has(partOf));
 }
 
-/** An operation as programs see it. */
+/** Returns an operation in the form of the API. */
 export function operationShape(operation: LoggedOperation, stack: UndoStack): OperationShape {
   return {
     id: operation.id,

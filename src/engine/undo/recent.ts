@@ -17,14 +17,14 @@ import { listSessions } from "../actions/session.ts";
 import { activeTransactions } from "../facts/transactions.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
-/** Events of a sync with a shorter pause than this between them form one line, in milliseconds. */
+/** Changes of a sync form one line if the pause between them is at most this long, in milliseconds. */
 const PAUSE_MS = 120_000;
-/** Events that are read at once. */
+/** The number of events that are read at once. */
 const STRIDE = 500;
 
-/** Something that a sync brought, in one commit. */
+/** Changes that a sync recorded in one commit. */
 interface Brought {
-  /** The last event before it, and its own last one. */
+  /** `fromSeq`: the event before them. `seq`: their last event. */
   readonly fromSeq: number;
   readonly seq: number;
   /** ISO-8601. */
@@ -32,26 +32,29 @@ interface Brought {
   readonly changed: number;
 }
 
-/** A source of changes: a record that is written with each of them. */
+/** A peer from which changes come, and the record that is written with each of them. */
 interface Source {
   readonly id: string;
   readonly summary: string;
   readonly recordId: string;
-  /** `before`: the event of the record before this one; 0: none. */
+  /**
+   * Returns the changes that an event of the record stands for. `before`: the seq of the record's event before that; 0:
+   * none.
+   */
   readonly broughtBy: (event: LogEvent, before: number) => Brought | undefined;
 }
 
-/** A line of recent work, as it stands in the order of the log. */
+/** A line of the list, at its position in the log. */
 interface SyncLine {
   readonly seq: number;
   readonly item: () => Promise<RecentItem>;
 }
 
 /**
- * Returns the changes that syncs brought: at a replica from its origin, at an origin from its replicas. Changes in a
- * row form one line, unless something else was done in between: an event with a line of its own (`between`: seqs), or
- * any change of a file. So the way back to before a line takes back nobody else's work. Returns the newest `most` of
- * each source.
+ * Returns lines for the changes that came from origins (in a replica) and from replicas (in an origin). Consecutive
+ * changes form one line, unless an event with a line of its own (`between`: seqs) or a change of a file lies in
+ * between. So restoring the state before a line undoes nobody else's work. Returns at least the newest `most` lines of
+ * each source, if there are as many.
  */
 async function syncLines(
   context: Context,
@@ -69,7 +72,7 @@ async function syncLines(
 
 interface SyncRun {
   readonly run: readonly Brought[];
-  /** The event by which the folder was filled. */
+  /** The event with which the origin's files were first complete here; 0: there was none. */
   readonly filled: number;
 }
 
@@ -81,7 +84,7 @@ function lineOf(context: Context, { id, summary }: Source, { run, filled }: Sync
     timestamp: last.ts,
     summary,
     changed: run.reduce((sum, one) => sum + one.changed, 0),
-    // No line leads back to before the folder was filled: what filled it would stay, and everything else would go.
+    // A restore to a state before the first fill is not offered: it would remove everything that came from the origin.
     back:
       first.fromSeq >= filled && (await isHeld(context, first.fromSeq)) ? `chronicle restore seq:${first.fromSeq}` : "",
   });
@@ -105,7 +108,7 @@ async function origins(context: Context): Promise<Source[]> {
   });
 }
 
-/** A step of a replica: the end of its intent. */
+/** Returns what a step of a replica changed, if the event is the end of its intent. */
 function stepOf({ seq, ts, record }: LogEvent): Brought | undefined {
   const { state, fromSeq, paths, skipped = 0 } = decodeIntent(record);
   return state === "done" ? { fromSeq, seq, ts, changed: paths - skipped } : undefined;
@@ -120,7 +123,7 @@ async function replicas(context: Context): Promise<Source[]> {
   });
 }
 
-/** An answer to a replica: what it accepted with events that are behind the answer before. */
+/** Returns what an answer to a replica accepted with events since the answer before. */
 function writtenBy({ seq, ts, record }: LogEvent, before: number): Brought | undefined {
   const { accepted } = decodeWriteBack(record);
   const became = new Set(accepted.map(({ sequence }) => sequence).filter((one) => one > before));
@@ -132,7 +135,7 @@ interface Reach {
   readonly most: number;
 }
 
-/** Returns the changes in runs, both newest first. Reads only as far back as is asked for. */
+/** Returns the changes in runs; both are ordered from the newest to the oldest. Reads only as many as are needed. */
 async function runsOf(
   context: Context,
   { recordId, broughtBy }: Source,
@@ -147,7 +150,7 @@ async function runsOf(
       const one = broughtBy(event, rows[start + i - 1]?.seq ?? 0);
       if (one === undefined || one.changed <= 0) continue;
       const run = runs.at(-1);
-      if (run === undefined || !(await goesOn(context, one, { later: run.at(-1) as Brought, borders })))
+      if (run === undefined || !(await isContinued(context, one, { later: run.at(-1) as Brought, borders })))
         runs.push([one]);
       else run.push(one);
     }
@@ -155,25 +158,25 @@ async function runsOf(
   return runs;
 }
 
-/** Returns whether the later one followed at once, with nothing in between. */
-async function goesOn(
+/** Returns whether `later` followed within the pause, with nothing in between. */
+async function isContinued(
   context: Context,
   one: Brought,
   { later, borders }: { readonly later: Brought; readonly borders: readonly number[] },
 ): Promise<boolean> {
-  // A clock that was set back in between says nothing of how soon it followed.
+  // If the clock was set back in between, the difference is negative: its absolute value counts.
   if (Math.abs(Date.parse(later.ts) - Date.parse(one.ts)) > PAUSE_MS) return false;
   if (borders.some((seq) => seq > one.seq && seq < later.seq)) return false;
   return (await context.index.touched(one.seq, later.fromSeq)).length === 0;
 }
 
-/** A line of it, which is made only if it is shown. */
+/** A line of the list. Its item is made only if it is shown. */
 interface RecentLine {
   readonly seq: number;
   readonly item: () => RecentItem | Promise<RecentItem>;
 }
 
-/** Recent work as people think of it, newest first. */
+/** Returns recent work in the form in which people think of it, newest first. */
 export async function recentWork(context: Context, limit = 20): Promise<RecentShape> {
   const snapshots = await listSnapshots(context);
   const lines: RecentLine[] = [
@@ -190,7 +193,7 @@ export async function recentWork(context: Context, limit = 20): Promise<RecentSh
   return { items, undoable: undoable ?? null };
 }
 
-/** Snapshots that a session took are part of its line; nothing goes back to what is compacted away. */
+/** True for a snapshot that gets a line: no session took it, and it was not compacted away. */
 function isOfItsOwn(snapshot: Snapshot): boolean {
   return snapshot.session === undefined && snapshot.compactedBy === undefined;
 }
@@ -211,7 +214,7 @@ async function snapshotItem(context: Context, snapshot: Snapshot): Promise<Recen
   };
 }
 
-/** Was the state right after an event pruned or compacted away? */
+/** Returns whether the state right after an event was pruned or compacted away. */
 async function isStateGone(context: Context, seq: number): Promise<boolean> {
   const start = await historyStart(context);
   // A compaction changes no file: the state right before it is that of its base.
@@ -219,25 +222,27 @@ async function isStateGone(context: Context, seq: number): Promise<boolean> {
   return (await prunedBy(context, seq, seq + 1)) !== undefined;
 }
 
-/** Events that are looked at together. */
+/** The number of events that are read at once. */
 const PAGE = 200;
 
 /**
- * The command that goes back to before the edits which were recorded for a snapshot (none where that state was pruned or compacted away), and how
- * many paths those edits changed: the snapshot itself counts from the one before, with all that had a line of its own since.
+ * Returns the command that restores the state before the edits that were recorded for a snapshot (empty if that state
+ * was pruned or compacted away), and the number of paths those edits changed. The snapshot's own count begins at the
+ * snapshot before, and includes changes that have lines of their own.
  */
 async function beforeSnapshot(
   context: Context,
   { seq, changed: all }: Snapshot,
 ): Promise<Pick<RecentItem, "back" | "changed">> {
   const start = await historyStart(context);
-  // The edits before it are in no line of the log any more: it counts from the snapshot before it.
+  // The log no longer has the edits as lines: shows the snapshot's own count.
   if (start !== undefined && seq < start.seq) return { back: "", changed: all ?? 0 };
   const changed = new Set<string>();
   let first = seq;
   for (let isWithin = true; isWithin;) {
     const rows = await context.index.events({ from: 1, to: first - 1, limit: PAGE, descending: true });
-    // They stand right before it. What an operation, a run or an action has done has a line of its own.
+    // The edits are the events of captures right before the snapshot. Operations, runs and actions have lines of their
+    // own.
     const events = await readEvents(
       context,
       rows.filter((row) => !isInBase(row)),
@@ -278,8 +283,8 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
 }
 
 /**
- * The command that goes back to before an operation: one step where it is the last, else to the moment itself. An undo that
- * was redone can be done again, which is not the way to before it.
+ * Returns the command that restores the state before an operation: an undo if that is possible, otherwise a restore.
+ * The undo of an undo is a redo, so only the last operation gets that.
  */
 function wayBack(operation: LoggedOperation, stack: UndoStack, isLast: boolean): string {
   const { id, kind, fromSeq } = operation;
@@ -291,7 +296,7 @@ function wayBack(operation: LoggedOperation, stack: UndoStack, isLast: boolean):
   return `chronicle restore seq:${fromSeq}`;
 }
 
-/** Transactions that are open. Those that were committed are operations. */
+/** Returns lines for open transactions. Committed ones are operations. */
 async function transactionLines(context: Context): Promise<RecentLine[]> {
   return (await activeTransactions(context))
     .filter(({ parent }) => parent === undefined)

@@ -38,7 +38,10 @@ import { asideNotes } from "../capture/undo-aside.ts";
 import { unreadableNow } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Fills another, empty folder with the files of a moment; the workspace itself is not touched. Secrets go to people only. */
+/**
+ * Fills another, empty folder with the files of a moment; the workspace itself is not touched. Leaves out secrets if an
+ * agent asks.
+ */
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
   const asked = await knownPaths(context, options.paths);
@@ -51,7 +54,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
   const left = new Set(erased.map(({ path }) => path));
   const entries = all.filter(({ path }) => !left.has(path));
   const withheld = context.caller.role === "agent" ? await secretsAmong(context, entries, moment.seq) : [];
-  // A dry run checks the contents itself; otherwise they are read as they are restored.
+  // A dry run reads the contents to check them; otherwise they are checked as they are restored.
   const find = options.dryRun === true ? withoutSoundContent : withoutContent;
   const missing = await find(
     context,
@@ -73,7 +76,9 @@ export async function restoreTo(context: Context, text: string, options: Restore
   });
 }
 
-/** True if the folder's rules do not say that the path is git's. A hosted workspace has no such rules: false. */
+/**
+ * Returns false if the folder's rules say that the path is git's, or in a hosted workspace, which has no such rules.
+ */
 async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
 }
@@ -87,10 +92,11 @@ interface OutsideAction {
 }
 
 /**
- * Brings the named paths (absolute: those that the action kept, or beneath such a one) back to what they were before it;
- * what came to be beneath a folder since stays. It is an action of its own: what is there now is kept first, durably, and
- * `rollback` of that action takes this back. Each file is old or new wherever it is cut off, and it can be asked for
- * again. Throws `NOT_FOUND` for a path that the action did not keep, `REFUSED` where what is there now cannot be kept.
+ * Restores the named absolute paths to their state before the action. They are paths that the action kept, or lie
+ * beneath one. Whatever was added to a folder since stays. The restore is an action of its own: it first keeps what is
+ * on disk, durably, and its `rollback` undoes it. After a crash each file has its old or its new state, and the restore
+ * can be repeated. Throws `NOT_FOUND` for a path that the action did not keep, and `REFUSED` if what is on disk cannot
+ * be kept.
  */
 async function restoreOutside(
   context: Context,
@@ -124,13 +130,13 @@ async function restoreOutside(
 }
 
 interface Replacing {
-  /** The action that does it. */
+  /** The id of the action that keeps the present state. */
   readonly own: string;
   readonly targets: ReadonlyMap<WorkspacePath, OutsideRecord>;
   readonly found: ReadonlyMap<WorkspacePath, Entry | undefined>;
 }
 
-/** Replaces one path after the other, and ends the action, also where that fails. */
+/** Replaces one path after the other. Ends the action, as failed if the disk refuses something. */
 async function replaceAll(
   context: Context,
   { own, targets, found }: Replacing,
@@ -138,7 +144,7 @@ async function replaceAll(
   const done: Change[] = [];
   const skipped: RestoreShape["skipped"] = [];
   try {
-    const changes = inOrder(outsideChangesTo(targets, found));
+    const changes = foldersFirst(outsideChangesTo(targets, found));
     for (const change of changes) {
       const reason = await replace(context, change);
       if (reason === undefined) done.push(change);
@@ -154,7 +160,7 @@ async function replaceAll(
   return { done, skipped };
 }
 
-/** Removes what an earlier attempt that was cut off has left beside a file that is as wanted. */
+/** Removes the temporary files that an interrupted attempt left beside a file that needs no change. */
 async function dropLeft(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<void> {
   if (entry?.kind !== "file") return;
   await context.outside.replace({ path, before: entry, after: entry, content: undefined, isKept: isKeptIn(context) });
@@ -179,7 +185,7 @@ async function keptOf(
   return targets;
 }
 
-/** Throws `PRUNED` or `ERASED` (`BLOB_MISSING` where nothing was given up) if a content is not there any more: then nothing is done. */
+/** Throws `PRUNED` or `ERASED` if a content is gone; `BLOB_MISSING` if nothing was pruned or erased. */
 async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, OutsideRecord>): Promise<void> {
   const wanted = [...targets].flatMap(([path, { entry }]) =>
     entry?.hash === undefined ? [] : [{ path, hash: entry.hash }],
@@ -217,7 +223,7 @@ function notKept(action: OutsideAction, path: string): ChronicleError {
   );
 }
 
-/** Reports a path that stays because its present state could not be kept first. */
+/** Reports a path that is skipped because its present state could not be kept first. */
 function notKeptNow({ path, reason }: Omission): RestoreShape["skipped"][number] {
   const detail = `what is there now cannot be kept (${reason.replaceAll("-", " ")})`;
   return { path: shownOutside(path), reason: "changed", detail };
@@ -250,14 +256,14 @@ function outsideChangesTo(
   return [...targets].flatMap(([path, record]) => changeBetween(path, found.get(path), settable(record.entry)) ?? []);
 }
 
-/** Folders before what they hold; what is to go last, children first. */
-function inOrder(changes: readonly Change[]): Change[] {
+/** Orders folders before what they hold, and deletions last, children first. */
+function foldersFirst(changes: readonly Change[]): Change[] {
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
   const stays = sorted.filter((one) => one.after !== undefined);
   return [...stays, ...sorted.filter((one) => one.after === undefined).reverse()];
 }
 
-/** Why a content cannot be had: its file is left as it is. */
+/** Codes of errors because of which a file is skipped: its content cannot be read. */
 const UNREADABLE: ReadonlySet<string> = new Set(["BLOB_CORRUPT", "BLOB_MISSING"]);
 
 async function replace(context: Context, change: Change): Promise<string | undefined> {
@@ -280,12 +286,7 @@ function shapeOf(changes: readonly Change[], skipped: RestoreShape["skipped"]): 
   return { changes: changes.map(shown), undo_id: null, skipped, conflicts: [], dry_run: false, finished: [] };
 }
 
-/**
- * The plans that go back to a state of the history: `restore` takes everything or some paths to a moment, `rollback` the files of
- * an action to before it. Both find what is meant before the capture, since what the capture records is not meant.
- */
-
-/** Brings files back to an earlier moment; what is there now is captured first, so that it can be undone. */
+/** Restores files to an earlier moment. Captures what is on disk first, so that the restore can be undone. */
 export async function restore(
   context: Context,
   text: string,
@@ -298,12 +299,12 @@ export async function restore(
   const finished = finishedNotes(before, options.dryRun === true);
   const how = { ...options, look: { absentRoot: "known" } } as const;
   return changeFiles<RestoreShape>(context, how, async (present) => ({
-    ...(await wayTo(context, moment, { present, paths: options.paths })),
+    ...(await planTo(context, moment, { present, paths: options.paths })),
     kind: "restore",
     summary: `restore to ${moment.label}`,
     // The changes are those between two states, which are proved; the plan takes nothing else from the index.
     isProved: true,
-    // The folders around what is named come back with it.
+    // The folders above the named paths are restored with them.
     ...(options.paths === undefined ? {} : { folders: "whole" }),
     ...optional({ keepMtime: options.keepMtime }),
     report: (done) => ({ ...changedShape(done), finished, seq: moment.seq }),
@@ -315,17 +316,18 @@ interface Wanted {
   readonly paths: RestoreOptions["paths"];
 }
 
-/** The part of the plan that depends on the moment and the paths. */
-async function wayTo(
+/** Returns the part of the plan that depends on the moment and the paths. */
+async function planTo(
   context: Context,
   moment: ResolvedMoment,
   { present, paths }: Wanted,
 ): Promise<Pick<FilePlan<RestoreShape>, "wanted" | "isMeant" | "back" | "skipped">> {
   const meant = (await knownPaths(context, paths)) ?? [];
   const isMeant = (path: WorkspacePath): boolean => meant.length === 0 || meant.some((one) => isWithin(path, one));
-  const action = await actionBegunBehind(context, moment.seq);
+  const action = await actionBegunAt(context, moment.seq);
   const seqs = [moment.seq];
-  // A path that is off the record differs from what is recorded, even if the recorded state is that of the moment.
+  // A path that is off the record is reported: its file on disk may differ, even if the recorded state is that of the
+  // moment.
   const offRecord = [...(await allOffRecord(context))].filter(([path]) => isMeant(path));
   const unreadable = await unreadableNow(context, { omitted: present.omitted, seq: moment.seq }, isMeant);
   return {
@@ -336,20 +338,23 @@ async function wayTo(
   };
 }
 
-/** Returns the changes from the present state to that after event `seq`: unrecorded changes are taken back first. */
+/** Returns the changes from the state on disk to the state after event `seq`, across the unrecorded changes. */
 async function changesTo(context: Context, seq: number, present: Present): Promise<Change[]> {
   return composeChanges(invert(present.unrecorded), await changesBetween(context, present.seq, seq));
 }
 
-/** The action whose snapshot is the moment, or directly behind it: what it has looked at, it has looked at then. */
-async function actionBegunBehind(context: Context, seq: number): Promise<string | undefined> {
+/**
+ * Returns the id of the action whose first event is event `seq` or the next one: what that action looked at, it saw at
+ * this moment.
+ */
+async function actionBegunAt(context: Context, seq: number): Promise<string | undefined> {
   const rows = await context.index.events({ from: seq, to: seq + 1 });
   return rows.find((row) => row.open && row.recordId.startsWith("action:"))?.recordId.slice("action:".length);
 }
 
 /**
- * The files of an action as they were before it, whoever changed them since; what is there now is captured first, and
- * `undo` brings it again. Paths outside of the workspace only where they are named.
+ * Restores the files of an action to their state before it, whoever changed them since. Captures what is on disk first,
+ * so that `undo` undoes the rollback. If paths outside of the workspace are named (`outside`), restores only those.
  */
 export async function rollback(
   context: Context,
@@ -363,7 +368,7 @@ export async function rollback(
   await refuseCompacted(context, action);
   const finished = finishedNotes(before, dryRun);
   const own = await ownPaths(context, action);
-  // Only the action's own paths are captured, also those that a filter keeps out since.
+  // Captures only the paths of the action, including those that the rules have left out since.
   const look = { only: [...action.paths, ...own], exact: true };
   return changeFiles<RestoreShape>(context, { dryRun, force, look }, async (present) => ({
     kind: "restore",
@@ -371,7 +376,7 @@ export async function rollback(
     wanted: await changesTo(context, action.fromSeq, present),
     isMeant: (path) => own.has(path) || action.paths.some((one) => isWithin(path, one)),
     back: () => ({ seqs: [action.fromSeq], action: action.id }),
-    // What others have put into the action's folders since is not asked about: such a folder stays, and the rest is done.
+    // Others may have put something into the action's folders since: such a folder stays, and the rest is done.
     folders: "part",
     brings: action.id,
     report: (done) => ({ ...changedShape(done), finished, notes: asideNotes(done.aside.applied, done) }),

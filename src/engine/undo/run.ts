@@ -28,31 +28,29 @@ import { openBrackets } from "../facts/brackets.ts";
 import { Nesting, placeOf } from "../facts/nesting.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 
-/** The end of a run: what the command has left is recorded, and taken back if it failed and that was asked for. */
-
-/** A run or a watch whose end is recorded. */
+/** The result of a run or a watch whose end is recorded. */
 interface Finished {
   readonly session: Session;
   readonly changes: readonly Change[];
   readonly ambiguous: readonly WorkspacePath[];
   readonly coverage: RunShape["coverage"];
-  /** Why what the command has left was not recorded; `null`: it was. */
+  /** Why the changes of the command were not recorded; `null`: they were. */
   readonly notRecorded: RunShape["not_recorded"];
 }
 
-/** The known state before a session, and the contents that were kept aside for it. */
+/** What no capture takes, as it was before a session, and the contents that were kept aside for it. */
 type Kept = BeforeSession & Pick<KeptAside, "entries">;
 
-/** The known state at the end. */
+/** What is known at the end of a session. */
 interface Ending {
   readonly recorder: Recorder;
   readonly kept: Kept;
   readonly end?: ProcessEnd;
-  /** Asked for now: a proxy writes them while the command runs. */
+  /** Returns the network events that a proxy wrote while the command ran. */
   readonly networkEvents?: () => readonly unknown[];
 }
 
-/** Records what there is at the end of a session, and the end. */
+/** Records what is on disk at the end of a session, and the end itself. */
 async function finish(context: Context, session: Session, ending: Ending): Promise<Finished> {
   const { recorder, kept, end } = ending;
   const { roots, last: found } = await recorder.stop();
@@ -83,7 +81,10 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
   return { session: ended, changes, ambiguous, coverage: coverageShape(last.coverage), notRecorded: null };
 }
 
-/** Records the rules that came to be in the session and leave themselves out. What else they leave out is only named. */
+/**
+ * Captures the rule files that appeared in the session and exclude themselves. Other files that they exclude are only
+ * named.
+ */
 async function takeRules(
   recorder: Recorder,
   hidden: readonly OmittedChange[],
@@ -104,7 +105,7 @@ function isUndoable({ changes, session }: Finished): boolean {
   return changes.length > 0 || session.omittedChanges.some((one) => one.kept);
 }
 
-/** The last look made up for what one on the way could not record, but not for what came and went in between. */
+/** Returns a note on failed captures. The last capture recorded what they missed, but not the states in between. */
 function missedNote(failure: unknown): string[] {
   if (failure === undefined) return [];
   const reason = failure instanceof Error ? failure.message : "for an unknown reason";
@@ -116,7 +117,7 @@ interface Network {
   readonly notes: readonly string[];
 }
 
-/** The network events as they are now. The command has run: what cannot be read of them is a note, not an error. */
+/** Returns the network events as they are now. If they cannot be read, returns a note: the command has already run. */
 function networkOf(session: Session, { networkEvents: read }: Ending): Network {
   if (read === undefined) return { networkEvents: session.networkEvents, notes: [] };
   try {
@@ -131,8 +132,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Finishes a command that has run. If its end cannot be recorded, the result says why, and which command helps: the
- * run's exit code and what is known of it are not lost.
+ * Finishes a command that has run. If its end cannot be recorded, the result says why, with a command that helps, and
+ * keeps the exit code and what is known of the run.
  */
 async function finishRun(context: Context, session: Session, ending: Ending): Promise<Finished> {
   try {
@@ -153,7 +154,7 @@ async function finishRun(context: Context, session: Session, ending: Ending): Pr
   }
 }
 
-/** The recorded changes of a run whose end could not be recorded; none if they cannot be read either. */
+/** Returns the recorded changes of a run whose end could not be recorded; none if they cannot be read. */
 async function recordedSoFar(
   context: Context,
   id: string,
@@ -170,42 +171,42 @@ async function recordedSoFar(
 
 /** The result of ending a run's transaction. */
 interface Landed {
-  /** Something was taken back. */
+  /** True if something was rolled back. */
   readonly isTaken: boolean;
   readonly left: RunShape["not_rolled_back"];
   readonly skipped: RunShape["skipped"];
 }
 
-/** There was nothing to be taken back. */
+/** The result if nothing was to be rolled back. */
 const NOT_ASKED: Landed = { isTaken: false, left: null, skipped: [] };
 
-/** The end of the command and of its recording. */
+/** How the command ended, and what was recorded of it. */
 interface Landing {
   readonly end: ProcessEnd;
   readonly done: Finished;
 }
 
-/** Ends the transaction of a run as the command has ended. */
+/** Commits or rolls back the transaction of a run, depending on the exit code. */
 async function land(context: Context, transaction: string, { end, done }: Landing): Promise<Landed> {
   try {
     if (end.code === 0) {
       await commitRun(context, transaction);
       return NOT_ASKED;
     }
-    // Time has passed since the run began: another process may have been killed meanwhile.
+    // Another process may have been killed since the run began: finish its interrupted operations.
     const before = await endBefore(context);
     const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
     const { skipped, unmerged } = undo;
     return { isTaken: undo.undo_id !== null, left: leftOf({ done, skipped, unmerged }), skipped };
   } catch (error) {
-    // A transaction that is not committed is rolled back once this process is gone: that is not to be, and is said.
+    // The next change would roll this transaction back once this process is gone: the result says what to do.
     const paths = [...done.changes.map((one) => shownPath(one.path)), ...done.ambiguous.map(shownPath)];
     const hint = done.notRecorded?.hint ?? `chronicle transaction rollback ${transaction.slice(0, 8)}`;
     return { isTaken: false, left: { reason: reasonOf(error), paths, hint }, skipped: [] };
   }
 }
 
-/** The changes that a rollback did not take back, and the command that does; `null`: nothing is left. */
+/** Returns the changes that a rollback left, and the command that helps; `null` if nothing is left. */
 function leftOf(
   given: { readonly done: Finished } & Pick<UndoShape, "skipped" | "unmerged">,
 ): RunShape["not_rolled_back"] {
@@ -249,7 +250,7 @@ function whySkipped(skipped: UndoShape["skipped"]): string {
   return isMeanwhile ? "they were changed while the rest was taken back" : "they could not be changed";
 }
 
-/** Records what is there, so that what follows is the session's own. Returns what is there and no capture takes. */
+/** Captures what is on disk, so that later changes are the session's own. Returns what no capture takes. */
 async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
   refuseOverQuota(context);
   const before = await capture(context, {
@@ -262,10 +263,10 @@ async function prepare(context: Context, options: ProgressOptions): Promise<Befo
   return { omitted: await statOmitted(context, before.coverage), filters: before.filters };
 }
 
-/** Tells the command, and what it starts, within which run it works. */
+/** The environment variable that tells the command and its children the id of the run. */
 const RUN_VARIABLE = "CHRONICLE_RUN";
 
-/** A run that is asked for, and the ids of what its caller knows to be around it. */
+/** The options of a run, and the ids of the brackets that its caller knows to be around it. */
 interface AskedRun extends RunOptions {
   readonly around: readonly string[];
 }
@@ -278,7 +279,7 @@ interface Begun {
   readonly transaction: string | undefined;
 }
 
-/** The network events, if they can be read only after the command: those of a function. */
+/** Returns the network events for the end, if the caller gave a function: it is read after the command. */
 function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
   return typeof networkEvents === "function" ? { networkEvents } : {};
 }
@@ -300,7 +301,7 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
       session: await beginSession(context, { ...options, kind: "run", id, place, aside }),
       transaction: undefined,
     };
-  // Killed with this process, the transaction is rolled back by the next change of the workspace.
+  // If this process is killed, the next change of the workspace rolls the transaction back.
   const name = quoteCommand(maskCommand(options.command)).slice(0, MOST_NAME).toWellFormed();
   const transaction = await openTransaction(context, { name }, { holds: { id, within: place.within } });
   const within = { ...place.within, transaction };
@@ -311,14 +312,14 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   };
 }
 
-/** Runs a command and records what it changes while it runs. `within`: the actions in whose function it was called. */
+/** Runs a command and records what it changes. `within`: the ids of the actions whose functions called this. */
 export async function run(context: Context, options: RunOptions, within: readonly string[] = []): Promise<RunShape> {
   refuseHosted(context, "run a command");
   const around = [...within, ...(options.within === undefined ? [] : [options.within])];
   const { session, transaction, kept } = await begin(context, { ...options, around }, await prepare(context, options));
   const recorder = new Recorder(context, {
     cause: "run",
-    // The command was alone with a folder that was there: where it is not any more, the command has removed it.
+    // The root existed when the command began: if it is gone at the end, the command removed it.
     ends: { absentRoot: "removed" },
     ...(options.onCapture ? { onCapture: options.onCapture } : {}),
   });
@@ -355,7 +356,7 @@ export async function run(context: Context, options: RunOptions, within: readonl
 
 const MOST_NAME = 200;
 
-/** Records changes until it is stopped. */
+/** Records changes until `stop` is called. */
 export async function watch(context: Context, options: WatchOptions): Promise<Recording> {
   refuseHosted(context, "watch files");
   const before = await prepare(context, options);

@@ -36,21 +36,21 @@ import { isUndoneWithAround } from "../facts/undone-events.ts";
 import { listOperations, stackOf } from "./operations.ts";
 
 /**
- * Work that was done at another copy of the workspace, and came here by a sync: the actions and sessions that its
- * events name have no events of their own here.
+ * Work that was done at another copy of the workspace, and came here by a sync. The actions and sessions that its
+ * events name have no records here.
  */
 interface WorkElsewhere {
   readonly session?: string;
   readonly turn?: string;
   readonly action?: string;
-  /** The history that it is a part of: a replica wrote it here, or it came here from the origin. */
+  /** Tells how it came into this history: a replica wrote it back, or it came here from the origin. */
   readonly from: "replica" | "origin";
-  /** The event before its first one, and its last one. */
+  /** `fromSeq`: the event before the first event of the work. `toSeq`: its last event. */
   readonly fromSeq: number;
   readonly toSeq: number;
 }
 
-/** Returns all such work, ordered by the last events. */
+/** Returns all work of other copies, ordered by the last events. */
 export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
   return (await index.remoteWork()).map(elsewhere);
 }
@@ -67,11 +67,12 @@ function elsewhere({ session, turn, action, replica, firstSeq, lastSeq }: Remote
 }
 
 /**
- * Leaves out the events that only say that a path was first seen. A capture records a path that the rules have left out until
- * then: nothing shows that it was absent before, so this is no change of anybody. Together with a later deletion it would be: the path came and went, and stays away.
+ * Leaves out the events that only record that a path was first seen. A capture records such a path once the rules no
+ * longer leave it out. Nothing shows that the path was absent before, so the event is nobody's change. If the path was
+ * deleted later, the two events together would say that it came and went, and the deletion would not be undone.
  *
- * Only work that counts everybody's events holds such an event. A path without later events keeps it: an undo says why the path
- * stays.
+ * Only work that counts everybody's events (`everything`) contains such an event. The event stays if the path has no
+ * later event in the work: an undo then reports why the path is not removed.
  */
 export async function withoutSightings(
   context: Context,
@@ -94,14 +95,12 @@ export async function withoutSightings(
   return withoutEvents(own, sightings);
 }
 
-/** Finds whose work a caller means: which events are its own. */
-
 /** The selectors, in the order in which messages name them. */
 const SELECTORS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
 type Selector = (typeof SELECTORS)[number];
 
-/** The one selector that is given, or `undefined`. Throws `USAGE` for more than one, and for an empty one. */
+/** Returns the only selector that is given, or `undefined`. Throws `USAGE` for more than one, and for an empty one. */
 export function selectorOf(selection: Selection): { readonly by: Selector; readonly value: string } | undefined {
   const given = SELECTORS.flatMap((by) => {
     const value = selection[by];
@@ -117,14 +116,17 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
   return only;
 }
 
-/** A chosen piece of work, with the actions in it. */
+/** The selected work, with its actions. */
 export interface ChosenWork extends Work {
   readonly actions: readonly LoggedAction[];
-  /** Names of which an ambiguous change has one among its candidates if this work may have made it. */
+  /**
+   * Ids of actions, sessions and other brackets of the work. An ambiguous change may be the work's if its candidates
+   * include one of these ids.
+   */
   readonly mayBe: ReadonlySet<string>;
 }
 
-/** The work that is meant. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
+/** Returns the work that a selection means. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
 export async function workOf(context: Context, selection: Selection): Promise<ChosenWork> {
   const given = selectorOf(selection);
   if (given === undefined) throw new ChronicleError("USAGE", "whose work is meant was not said", { hint: SAY });
@@ -163,7 +165,7 @@ async function workOfActions(
   const [first] = actions;
   if (first === undefined) throw new ChronicleError("NOT_FOUND", "there is no such action", { hint: LIST });
   const fromSeq = leastOf(actions.map((one) => one.fromSeq));
-  // Changes of an unfinished action may be recorded already, after its last event.
+  // A later event may hold changes of an unfinished action.
   const isUnfinished = actions.some((one) => one.state === "open" || one.state === "abandoned");
   const toSeq = isUnfinished ? (await context.index.head()).seq : greatestOf(actions.map((one) => one.lastSeq));
   const begins = (await indexedFrom(context)) ?? 1;
@@ -174,8 +176,9 @@ async function workOfActions(
 }
 
 /**
- * Can nobody but some runs and actions have made a change that several may have made? An action that was abandoned may never
- * have run: where all of them were, it may have been a person.
+ * Returns a test for ambiguous changes: is each candidate one of these runs and actions, and at least one not
+ * abandoned? An abandoned action may never have run: if all candidates are abandoned, a person may have made the
+ * change.
  */
 async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
   const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
@@ -184,7 +187,7 @@ async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(reco
     candidates.every((id) => ids.has(id)) && candidates.some((id) => !mayNotHaveRun.has(id));
 }
 
-/** Runs and actions, and all that were begun within them. */
+/** Returns the ids of the runs and actions, and of all that was begun within them. */
 async function withInner(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const owners = await ownersIn(context);
   return owners.inner(ids);
@@ -204,8 +207,8 @@ function compactedAway(what: string, by: number): ChronicleError {
 }
 
 /**
- * Leaves out nobody's work: what restores, undos and redos wrote, what was there at the beginning, and what may be
- * several's, but for changes that can be nobody else's (`isOnly`).
+ * Returns a test for a selection's own changes. It excludes what restores, undos and redos wrote, the baseline, and
+ * ambiguous changes, except those that only this work can have made (`isOnly`).
  */
 function ownOnly(
   isOwn: (record: FileRecord) => boolean,
@@ -217,20 +220,23 @@ function ownOnly(
     (isOnly(record) || (record.actor !== "ambiguous" && isOwn(record)));
 }
 
-/** A turn of a conversation, as a session counts them. */
+/** A turn of a conversation. A turn id is unique only within its session. */
 interface Turn {
   readonly session?: string;
   readonly turn: string;
 }
 
-/** Returns the work of a turn; `last`: see `lastTurn`. */
+/** Returns the work of a turn; for `last`, of the one that `lastTurn` returns. */
 async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> {
   const all = await allTurns(context);
   const named = asked === "last" ? lastTurn(all) : turnNamed(asked, [...all.actions, ...all.elsewhere]);
   return workIn(context, all, named);
 }
 
-/** The last turn that is not passed; where all are, the last. Throws `NOT_FOUND`. */
+/**
+ * Returns the work of the last turn for which `isPassed` is false; if it is true for all, that of the last turn. Throws
+ * `NOT_FOUND`.
+ */
 export async function lastTurnBut(context: Context, isPassed: (work: Work) => Promise<boolean>): Promise<ChosenWork> {
   const all = await allTurns(context);
   let rest = all;
@@ -244,11 +250,11 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
   }
 }
 
-/** The work of turns, here and at other copies. */
+/** The actions that belong to turns, and the work of turns at other copies. */
 interface Turns {
   readonly actions: readonly (LoggedAction & Turn)[];
   readonly elsewhere: readonly (WorkElsewhere & Turn)[];
-  /** Counts the actions that belong to no turn. */
+  /** The number of actions that belong to no turn. */
   readonly others: number;
 }
 
@@ -282,8 +288,8 @@ function isInTurn<T extends { readonly turn?: string }>(one: T): one is T & { re
 }
 
 /**
- * The turn that changed something last; where none did, the one that ended last. What came from an origin is not the last turn of
- * anybody here; what a replica has written is.
+ * Returns the turn that changed something last; if none did, the one that ended last; if none has ended, the one that
+ * began last. Turns that replicas wrote back count, turns that came from an origin do not. Throws `NOT_FOUND`.
  */
 function lastTurn({ actions, elsewhere, others }: Turns): Turn {
   const ended = actions.filter((one) => one.state !== "open").toSorted((a, b) => a.lastSeq - b.lastSeq);
@@ -327,7 +333,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
   const all = await actionsEver(context);
   const elsewhere = await workElsewhere(context);
   const sessions = await listSessions(context);
-  // A write names the session in which it was asked for, which need not have been begun here.
+  // The record of a write names the session in which it was asked for. That session may have no record here.
   const writes = (await doneIntents(context)).filter(({ intent }) => intent.kind === "write");
   const id = sessionNamed(asked, [
     ...sessions.map((one) => one.id),
@@ -379,11 +385,14 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
   const starts = actions.filter((one) => one.changed !== 0).map((one) => one.fromSeq);
   const lost = await lostOf(context, `what the ${label} changed`, starts);
   const keepers = await keepersWithin(context, own);
-  // Changes that several may have made stay out: a name such as `agent` is that of many.
+  // Ambiguous changes are left out: many programs share a name such as `agent`.
   return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, keepers, mayBe: own };
 }
 
-/** Every change after the baseline, whoever made it: restores and undos too. With a database, what is one unit with it. */
+/**
+ * Returns all changes of a file or folder after the baseline, by anybody, including restores and undos. For a file of a
+ * database, includes the files that form a unit with it.
+ */
 async function workOnFile(context: Context, given: string): Promise<ChosenWork> {
   const [path] = (await pathsOnRecord(context, given)) ?? [];
   if (path === undefined) throw new ChronicleError("NOT_FOUND", "no file was named");
@@ -402,7 +411,10 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
   };
 }
 
-/** As `knownPaths`; the error for a path that was kept aside instead says which work has changed it, and how that is undone. */
+/**
+ * Works as `knownPaths`. For an excluded path that was kept aside, the error names the work that changed it, and how to
+ * undo that.
+ */
 async function pathsOnRecord(context: Context, given: string): ReturnType<typeof knownPaths> {
   try {
     return await knownPaths(context, [given]);
@@ -450,7 +462,7 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
   };
 }
 
-/** Returns the span from the first of these events (or the beginning) to the head. */
+/** Returns the span from the earliest of these events (or the beginning) to the head. */
 async function spanFrom(
   context: Context,
   starts: readonly number[],
@@ -460,14 +472,14 @@ async function spanFrom(
   return { fromSeq: Math.max(Math.min(leastOf(starts), seq), begins - 1), toSeq: seq };
 }
 
-/** The part of the work that was compacted away with its events: no undo reaches it. */
+/** Describes the part of the work whose events were compacted away, which no undo can invert; `{}` if there is none. */
 async function lostOf(context: Context, what: string, starts: readonly number[]): Promise<Pick<Work, "lost">> {
   const begins = (await indexedFrom(context)) ?? 1;
   if (!starts.some((fromSeq) => fromSeq < begins - 1)) return {};
   return { lost: { what, before: begins } };
 }
 
-/** Returns the selection's changes, and nothing of what others did in between: see `ownChanges`. */
+/** Returns the net changes of the selection, without those of others: see `ownChanges`. */
 export async function changesOfSelection(
   context: Context,
   selection: Selection,
@@ -491,7 +503,7 @@ export async function changesOfSelection(
     changes.push({ ...changeShape(change), ...patch });
   }
   const { lost } = work;
-  // All of it lies before the history begins: that is not "nothing".
+  // If all of the work lies before the beginning of the history, an empty list would be wrong.
   if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
   const notes = unlistedNotes(work);
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
@@ -504,7 +516,7 @@ export async function changesOfSelection(
   };
 }
 
-/** Returns notes for people on what is not among the changes of some work. */
+/** Returns notes for people on changes of the work that are not listed. */
 function unlistedNotes({ lost, keepers = [] }: Work): string[] {
   const unrecorded = keepers.flatMap(({ omittedChanges }) => omittedChanges.filter((one) => one.recorded === true));
   const paths = [...new Set(unrecorded.map(({ path }) => shownPath(path)))];
@@ -527,7 +539,7 @@ async function patchUnlessPruned(context: Context, change: Change): Promise<Part
   }
 }
 
-/** The actions that some events name. */
+/** Returns the actions whose ids these events name. */
 async function actionsAmong(
   context: Context,
   own: Awaited<ReturnType<typeof eventsOfWork>>,

@@ -21,12 +21,12 @@ import type { PathClaim } from "../state/proved-rows.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * A step of undo or redo: the operation that it is about, and what it inverts. Most steps take an operation back as a whole
- * (`changesToInvert`). Where others' work, or an undo of somebody's work, plays a part, a step inverts the operation's own events
- * (`inversionOf`, `crossedStep`, `partStep`).
+ * A step of undo or redo: the operation that it is about, and what it inverts. Most steps invert an operation as a
+ * whole (`changesToInvert`). If others' work or an undo of selected work is involved, a step inverts the operation's
+ * own events (`inversionOf`, `crossedStep`, `partStep`).
  */
 
-/** The work of some operations, and the events after which they began. */
+/** The changes of some operations, and the last event before each of them. */
 export interface StepWork extends OwnWork {
   readonly starts: readonly number[];
 }
@@ -37,15 +37,16 @@ export interface NamedStep {
   readonly operation: LoggedOperation;
 }
 
-/** A step, and what is known of all operations. */
+/** A step, with all operations and the undo stack. */
 export interface Step extends NamedStep {
   readonly operations: readonly LoggedOperation[];
   readonly stack: UndoStack;
 }
 
 /**
- * The step that is meant where an undo or a redo is named: another step of the operation that it was about. To undo an undo is to redo
- * that operation, and so is to redo an undo. Where that operation is not there any more, the step is undone for itself.
+ * Returns the step that is meant if the named operation is itself an undo or a redo: a step of the operation that it
+ * was about. Undoing an undo means redoing that operation, and so does redoing an undo. If that operation is not
+ * recorded any more, the step is undone like any operation.
  */
 export function stepMeant(operations: readonly LoggedOperation[], named: NamedStep): NamedStep {
   const { direction, operation } = named;
@@ -61,9 +62,10 @@ function isStep({ kind }: LoggedOperation): boolean {
 }
 
 /**
- * The changes that a step inverts. A redo takes back what the last undos of the operation have written, those that followed one another: the
- * second may have had a part left to take. Once an operation was redone, an undo takes back what the redos have written, and else the
- * operation: so it brings back what was there before, whatever `--force` took along.
+ * Returns the changes that a step inverts. A redo inverts what the last consecutive undos of the operation wrote: the
+ * second of them may have undone what the first had left. The undo of an operation that was redone last inverts what
+ * the last consecutive redos wrote, so that what they overwrote by `--force` comes back. Any other undo inverts the
+ * operation.
  */
 export async function changesToInvert(context: Context, { direction, operation, operations }: Step): Promise<StepWork> {
   const steps = operations.filter(({ target, selective }) => target === operation.id && selective === undefined);
@@ -75,13 +77,13 @@ function lastIndexOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): 
   return steps.findLastIndex((one) => one.kind === kind);
 }
 
-/** The last steps, as far as they are all of one kind. */
+/** Returns the last consecutive steps of one kind. */
 function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): readonly LoggedOperation[] {
   const others = steps.findLastIndex((one) => one.kind !== kind);
   return steps.slice(others + 1);
 }
 
-/** The changes of these operations: of each path, those of the last one that changed it. */
+/** Returns the changes of these operations; for each path, those of the last operation that changed it. */
 async function together(context: Context, operations: readonly LoggedOperation[]): Promise<StepWork> {
   const changes = new Map<WorkspacePath, OwnChange>();
   const claims: PathClaim[] = [];
@@ -93,24 +95,27 @@ async function together(context: Context, operations: readonly LoggedOperation[]
   return { changes: [...changes.values()], claims, starts: operations.map(({ fromSeq }) => fromSeq) };
 }
 
-/** The step as an inversion of events, where others' work or an undo of it plays a part. `undefined`: an ordinary step. */
+/**
+ * Returns the step as an inversion of events if others' work, or an undo of selected work, is involved; `undefined` for
+ * an ordinary step.
+ */
 export async function inversionOf(context: Context, step: Step): Promise<Inversion | undefined> {
   return (await selectiveStep(context, step)) ?? (await interleavedStep(context, step));
 }
 
-/** The undo of a piece of work, as a step of the stack: recorded even where nothing is to be changed. */
+/** Returns the undo of some work as a step of the stack. It is recorded even if no file changes. */
 async function stepOver(context: Context, work: Work, { operation, stack }: Step): Promise<Inversion> {
   return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
 }
 
-/** True for a redo, and for the undo of an undo or redo: they are done whole or not at all. */
+/** True for a redo, and for the undo of an undo or redo: such a step is done as a whole or not at all. */
 function isWhole({ direction, operation }: Step): boolean {
   return direction === "redo" || isStep(operation);
 }
 
 /**
- * Returns the step if undos of somebody's work play a part: the redo of one, the undo of a redone one, the undo of an
- * operation of which a part was taken back already. `undefined`: an ordinary step.
+ * Returns the step if undos of selected work are involved: the redo of such an undo, the undo of a redone one, or the
+ * undo of an operation of which a part was undone already. Returns `undefined` for an ordinary step.
  */
 async function selectiveStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation, operations, stack } = step;
@@ -127,12 +132,12 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
   return work === undefined ? undefined : stepOver(context, work, step);
 }
 
-/** True if it is an undo that was done while the operation went on. */
+/** True if it is an undo that was done while the operation was open. */
 function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }: LoggedOperation): boolean {
   return kind === "undo" && toSeq > fromSeq && toSeq <= end;
 }
 
-/** The redo of an undo of somebody's work: the inverse of what that undo wrote. */
+/** Returns the redo of an undo of selected work: the inverse of what that undo wrote. */
 async function redoOf(context: Context, operation: LoggedOperation): Promise<Omit<Inversion, "operation">> {
   const { id, fromSeq, toSeq, selective } = operation;
   const label = selective?.selection ?? "";
@@ -149,7 +154,7 @@ async function redoOf(context: Context, operation: LoggedOperation): Promise<Omi
   };
 }
 
-/** Returns the step that takes back again what a redone undo took back. */
+/** Returns the work that a redone undo had undone, to undo it again. */
 async function again(
   context: Context,
   { id, selective, fromSeq }: LoggedOperation,
@@ -157,7 +162,7 @@ async function again(
 ): Promise<Work> {
   const transactions = await allTransactions(context);
   const { selection = "" } = selective ?? {};
-  // Changes that did not merge then are tried again.
+  // Includes the changes that did not merge: they are tried again.
   const took = [...(selective?.took ?? []), ...(selective?.met ?? [])].sort(([a], [b]) => a - b);
   const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
   const first = took[0]?.[0] ?? fromSeq;
@@ -173,10 +178,13 @@ async function again(
   };
 }
 
-/** Returns the ids that an undo of somebody's work took, and those that the redone undos among them took. */
+/**
+ * Returns the ids of the operations that an undo of selected work undid, and of those that the redone undos among them
+ * undid.
+ */
 function takenWith(undo: string, operations: readonly LoggedOperation[]): ReadonlySet<string> {
   const all = new Set([undo]);
-  // A set's iterator goes on with what is added on the way.
+  // Iterating over a set includes elements that are added meanwhile.
   for (const id of all) {
     const { takes = [], passes = [] } = operations.find((one) => one.id === id)?.selective ?? {};
     for (const one of [...takes, ...passes]) all.add(one);
@@ -185,8 +193,8 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
 }
 
 /**
- * Returns what is left of an operation of which a part was taken back by itself; `undefined`: it is whole, or has no
- * events.
+ * Returns the work of an operation of which a part was undone by itself; `undefined` if no part was, or a part of an
+ * undo or redo is meant.
  */
 async function partOf(
   context: Context,
@@ -210,22 +218,24 @@ async function partOf(
 }
 
 /**
- * The undo of an operation into which others' work on the same path fell: what they did between two of its own changes is
- * kept. `undefined`: each path's own changes follow one another.
+ * Returns the undo of an operation as an inversion of its own events: what others did between two of its changes of a
+ * path stays. Returns `undefined` if nobody changed a path in between, for a redo, and for operations other than runs,
+ * actions and transactions. An operation that is a part of another one is always undone this way.
  */
 async function interleavedStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation } = step;
   if (direction === "redo" || !["run", "action", "transaction"].includes(operation.kind)) return undefined;
   const work = await workOf(context, operation);
   const groups = await groupsOf(context, await eventsOfWork(context, work));
-  // A part of an operation is taken back by itself, so that the rest can be taken back later.
+  // A part of an operation is inverted by its own events, so that the rest can be undone later.
   if (operation.partOf === undefined && groups.every((one) => one.groups.length === 1)) return undefined;
   return stepOver(context, work, step);
 }
 
 /**
- * The undo of an operation whose paths were edited since, where an undo of somebody's work (or its redo) had a part in
- * each of these edits: that is no reason to refuse. `undefined`: others edited as well, or alone.
+ * Returns the undo of an operation whose paths were edited since, if an undo of selected work (or its redo) took part
+ * in the edits of each path. Such edits are no reason to refuse. Returns `undefined` if a path was edited only by
+ * others, or if the step is done as a whole or not at all.
  */
 export async function crossedStep(
   context: Context,
@@ -241,7 +251,7 @@ export async function crossedStep(
   if (crossing.length === 0) return undefined;
   for (const path of edited) {
     const rows = await context.index.iterations(path);
-    // All events between an intent's beginning and its end are its own.
+    // All events between the beginning and the end of an intent belong to it.
     const isCrossed = rows.some(({ seq }) => crossing.some((one) => seq > one.fromSeq && seq <= one.toSeq));
     if (!isCrossed) return undefined;
   }
@@ -249,8 +259,8 @@ export async function crossedStep(
 }
 
 /**
- * The undo of an operation of which a part is changed meanwhile: that is left alone (`leaves`, and what is met on the way), and
- * stays to be undone. `undefined`: a redo, and the undo of an undo or redo, are done whole or not at all.
+ * Returns the undo of an operation without the paths that are changed meanwhile (those of `leaves`, and those found
+ * during the apply). They can be undone later. Returns `undefined` for a step that is done as a whole or not at all.
  */
 export async function partStep(
   context: Context,
@@ -261,7 +271,7 @@ export async function partStep(
   return { ...(await stepOver(context, await workOf(context, step.operation), step)), ...optional({ leaves }) };
 }
 
-/** An operation as a piece of work: its own events, those of what goes on within it, and what was kept aside for both. */
+/** Returns an operation as work: its own events, those of everything within it, and what was kept aside for them. */
 async function workOf(context: Context, { id, fromSeq, toSeq }: LoggedOperation): Promise<Work> {
   const owners = await ownersIn(context);
   const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);

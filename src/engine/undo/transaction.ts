@@ -40,15 +40,16 @@ import { checkActorName, checkVisible } from "../../core/records/actor-name.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Transactions: what is changed between their beginning and their end lands whole, or is taken back whole.
+ * Transactions: the changes between the beginning and the end are all kept, or all rolled back.
  *
- * The whole workspace is captured at both ends, so that plain writes in between belong to it, and those before and after
- * do not. One whose owner dies is rolled back (or committed, if it was begun so) by the next change of the workspace.
+ * The whole workspace is captured at both ends. So plain writes in between belong to the transaction, and those before
+ * and after do not. If the owner dies, the next change of the workspace rolls the transaction back, or commits it if it
+ * was begun with `onOwnerDeath: "keep"`.
  */
 
 /**
- * Begins a transaction; within an active one of the same session and owner: a savepoint. `actions`: those in whose
- * function it was called. Throws `USAGE`.
+ * Begins a transaction; within an active one of the same session and owner, a savepoint. `actions`: the ids of the
+ * actions whose functions called this. Throws `USAGE`.
  */
 export async function beginTransaction(
   context: Context,
@@ -62,19 +63,19 @@ export async function beginTransaction(
   return shapeNow(context, await openTransaction(context, options, { actions }));
 }
 
-/** A transaction that holds a run: which, and what the run is begun within. */
+/** The run that a transaction holds, and the brackets within which the run begins. */
 export interface HeldRun {
   readonly id: string;
   readonly within: Within;
 }
 
-/** The surroundings in which a transaction begins: it holds a run, or it was begun in the function of these actions. */
+/** Where a transaction begins: it holds a run, or the functions of these actions called for it. */
 export interface Surroundings {
   readonly holds?: HeldRun;
   readonly actions?: readonly string[];
 }
 
-/** Writes the beginning of a transaction: what is there now has been captured. Returns its id. */
+/** Writes the record of a new transaction. The caller has captured the workspace. Returns the id. */
 export async function openTransaction(
   context: Context,
   options: TransactionOptions,
@@ -114,7 +115,7 @@ export async function openTransaction(
   return id;
 }
 
-/** The brackets within which a transaction is begun: it is taken back with them. */
+/** Returns the brackets within which a transaction begins: undoing one of them undoes the transaction too. */
 async function placeFor(context: Context, pid: number | null, actions: readonly string[]): Promise<Within> {
   const nesting = await Nesting.of(context, await openBrackets(context));
   return (await placeOf(context, nesting, { pid, within: actions, guess: true })).within;
@@ -153,8 +154,9 @@ interface Begun {
 }
 
 /**
- * The innermost active one of the session, unless it belongs to another process: two of those are not one in another. A
- * run's own is within what the run is within; what is begun within a run is within the run's own.
+ * Returns the transaction of which a new one is a savepoint, or `undefined`. That is the innermost active one of the
+ * same session and scope, unless another process owns it or it holds a run. A transaction that holds a run is a
+ * savepoint of the one around the run. A transaction that is begun in a run is within the run's.
  */
 function parentFor(active: readonly LoggedTransaction[], of: Begun): string | undefined {
   const around = active.find((one) => one.id === of.within.transaction);
@@ -184,13 +186,13 @@ export async function commitTransaction(
   return shapeNow(context, transaction.id);
 }
 
-/** Commits the transaction of a run, whose changes have been captured. */
+/** Commits the transaction of a run. The changes of the run have been captured. */
 export async function commitRun(context: Context, id: string): Promise<void> {
   const transaction = findTransaction(await activeTransactions(context), id);
   await finish(context, id, { status: "committed", changed: await countChanges(context, transaction) });
 }
 
-/** Paths that are not as they were, as far as it goes. */
+/** Returns the number of paths that the transaction changed. Changes that were undone already do not count. */
 async function countChanges(context: Context, transaction: LoggedTransaction): Promise<number> {
   const committed = { ...transaction, status: "committed" as const, lastSeq: (await context.index.head()).seq };
   const { own } = await undoOf(context, await workOfTransaction(context, committed));
@@ -199,7 +201,10 @@ async function countChanges(context: Context, transaction: LoggedTransaction): P
 
 /** Options of a rollback. */
 export interface RollbackHow {
-  /** Set if its owner is gone and no caller has asked: changes that are not recorded as its own stay. */
+  /**
+   * Set if the owner is gone and no caller asked for the rollback: changes that are not recorded as the transaction's
+   * stay.
+   */
   readonly byRule?: true;
   /**
    * True if paths that cannot be changed are skipped and listed; otherwise such a path prevents the rollback, and the
@@ -209,8 +214,8 @@ export interface RollbackHow {
 }
 
 /**
- * Takes back what was changed in a transaction and its savepoints, as one operation that can be redone; later work of
- * others stays. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is finished or cannot be taken back.
+ * Undoes what was changed in a transaction and its savepoints, as one operation that can be redone; later work of
+ * others stays. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is finished or cannot be rolled back.
  */
 export async function rollbackTransaction(
   context: Context,
@@ -238,7 +243,7 @@ export async function rollbackTransaction(
   return { transaction: await shapeNow(context, transaction.id), undo: { ...undone, notes } };
 }
 
-/** Returns notes for people on how to take back, once the transaction has ended, what was changed meanwhile. */
+/** Returns notes for people on how to restore the paths that changed during the rollback. */
 function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): string[] {
   if (skipped.some(({ reason }) => reason === "special"))
     return [
@@ -250,7 +255,7 @@ function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): stri
 
 const MOST_PATHS = 20;
 
-/** Changes made while it was open that may be its own or a person's: they stay, and are named. */
+/** Returns notes on ambiguous changes: the transaction or somebody else made them while it was open, so they stay. */
 async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction): Promise<string[]> {
   const family = new Set(familyOf(await allTransactions(context), id).map((one) => one.id));
   const paths = new Set<string>();
@@ -264,7 +269,9 @@ async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction)
   return [`no action has changed these while the transaction was open, so they stay: ${shown.join(", ")}${more}`];
 }
 
-/** Recorded files that hold an erased content now: whether the transaction has put it there is not recorded. */
+/**
+ * Returns notes on recorded files that now hold an erased content. Nothing records whether the transaction wrote it.
+ */
 async function erasedNotes(context: Context): Promise<string[]> {
   const { seq } = await context.index.head();
   const left = (await coverageAt(context, seq))?.omitted ?? [];
@@ -278,14 +285,15 @@ async function erasedNotes(context: Context): Promise<string[]> {
   ];
 }
 
-/** Until it is ended, what is changed belongs to it: also where its owner is gone, for who asks for it by name. */
+/** Makes a capture attribute changes to an orphaned transaction that a caller ends by name: it was open until now. */
 function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
   return orphaned ? { reopened: id } : {};
 }
 
 /**
- * A rollback that was cut off between the files and its mark, if nothing was done in the transaction since: it is only to
- * be said. By name, what is there now may be such later work.
+ * Returns the result of a rollback that changed the files, and was interrupted before the transaction was marked.
+ * Returns `undefined` if there is none, or if the transaction has changed something since. If a caller named the
+ * transaction, what is on disk is captured first: it may be such a later change.
  */
 async function rollbackDone(
   context: Context,
@@ -303,7 +311,7 @@ async function rollbackDone(
   return finished.length > 0 ? onlyFinished(context, finished, false) : nothing(done.id);
 }
 
-/** The intent that has taken a transaction back. */
+/** Returns the finished intent that rolled a transaction back. */
 async function rollbackIntent(
   context: Context,
   transaction: LoggedTransaction,
@@ -358,7 +366,10 @@ interface Finish {
   readonly changed?: number;
 }
 
-/** Writes the end of a transaction, and of its savepoints that are still active. Throws `REFUSED` if it was ended meanwhile. */
+/**
+ * Records the end of a transaction, and of its savepoints that are still active. Throws `REFUSED` if it ended
+ * meanwhile.
+ */
 async function finish(context: Context, id: string, end: Finish): Promise<void> {
   await withCommit(context, async (commit) => {
     const family = familyOf(await allTransactions(context), id);
@@ -387,18 +398,18 @@ async function shapeNow(context: Context, id: string): Promise<TransactionShape>
   return shape;
 }
 
-/** All transactions, oldest first. */
+/** Returns all transactions, oldest first. */
 export async function listTransactions(context: Context): Promise<TransactionShape[]> {
   const all = await allTransactions(context);
   return transactionShapes(context, all, all);
 }
 
-/** Errors that keep a transaction from being ended by its rule, but do not prevent anything else. */
+/** Codes of errors for which `endOrphans` leaves a transaction active, and continues. */
 const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 /**
- * Ends the transactions whose owner is gone, each by its rule; the outermost take their savepoints along. One that
- * another process is just ending, or that cannot be ended, holds nobody up.
+ * Ends the transactions whose owner is gone, each by its rule, with their savepoints. Skips one that another process is
+ * ending, and reports one that cannot be ended.
  */
 export async function endOrphans(context: Context, before: BeforeChange = NOTHING_BEFORE): Promise<void> {
   if ((await openRows(context, "transaction:")).length === 0) return;
@@ -426,7 +437,7 @@ async function commitByRule(context: Context, orphan: LoggedTransaction): Promis
 }
 
 async function rollBackByRule(context: Context, orphan: LoggedTransaction, before: BeforeChange): Promise<void> {
-  // Changes that were not recorded before the process died are not known to be its work.
+  // Changes that were not recorded before the process died may be those of others.
   const { changes: unknown } = await capture(context, { cause: "capture", reserve: true });
   const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true }, before);
   const count = undo.changes.length;
@@ -435,7 +446,7 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
   context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
 }
 
-/** The changes that a rollback by rule leaves, and the command that takes them back. */
+/** Returns a message on the changes that a rollback by rule leaves, and the command that restores the earlier state. */
 function stays({ fromSeq }: LoggedTransaction, count: number): string {
   if (count === 0) return "";
   const what = count === 1 ? "1 path was NOT rolled back" : `${count} paths were NOT rolled back`;

@@ -32,7 +32,7 @@ import { undoSelection } from "./undo-selection.ts";
 
 type Direction = Step["direction"];
 
-/** Takes the last operation back, or the one that is named, or somebody's work. */
+/** Undoes the last operation, the one that is named, or the selected work. */
 export async function undo(
   context: Context,
   options: UndoOptions = {},
@@ -47,7 +47,7 @@ export async function undo(
   return reverse(context, "undo", { options, before });
 }
 
-/** Redoes what was undone last. */
+/** Redoes what was undone last, or the operation that is named. */
 export async function redo(
   context: Context,
   options: UndoOptions = {},
@@ -75,11 +75,14 @@ async function reverse(context: Context, direction: Direction, { options, before
 
 interface StepHow extends Omit<InversionOptions, "left"> {
   readonly direction: Direction;
-  /** The operation that is named; `undefined`: the last one. */
+  /** The id that the caller gave; `undefined`: the last operation. */
   readonly asked: string | undefined;
 }
 
-/** The step that is meant, as a plan. It is found after the capture, which catches up with operations of other processes. */
+/**
+ * Plans the step that is meant. The operation is looked up after the capture, which reads what other processes
+ * recorded.
+ */
 async function planStep(context: Context, asking: StepHow): Promise<FilePlan<UndoShape>> {
   const { present } = asking;
   const operations = await listOperations(context);
@@ -95,10 +98,10 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   const inversion = await inversionOf(context, step);
   if (inversion !== undefined) return planInversion(context, inversion, how);
   const own = await changesToInvert(context, step);
-  const all = await sort(context, own, present.unrecorded);
-  // If the operation is done again already, only what an undo has left can be missing.
+  const all = await separateEdited(context, own, present.unrecorded);
+  // If the operation is not undone now, the redo restores only what an undo left: later edits are not its business.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
-  const part = present.force ? undefined : await partOver(context, step, sorted);
+  const part = present.force ? undefined : await partWithoutEdited(context, step, sorted);
   if (part !== undefined) return planInversion(context, part, how);
   return planWhole(context, step, {
     ...how,
@@ -108,8 +111,10 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   });
 }
 
-/** The step in part, where that is all right for each path that was edited since. */
-async function partOver(context: Context, step: Step, { edited }: Sorted): Promise<Inversion | undefined> {
+/**
+ * Returns the step without the paths that were edited since, if each of them may be left out; otherwise `undefined`.
+ */
+async function partWithoutEdited(context: Context, step: Step, { edited }: Sorted): Promise<Inversion | undefined> {
   if (edited.length === 0) return undefined;
   const paths = edited.flatMap(({ change, with: cause }) => (cause === undefined ? [change.path] : []));
   const crossed = await crossedStep(context, step, paths);
@@ -123,21 +128,21 @@ async function partOver(context: Context, step: Step, { edited }: Sorted): Promi
   return partStep(context, step, leaves);
 }
 
-/** The operation, and of a transaction the actions and runs in it. */
+/** Returns the id of the operation; for a transaction, the ids of the actions and runs in it. */
 async function worksWithin(context: Context, { id, kind }: LoggedOperation): Promise<readonly string[]> {
   if (kind !== "transaction") return [id];
   return (await keepersWithin(context, new Set([id]))).map((one) => one.id);
 }
 
 interface WholeStep extends InversionOptions {
-  /** The command that names this step, whatever is done meanwhile. */
+  /** The command that names this operation by id: after other operations it still means the same step. */
   readonly command: string;
-  /** The operation's own work. */
+  /** The changes of the operation itself. */
   readonly own: OwnWork;
   readonly sorted: Sorted;
 }
 
-/** The plan that takes an operation back as a whole (or does it again): each path as it was, nothing is merged. */
+/** Plans the undo or redo of a whole operation: each path gets exactly its earlier state, and nothing is merged. */
 async function planWhole(
   context: Context,
   step: Step,
@@ -151,7 +156,7 @@ async function planWhole(
   const isEmpty = clean.length + edited.length === 0;
   const aside = isEmpty ? await asideOfStep(context, { kind: direction, target: operation.id }) : undefined;
   const isNothing = isEmpty && isUndone(operation, stack) === (direction === "undo") && aside?.changes.length === 0;
-  // If nothing else is to be done and something is in the way, the operation stays to be undone.
+  // If only paths that are in the way remain, the operation is not marked as undone, so that it can be tried again.
   const inTheWay = aside?.changes.length === 0 && own.changes.length === 0 ? settleable(aside.blocked) : [];
   return {
     kind: direction,
@@ -162,11 +167,11 @@ async function planWhole(
     back: backOf(operation, own.changes),
     folders: "whole",
     conflicts: () => conflicts,
-    // Another undo of it, which undoes nothing, would be what a redo does again.
+    // An undo that changes nothing is not recorded: a later redo would redo that one.
     isNothing: isNothing || inTheWay.length > 0,
     skipped: [...unrecorded, ...inTheWay],
     isWhole: true,
-    // Leaves out the paths that were changed meanwhile, if the operation may be done in part.
+    // Leaves out paths that change during the apply, if the operation may be undone in part.
     otherwise: async () => {
       const part = forced ? undefined : await partStep(context, step);
       return part === undefined ? undefined : planInversion(context, part, { present, notes, left: unrecorded });
@@ -190,16 +195,17 @@ async function planWhole(
 const NOTHING_LEFT = { undo: "it was undone already", redo: "it is not undone" } as const;
 
 /**
- * Returns the blocked paths of what was kept aside if moving something else away unblocks them; none if some were
- * freed, since those do not come back.
+ * Returns the blocked paths of what was kept aside, if moving other files away makes room for them. Returns none if a
+ * content of them is missing, since that does not come back.
  */
 function settleable(blocked: readonly BlockedPath[]): readonly BlockedPath[] {
   return blocked.every(({ reason }) => reason !== "content-missing") ? blocked : [];
 }
 
 /**
- * Each path goes back to the state before the first of these changes, and before the operation. A run's own changes go back
- * to its start alone: rules that the run itself wrote say nothing about what was there before it.
+ * Returns, for each path, the moments whose state is the target: before the path's first change, and before the
+ * operation. A run's own change has only the run's start: a rule file that the run wrote says nothing about what was
+ * there before.
  */
 function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path: WorkspacePath) => BackTo {
   const firsts = new Map(own.map(({ path, first }) => [path, first]));
@@ -211,8 +217,8 @@ function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path:
 }
 
 /**
- * Whether what was finished just now is what the caller wants: one killed and tried again is still one step. What an origin
- * brings is nobody's wish here.
+ * Returns whether the step that was finished just now is the one that the caller asks for: a step that is interrupted
+ * and tried again is one step. A change that came from an origin does not count.
  */
 async function hasFinished(context: Context, direction: Direction, { options, before }: Asking): Promise<boolean> {
   const finished = before.finished.filter(({ intent }) => intent.kind !== "replica");
@@ -230,10 +236,10 @@ async function hasFinished(context: Context, direction: Direction, { options, be
   return targetsOf(meant.direction).includes(meant.operation.id);
 }
 
-/** The most places of edits that are told one by one. */
+/** The number of edited paths that are listed one by one. */
 const MOST_KEPT = 20;
 
-/** Names the iterations that hold the edits which `--force` took along. */
+/** Returns notes that name the iterations with the edits which `--force` overwrote. */
 function keptNotes(edited: readonly Edited[]): string[] {
   const kept = edited.filter(({ change }) => change.before !== undefined && change.before.kind !== "dir");
   const notes = kept.slice(0, MOST_KEPT).map(({ change, iteration }) => {
@@ -277,22 +283,22 @@ const EDITED = "it was edited since";
 
 interface Edited {
   readonly change: Change;
-  /** The edited file of a database with which this one is one unit. */
+  /** The edited file of the database to which this file belongs, too. */
   readonly with?: WorkspacePath;
   readonly blocked: BlockedPath;
-  /** The last iteration that is recorded of it; 0: none. */
+  /** The number of the last recorded iteration; 0: none. */
   readonly iteration: number;
 }
 
 interface Sorted {
   readonly clean: readonly Change[];
   readonly edited: readonly Edited[];
-  /** The present states that the index told. */
+  /** The present states as the index has them, to be proved. */
   readonly now: readonly PathClaim[];
 }
 
-/** Changes whose path is still what the operation left, and those that were edited since. */
-async function sort(context: Context, own: StepWork, unrecorded: readonly Change[]): Promise<Sorted> {
+/** Separates changes whose path is still as the operation left it from those whose path was edited since. */
+async function separateEdited(context: Context, own: StepWork, unrecorded: readonly Change[]): Promise<Sorted> {
   const wanted = invert(own.changes);
   const { seq } = await context.index.head();
   const rows = await context.index.iterationsAt(
@@ -316,13 +322,14 @@ async function sort(context: Context, own: StepWork, unrecorded: readonly Change
       });
   });
   const now = wanted.map(({ path }, i) => ({ path, now: { entry: rows[i]?.entry } }));
-  return sortUnits(context, { clean, edited, now }, { own, wanted, unrecorded });
+  return separateUnits(context, { clean, edited, now }, { own, wanted, unrecorded });
 }
 
 /**
- * A database is edited with all that lies beside it: its files go back to one state that it had, that before the operation.
+ * Treats the files of a database as one unit: if one was edited, all count as edited. They go back together to the
+ * state that they had before the operation.
  */
-async function sortUnits(
+async function separateUnits(
   context: Context,
   sorted: Sorted,
   { own, wanted, unrecorded }: { readonly own: StepWork } & Record<"wanted" | "unrecorded", readonly Change[]>,
@@ -331,7 +338,7 @@ async function sortUnits(
   if (units.length === 0) return sorted;
   const { seq } = await context.index.head();
   const all = [...sorted.clean.map((change) => ({ change })), ...sorted.edited];
-  // What is there now: a path that needs no change is as it is to be.
+  // The present states: a path that needs no change already has its target state.
   const present = new Map([
     ...wanted.map(({ path, after }) => [path, after] as const),
     ...all.map(({ change: { path, before } }) => [path, before] as const),
@@ -367,13 +374,16 @@ async function sortUnits(
   return { ...sorted, clean, edited: [...edited.values()].sort((a, b) => comparePaths(a.change.path, b.change.path)) };
 }
 
-/** The event after which the operation began that first changed a file of this unit. */
+/** Returns the last event before the operation that first changed a file of this unit. */
 function startOf({ changes, starts }: StepWork, unit: readonly WorkspacePath[]): number {
   const first = leastOf(changes.flatMap(({ path, first: { seq } }) => (unit.includes(path) ? [seq] : [])));
   return greatestOf(starts.filter((seq) => seq < first));
 }
 
-/** `command`: names what was to be done. Without that, it could be about another operation. */
+/**
+ * Returns the error for paths that were edited since. `command` names the operation by id, since another one may be the
+ * last by then.
+ */
 function editedSince(paths: readonly BlockedPath[], command: string): ChronicleError {
   const shown = paths.slice(0, 8).map((one) => shownPath(one.path));
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";

@@ -20,7 +20,8 @@ import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Returns the states that replicas wrote back and that lost against others' work, oldest first. Throws `PATH_INVALID`.
+ * Returns the versions: states that replicas wrote back and that did not become their paths' states, oldest first.
+ * Throws `PATH_INVALID`.
  */
 export async function listVersions(context: Context, { path }: VersionsOptions = {}): Promise<VersionShape[]> {
   const wanted = path === undefined ? undefined : parseGivenPath(path);
@@ -32,8 +33,8 @@ export async function listVersions(context: Context, { path }: VersionsOptions =
 }
 
 /**
- * Makes a version the state of its path: an operation that can be undone. What is there now is captured first. Throws
- * `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`, and `REFUSED` where something stands in the way.
+ * Makes a version the state of its path, as an operation that can be undone. Captures what is on disk first. Throws
+ * `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`, and `REFUSED` if something is in the way.
  */
 export async function restoreVersion(context: Context, asked: string): Promise<VersionRestoreShape> {
   const found = await findVersion(context, asked);
@@ -54,7 +55,7 @@ export async function restoreVersion(context: Context, asked: string): Promise<V
   });
 }
 
-/** `<the replica's id, or its beginning>:<number>`. */
+/** Finds a version by `<the replica's id, or its beginning>:<number>`. */
 async function findVersion(context: Context, asked: string): Promise<KeptVersion> {
   const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];
   const found = meantBy(
@@ -101,7 +102,7 @@ async function versionShape(context: Context, { ts, record }: KeptVersion): Prom
 async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
   const { seq } = await context.index.head();
   const present = (await context.index.iterationAt(path, seq))?.entry;
-  // As it would be put on disk: some bits of a mode are never set.
+  // Compares the state in the form that is put on disk, too: some bits of a mode are never set.
   return sameEntry(present, entry) || sameEntry(present, settable(entry));
 }
 
@@ -109,8 +110,9 @@ async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | und
 const MOST_ROWS = 100;
 
 /**
- * The iteration into which a replica has merged what it had lost; `undefined`: none is known. It is the first that the replica
- * wrote after that, if all that the version changed is in it: merging the version into it changes nothing.
+ * Returns the iteration into which the replica merged a version; `undefined` if none is known. It is the first one that
+ * the replica wrote after the version, if it contains all that the version changed: merging the version into it changes
+ * nothing.
  */
 async function findMerge(context: Context, version: VersionRecord): Promise<IterationRow | undefined> {
   const { path, entry, seen } = version;
@@ -137,7 +139,7 @@ async function nextOwn(
   return undefined;
 }
 
-/** Returns whether `ours` holds everything that `theirs` changed of `base`. */
+/** Returns whether `ours` contains everything that `theirs` changed of `base`. */
 async function holds(
   context: Context,
   ours: Entry,
@@ -155,7 +157,7 @@ async function holds(
   return text?.conflicts === 0 && text.content.equals(here);
 }
 
-/** `undefined`: the content was pruned. */
+/** Returns a content; `undefined` if it was pruned or erased. */
 async function contentOf({ blobs }: Context, hash: Hash | undefined): Promise<Buffer | undefined> {
   return hash === undefined ? undefined : blobs.get(hash);
 }
