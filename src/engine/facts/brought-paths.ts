@@ -13,13 +13,13 @@ import { readEvent } from "../log/read-events.ts";
  */
 
 /** Returns the events that record the progress of syncs, oldest first. */
-async function standings(context: HistoryContext): Promise<readonly EventRow[]> {
+async function progressEvents(context: HistoryContext): Promise<readonly EventRow[]> {
   const records = await context.index.records("replica:");
   const histories = await Promise.all(records.map(({ recordId }) => context.index.recordHistory(recordId)));
   return histories.flat().sort((a, b) => a.seq - b.seq);
 }
 
-async function standingAt(context: HistoryContext, row: EventRow): Promise<ReplicaRecord> {
+async function progressIn(context: HistoryContext, row: EventRow): Promise<ReplicaRecord> {
   return decodeReplica((await readEvent(context, row)).record);
 }
 
@@ -28,8 +28,8 @@ async function standingAt(context: HistoryContext, row: EventRow): Promise<Repli
  * compacted away.
  */
 export async function firstFill(context: HistoryContext): Promise<number | undefined> {
-  for (const row of await standings(context)) {
-    if ((await standingAt(context, row)).applied === 0) continue;
+  for (const row of await progressEvents(context)) {
+    if ((await progressIn(context, row)).applied === 0) continue;
     if (isInBase(row)) return undefined;
     return (await context.index.commitFrom(row.seq))?.last ?? row.seq;
   }
@@ -41,7 +41,7 @@ const MAY_HAVE_BEEN = "a sync brought it, and the origin may have had it then";
 /** Finds, path by path, whether the origin may have had a path at an earlier moment. */
 export class BroughtPaths {
   readonly #context: HistoryContext;
-  #standings: Promise<readonly EventRow[]> | undefined;
+  #progressEvents: Promise<readonly EventRow[]> | undefined;
   readonly #at = new Map<number, Promise<ReplicaRecord | undefined>>();
 
   constructor(context: HistoryContext) {
@@ -50,30 +50,30 @@ export class BroughtPaths {
 
   /** Returns why the absence of the path after event `seq` is not proved; `undefined` if no sync is involved. */
   async doubt(path: WorkspacePath, seq: number): Promise<string | undefined> {
-    this.#standings ??= standings(this.#context);
-    if ((await this.#standings).length === 0) return undefined;
+    this.#progressEvents ??= progressEvents(this.#context);
+    if ((await this.#progressEvents).length === 0) return undefined;
     const [first] = await this.#context.index.iterations(path, { limit: 1 });
     if (first === undefined || first.seq <= seq) return undefined;
     const row = await this.#context.index.locate(first.seq);
     if (row === undefined || isInBase(row)) return undefined;
     const { cause, upstream } = changeOf(await readEvent(this.#context, row), path) ?? {};
     if (cause !== "replica" || upstream === undefined) return undefined;
-    const then = await this.#standingAt(seq);
-    const later = await this.#standingAt(Number.MAX_SAFE_INTEGER);
+    const then = await this.#progressAt(seq);
+    const later = await this.#progressAt(Number.MAX_SAFE_INTEGER);
     const isSame = then !== undefined && then.applied > 0 && then.origin === later?.origin;
     return isSame && then.applied < upstream.seq ? undefined : MAY_HAVE_BEEN;
   }
 
   /** Returns the progress of the sync after event `seq`. */
-  #standingAt(seq: number): Promise<ReplicaRecord | undefined> {
+  #progressAt(seq: number): Promise<ReplicaRecord | undefined> {
     let found = this.#at.get(seq);
     if (found === undefined) this.#at.set(seq, (found = this.#find(seq)));
     return found;
   }
 
   async #find(seq: number): Promise<ReplicaRecord | undefined> {
-    this.#standings ??= standings(this.#context);
-    const row = (await this.#standings).findLast((one) => one.seq <= seq);
-    return row === undefined ? undefined : standingAt(this.#context, row);
+    this.#progressEvents ??= progressEvents(this.#context);
+    const row = (await this.#progressEvents).findLast((one) => one.seq <= seq);
+    return row === undefined ? undefined : progressIn(this.#context, row);
   }
 }

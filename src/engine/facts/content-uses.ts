@@ -77,7 +77,7 @@ export interface ContentUse {
 }
 
 /** A state of a path, or another record that names contents. */
-type Said =
+type Mention =
   | { readonly path: WorkspacePath; readonly hash: Hash | undefined; readonly size: number }
   | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
 
@@ -94,28 +94,28 @@ export async function contentUses(
     if (uses.has(hash) || !isMeant(hash, path)) return;
     uses.set(hash, { hash, size: 0, paths: new Set(), now: new Set(), isHistorys: false });
   };
-  for await (const said of saidInLog(context)) {
-    if (!("path" in said)) for (const hash of said.hashes) meet(hash);
-    else if (said.hash !== undefined) meet(said.hash, said.path);
+  for await (const mention of mentionsInLog(context)) {
+    if (!("path" in mention)) for (const hash of mention.hashes) meet(hash);
+    else if (mention.hash !== undefined) meet(mention.hash, mention.path);
   }
   if (uses.size === 0) return uses;
   const last = new Map<WorkspacePath, ContentUse>();
-  for await (const said of saidInLog(context)) {
-    if ("path" in said) noteState(uses, last, said);
-    else if (said.isHistorys) for (const hash of said.hashes) setHistorys(uses.get(hash));
+  for await (const mention of mentionsInLog(context)) {
+    if ("path" in mention) noteState(uses, last, mention);
+    else if (mention.isHistorys) for (const hash of mention.hashes) markAsHistorys(uses.get(hash));
   }
   for (const [path, use] of last) use.now.add(path);
   return uses;
 }
 
-function setHistorys(use: ContentUse | undefined): void {
+function markAsHistorys(use: ContentUse | undefined): void {
   if (use !== undefined) use.isHistorys = true;
 }
 
 function noteState(
   uses: ReadonlyMap<Hash, ContentUse>,
   last: Map<WorkspacePath, ContentUse>,
-  { path, hash, size }: Extract<Said, { readonly path: WorkspacePath }>,
+  { path, hash, size }: Extract<Mention, { readonly path: WorkspacePath }>,
 ): void {
   const use = hash === undefined ? undefined : uses.get(hash);
   if (use === undefined) {
@@ -127,30 +127,30 @@ function noteState(
   use.size = size;
 }
 
-async function* saidInLog(context: HistoryContext): AsyncGenerator<Said, void> {
+async function* mentionsInLog(context: HistoryContext): AsyncGenerator<Mention, void> {
   for await (const lines of context.log.read({ seq: 1, offset: 0 })) {
     for (const { bytes } of lines) {
       const event = readEventFast(bytes);
       const base = baseOf(event);
       if (base !== undefined) {
         yield { hashes: [base], isHistorys: true };
-        yield* saidInBase(context, base);
+        yield* mentionsInBase(context, base);
       }
-      yield* saidBy(event);
+      yield* mentionsIn(event);
     }
   }
 }
 
-async function* saidInBase(context: HistoryContext, base: Hash): AsyncGenerator<Said, void> {
+async function* mentionsInBase(context: HistoryContext, base: Hash): AsyncGenerator<Mention, void> {
   const reader = await context.blobs.open(base);
   if (reader === undefined) return;
   for await (const { entries = [], records = [] } of decodeBase(reader.pieces())) {
     for (const { path, entry } of entries) yield { path, hash: entry?.hash, size: entry?.size ?? 0 };
-    for (const record of records) yield* saidBy(record);
+    for (const record of records) yield* mentionsIn(record);
   }
 }
 
-function* saidBy({ recordId, record }: Pick<LogEvent, "recordId" | "record">): Generator<Said, void> {
+function* mentionsIn({ recordId, record }: Pick<LogEvent, "recordId" | "record">): Generator<Mention, void> {
   const hash = hashIn(record["hash"]);
   const path = pathOfRecordId(recordId);
   if (path !== undefined) {

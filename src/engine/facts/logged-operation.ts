@@ -20,7 +20,7 @@ export interface LoggedOperation {
   readonly client?: string;
   /** The number of changed paths, as recorded. */
   readonly changed: number;
-  /** Set for a write or a run that is part of another operation: of an action, a run, or a committed transaction. */
+  /** Set for a write, a run or an action that is a part of another operation. */
   readonly isPart?: true;
   /** Set for an action that was begun within another one. */
   readonly inAction?: true;

@@ -50,7 +50,7 @@ export class Nesting {
   /** Returns the ids of everything around a bracket, and its own. */
   around(id: string): ReadonlySet<string> {
     const found = new Set([id]);
-    // A set's iterator also visits what is added on the way.
+    // Iterating over a set includes elements that are added meanwhile.
     for (const one of found) for (const parent of this.#parents.get(one) ?? []) found.add(parent);
     return found;
   }

@@ -381,7 +381,7 @@ function shorter(end: LogEnd, bound: number): ChronicleError {
   if (end.tornBytes === 0) return rolledBack(end.seq, bound);
   return new ChronicleError(
     "LOG_DAMAGED",
-    `the log is damaged behind event ${end.seq}: ${end.tornBytes} bytes there are no events`,
+    `the log is damaged after event ${end.seq}: ${end.tornBytes} bytes after it are no events`,
     {
       hint: DAMAGED_LOG,
       data: { seq: end.seq + 1, bound },

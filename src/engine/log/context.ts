@@ -56,7 +56,7 @@ export interface Context {
   /** Access to files outside of the workspace that a tool is about to change. */
   readonly outside: OutsideFiles;
   readonly ingest: Ingest;
-  /** The notes of what was changed off the record. */
+  /** The notes on what was changed off the record. */
   readonly offRecord: OffRecordFile;
   /** The places of the folders when they were last captured whole, and their present places. */
   readonly whereabouts: WhereaboutsFile;
@@ -71,7 +71,7 @@ export interface Context {
   readonly now: () => number;
   /** A new unique id (UUID v4). */
   readonly newId: () => string;
-  /** Resolves after so many ms. `undefined` if time does not pass by itself, as in a simulation. */
+  /** Resolves after this many ms. `undefined` if time does not pass by itself, as in a simulation. */
   readonly pause?: ((ms: number) => Promise<void>) | undefined;
   /** How long to wait for a lock, in ms. */
   readonly waitMs: number;
@@ -184,7 +184,7 @@ export type IngestResult =
   | { readonly path: WorkspacePath; readonly gone: true }
   | { readonly path: WorkspacePath; readonly omission: Omission };
 
-/** Keeps the notes of what was changed off the record. They are written with the workspace's lock held. */
+/** Keeps the notes on what was changed off the record. They are written with the workspace's lock held. */
 export interface OffRecordFile {
   /** Returns the last written notes: the same object as long as they are unchanged. Throws `LOG_DAMAGED`. */
   read(): OffRecord | undefined;

@@ -13,7 +13,7 @@ export const DAMAGED_LINE = WAYS;
 /** The hint if nothing can be written any more. */
 export const DAMAGED_LOG = `nothing is written any more; ${WAYS}`;
 
-/** Returns the error for a log that does not continue at a line. */
+/** Returns the error for a line that does not continue the log. */
 export function damagedAt({ seq, offset }: LogPosition, lineNumber: number, detail: string): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `the log is damaged at event ${seq}: ${detail}`, {
     hint: DAMAGED_LOG,

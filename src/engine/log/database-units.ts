@@ -182,7 +182,7 @@ export function warnOfOpenDatabases(
     if (!replaced.has(path)) continue;
     const who = processes.length === 1 ? `process ${processes[0]} has` : `processes ${processes.join(", ")} have`;
     tell?.(
-      `${who} ${shownPath(path)} open, and goes on with the database as it was: what it writes there is lost, and it has to open the database anew`,
+      `${who} ${shownPath(path)} open, and still uses the earlier database: what it writes is lost until it opens the database again`,
     );
   }
 }

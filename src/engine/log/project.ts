@@ -119,7 +119,7 @@ export async function project(
 /** Fills an empty index with the state of the anchor, if the log begins after one. */
 export async function projectAnchor({ index, blobs }: ProjectionTarget, anchor: HistoryAnchor): Promise<IndexHead> {
   const { seq, hash, base, frontier } = anchor;
-  const { entries, records, recordsAt } = await readBase(blobs, base, `that the history starts on behind event ${seq}`);
+  const { entries, records, recordsAt } = await readBase(blobs, base, `that the history starts on after event ${seq}`);
   const head = { seq, hash, offset: 0, frontier };
   const events = records.map((record) => baseRecordRow(base, recordsAt, record));
   await index.apply({ head, events, iterations: rowsOfBase(entries) });

@@ -66,7 +66,7 @@ export function skippedShape(one: Pick<BlockedPath, "path" | "detail"> & { reado
   return { path: shownPath(one.path), reason: one.reason, detail: one.detail };
 }
 
-/** Returns the shape of a content that was written at the last moment, and where it was kept. */
+/** Returns the shape of a file that somebody wrote during an apply, and of the path at which it was kept. */
 export function conflictShape(one: ApplyReport["conflicts"][number]): RestoreShape["conflicts"][number] {
   return { path: shownPath(one.path), kept_at: shownPath(one.keptAt) };
 }

@@ -83,7 +83,7 @@ async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
   return true;
 }
 
-/** Hashes the whole tree in one pass, for when no earlier hash is of use. */
+/** Hashes the whole tree in one pass, if no earlier hash can be used. */
 async function wholeTree(context: Hashed, seq: number): Promise<Hash> {
   return (await readWholeTree(context, seq)).store(seq);
 }

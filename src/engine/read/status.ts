@@ -102,7 +102,7 @@ function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport):
   if (lacks.length === 0) return [];
   const held = `${root.folder} is on ${traits.fileSystem}, which cannot hold ${lacks.join(", ")}: that is no change, and is not restored`;
   if (traits.ctime || readsAll(traits, size)) return [held];
-  const weak = `an edit in ${root.folder} that keeps size and time of a file may go unseen: the disk keeps no times of change, and it is too much to read at each look`;
+  const weak = `an edit in ${root.folder} that keeps size and time of a file may go unseen: the disk keeps no times of change, and the folder is too large to read each time`;
   return [held, weak];
 }
 

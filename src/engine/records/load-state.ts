@@ -25,7 +25,7 @@ export interface Loaded extends Place {
   readonly notes: readonly string[];
 }
 
-/** A state from which lines are read on. */
+/** A state from which a replay begins. */
 interface Start extends Place {
   readonly checkpoint: number | undefined;
 }
@@ -105,7 +105,7 @@ async function settle(
       ? { ...tail, detail: `${end.tornBytes} bytes without an end of line` }
       : undefined;
   if (torn !== undefined && damage === undefined) {
-    notes.push(`the log was torn by a crash behind event ${seq} (${torn.detail}): the next change moves the rest away`);
+    notes.push(`the log was torn by a crash after event ${seq} (${torn.detail}): the next change moves the rest away`);
   }
   return { ...place, torn: damage === undefined ? torn : undefined, bound, damage, headFault, notes };
 }

@@ -154,7 +154,7 @@ class RecordVerifier {
     const where = `event ${event.seq} (${event.recordId})`;
     const isStart = this.#events === 1;
     if (this.#file.first !== event.seq || (!isStart && range[0] !== this.#file.before)) {
-      this.#report("sentinel-wrong", where, `it does not stand behind a log of events ${range.join("..")}`);
+      this.#report("sentinel-wrong", where, `it does not follow a log of events ${range.join("..")}`);
     }
     if (this.#broken) return;
     if (store !== this.#state.storeId) this.#report("sentinel-wrong", where, `it is of the store ${store}`);
@@ -162,7 +162,7 @@ class RecordVerifier {
       this.#report("sentinel-wrong", where, "its frontier is not that of the log tree");
     }
     if (!isStart && encodeRecordBase(this.#state, store).hash !== base) {
-      this.#report("base-wrong", where, `it names ${base}, which is not what the events before it amount to`);
+      this.#report("base-wrong", where, `it names ${base}, which is not the base of the events before it`);
     }
     // Only the base of the present log is kept. Another process may have rotated the log since.
     if (!isStart && event.seq === this.#log.firstSeq && !(await this.#isSealed(event.seq))) this.#base(base, where);

@@ -61,9 +61,9 @@ export async function readJournal(
   if (after >= head) return { entries: [], upTo: after };
   // Events before a dropped archive are answered: an archive is dropped only after that.
   let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
-  const standing = await ReplicaState.at(context, origin, upTo);
-  if (standing === undefined) return { entries: [], upTo: head };
-  const reader = new JournalReader(context, standing, { ...query, mirrorIterationAt });
+  const state = await ReplicaState.at(context, origin, upTo);
+  if (state === undefined) return { entries: [], upTo: head };
+  const reader = new JournalReader(context, state, { ...query, mirrorIterationAt });
   while (upTo < head && reader.entries.length < limit) {
     const rows = await context.index.events({ from: upTo + 1, to: head, limit: WINDOW });
     upTo = await reader.take(rows, limit);
@@ -76,18 +76,18 @@ export async function readJournal(
 class JournalReader {
   readonly entries: JournalEntry[] = [];
   readonly #context: HistoryContext;
-  readonly #standing: ReplicaState;
+  readonly #state: ReplicaState;
   readonly #mirrorIterationAt: MirrorIteration;
   readonly #isWithheld: JournalQuery["isWithheld"];
   readonly #turns = new Map<string, string | undefined>();
 
   constructor(
     context: HistoryContext,
-    standing: ReplicaState,
+    state: ReplicaState,
     { mirrorIterationAt, isWithheld }: Pick<JournalQuery, "isWithheld"> & { mirrorIterationAt: MirrorIteration },
   ) {
     this.#context = context;
-    this.#standing = standing;
+    this.#state = state;
     this.#mirrorIterationAt = mirrorIterationAt;
     this.#isWithheld = isWithheld;
   }
@@ -106,7 +106,7 @@ class JournalReader {
 
   async #event(event: LogEvent): Promise<void> {
     const { recordId, seq } = event;
-    if (this.#standing.take(event) || !this.#standing.isCurrent) return;
+    if (this.#state.take(event) || !this.#state.isCurrent) return;
     const proposed = proposedPath(recordId);
     if (proposed !== undefined) return this.#proposal(proposed, event);
     for (const { path, file } of changesOf(event)) {
@@ -120,7 +120,7 @@ class JournalReader {
     const isWithheld = this.#isWithheld;
     if (isWithheld === undefined) return false;
     const state = entry ?? (await this.#context.index.iterationAt(path, seq - 1))?.entry;
-    return isWithheld(this.#standing.withheld, path, state?.kind === "dir");
+    return isWithheld(this.#state.withheld, path, state?.kind === "dir");
   }
 
   /** Returns to whom the origin attributes a merge: the author of the own state that was merged with the origin's. */
@@ -155,7 +155,7 @@ class JournalReader {
     if (splitRoot(path).root !== undefined) return;
     const { actor, session, action, entry } = file;
     const turn = file.turn ?? (action === undefined ? undefined : await this.#turnOf(action));
-    const seen = await this.#standing.baseOf(path, this.#mirrorIterationAt);
+    const seen = await this.#state.baseOf(path, this.#mirrorIterationAt);
     this.entries.push({
       localSeq: seq,
       eventHash: hash,

@@ -57,14 +57,14 @@ export class ReplicaState {
     const last = await context.index.record(replicaRecordId(origin));
     if (last === undefined) return undefined;
     const { sandboxId } = decodeReplica((await readEvent(context, last)).record);
-    const standing = new ReplicaState(origin, sandboxId);
+    const replica = new ReplicaState(origin, sandboxId);
     const row = last.seq <= seq ? last : await lastBefore(context, last.recordId, seq);
-    if (row !== undefined) standing.take(await readEvent(context, row));
-    for (const conflict of await conflictsAt(context, seq)) standing.take(await readEvent(context, conflict));
-    return standing;
+    if (row !== undefined) replica.take(await readEvent(context, row));
+    for (const conflict of await conflictsAt(context, seq)) replica.take(await readEvent(context, conflict));
+    return replica;
   }
 
-  /** Applies an event. Returns true if the event is about a replica's state or a conflict. */
+  /** Applies an event. Returns true if the event records the progress of this sync, or a conflict. */
   take({ recordId, record }: LogEvent): boolean {
     if (originOfRecordId(recordId) === this.#origin) {
       const { sandboxId, applied, filterTo, filteredTo, ownNames = [], originNames = [] } = decodeReplica(record);

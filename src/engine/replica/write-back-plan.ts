@@ -22,7 +22,7 @@ interface WorkSince {
   readonly isOwn: boolean;
   /** The iterations that this replica wrote, by the seqs of its own events. */
   readonly done: ReadonlyMap<number, IterationRow>;
-  /** All iterations, with the one before each. */
+  /** All iterations, each with the iteration before it. */
   readonly rows: readonly WorkRow[];
 }
 
@@ -150,7 +150,7 @@ type Verdict =
 interface Refused {
   readonly kind: "refused";
   readonly reason: WriteBackReason;
-  /** For `stale`, the last event of the path. For one that is held up by others, that too. */
+  /** For `stale`, the last event of the path. */
   readonly against?: number;
   /**
    * An event of another path that caused the refusal; 0: an event of this batch. The replica has to receive it before
@@ -161,7 +161,7 @@ interface Refused {
   readonly isHeld?: true;
 }
 
-/** What entries are judged by. */
+/** The facts by which entries are judged. */
 interface JudgeGround {
   /** The recorded state, with the entries that were taken so far. */
   readonly state: WriteState;

@@ -18,17 +18,17 @@ import { shownPath } from "../log/shape.ts";
 import { memoKey } from "../log/memo.ts";
 
 /**
- * Secrets, by the names of their files: which files are protected, and what is told of them. `classedDrafts` writes the
- * class into each record of a commit; each base holds it, too. Code that reads a content for an answer asks
- * `isProtected` whether it is for people only; `agentView` refuses it to agents and readers. Another folder is filled
- * without secrets for an agent (`restore-to.ts`).
+ * Secrets, recognised by the names of their files: which files are protected, and how answers show them.
+ * `classedDrafts` writes the class into each record of a commit; each base has it, too. Code that reads a content for
+ * an answer asks `isProtected` whether only people may see it; `agentView` refuses it to agents and readers. When an
+ * agent fills another folder, secrets are left out.
  */
 
-/** Caches the names of a workspace's record. */
+/** Caches the names by workspace record. */
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 
 /**
- * Returns the names in force: including those that a person has added at the origin that the workspace follows, or has
+ * Returns the names in force, including those that a person added at the origin that the workspace follows, or
  * followed.
  */
 export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
@@ -37,21 +37,21 @@ export async function protectedNames(context: HistoryContext): Promise<Protected
   return elsewhere.length === 0 ? namesOf(record) : new ProtectedNames(record.protectedNames, elsewhere);
 }
 
-/** Returns the names that this history and its origin have added, as one list for `ProtectedNames`. */
+/** Returns the names that this history and its origin added, as one list for `ProtectedNames`. */
 export async function addedNames(context: HistoryContext): Promise<readonly string[]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
-  // The last match counts, so the origin's negations are left out: they would take away names added before.
+  // The last match counts, so the origin's negations are left out: they would cancel names that were added before.
   return [...own, ...(await originNames(context)).filter((name) => !name.startsWith("!"))];
 }
 
-/** Returns the names of a workspace's record. */
+/** Returns the names in a workspace's record. */
 export function namesOf(record: WorkspaceRecord): ProtectedNames {
   const names = known.get(record) ?? new ProtectedNames(record.protectedNames);
   known.set(record, names);
   return names;
 }
 
-/** Caches the names in the last record of each history's sync. */
+/** Caches the names in the record of a history's sync, by the record's hash. */
 const fromOrigins = memoKey<{ readonly hash: Hash; readonly names: readonly string[] }>("the origin's secret names");
 
 async function originNames(context: HistoryContext): Promise<readonly string[]> {
@@ -64,7 +64,7 @@ async function originNames(context: HistoryContext): Promise<readonly string[]> 
   return names;
 }
 
-/** Returns the drafts with the class of each file's state, by the names in force. */
+/** Returns the drafts with the class of each file, by the names in force. */
 export async function classedDrafts(
   context: HistoryContext,
   drafts: readonly EventDraft[],
@@ -86,8 +86,8 @@ function isOfFile({ recordId, record }: EventDraft): boolean {
 }
 
 /**
- * True if this iteration is for people only: by the person's decision on its name, else as it was recorded. If the
- * index says that a file with a name of the table was recorded as an ordinary one, the log is asked. Throws
+ * True if only people may see this iteration: by a person's decision on its name, otherwise as it was recorded. If the
+ * index says that a file with the name of a secret was recorded as an ordinary one, the log is read. Throws
  * `IndexDisagrees`.
  */
 export async function isProtected(context: HistoryContext, row: IterationRow): Promise<boolean> {
@@ -104,8 +104,8 @@ export async function isProtected(context: HistoryContext, row: IterationRow): P
 }
 
 /**
- * True if a content is a secret wherever it was recorded: a content that an ordinary path also had is shown. `last`:
- * the last iteration with it. Throws `IndexDisagrees`.
+ * True if a content is a secret wherever it was recorded. A content that an ordinary path had too is not. `last`: the
+ * last iteration with it. Throws `IndexDisagrees`.
  */
 export async function isSecretContent(context: HistoryContext, last: IterationRow, hash: Hash): Promise<boolean> {
   if (!(await isProtected(context, last))) return false;
@@ -114,7 +114,7 @@ export async function isSecretContent(context: HistoryContext, last: IterationRo
 }
 
 /**
- * Returns those of a moment's entries that are files with bytes for people only. Throws `IndexDisagrees`, as
+ * Returns the paths of those entries of a moment whose bytes only people may see. Throws `IndexDisagrees`, as
  * `isProtected` does.
  */
 export async function secretsAmong(
@@ -130,15 +130,15 @@ export async function secretsAmong(
   return entries.filter(({ path, size }) => size > 0 && secret.has(path)).map(({ path }) => path);
 }
 
-/** True if a file's entry is a secret: by the person's decision on its name, else as it was recorded. */
+/** True if a file's entry is a secret: by a person's decision on its name, otherwise as it was recorded. */
 export function isSecretEntry(names: ProtectedNames, { path, kind, class: recorded }: Entry): boolean {
   return kind === "file" && (names.added(path) ?? recorded === "protected");
 }
 
-/** The number of paths that are named. */
+/** The number of paths that an answer names. */
 const MOST_TOLD = 3;
 
-/** Returns the protected files as they were last recorded. */
+/** Returns the protected files in their last recorded states. */
 export async function protectedFiles(context: HistoryContext): Promise<ProtectedShape> {
   const names = await protectedNames(context);
   const { seq } = await context.index.head();
@@ -163,9 +163,7 @@ function isClassed({ entry }: IterationRow): boolean {
   return entry?.class === "protected";
 }
 
-/**
- * Returns the files of a state that are protected; names that a person has added also count for files recorded before.
- */
+/** Returns the protected files of a state. Names that a person added also count for files that were recorded before. */
 async function everyHeld(
   { index }: HistoryContext,
   { names, seq }: { readonly names: ProtectedNames; readonly seq: number },

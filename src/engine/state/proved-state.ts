@@ -65,7 +65,7 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
     const root = await nearestRoot(context, seq);
     if (root === undefined) throw new IndexDisagrees(`it knows no root at or before event ${seq}`, { seq });
     const state = new ProvedState(context, root);
-    await state.goOnTo(seq);
+    await state.advanceTo(seq);
     context.memo.set((await context.index.head()).seq === seq ? latest : past, state);
     return state;
   });
@@ -77,7 +77,7 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
  */
 async function reaches(known: ProvedState, seq: number): Promise<boolean> {
   try {
-    return await known.goOnTo(seq);
+    return await known.advanceTo(seq);
   } catch (error) {
     if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return false;
     throw error;
@@ -107,7 +107,7 @@ export class ProvedState {
   }
 
   /** Applies the events up to `seq`. Returns false if this is a later state, or if there are too many events. */
-  async goOnTo(seq: number): Promise<boolean> {
+  async advanceTo(seq: number): Promise<boolean> {
     if (seq < this.#end.seq || (seq - this.root.seq > MOST_SINCE && this.#end !== this.root)) return false;
     const from = this.#end;
     const rows: IterationRow[] = [];

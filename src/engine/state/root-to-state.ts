@@ -102,14 +102,14 @@ interface TreeBefore extends Known {
 async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefore> {
   const { index, memo } = context;
   const known = memo.get(latest);
-  const found = known === undefined ? undefined : await goneOn(context, known, seq);
+  const found = known === undefined ? undefined : await continued(context, known, seq);
   if (found !== undefined) return found;
   const root = await nearestRoot(context, seq);
   const first = { ...EMPTY_HEAD, root: emptyRoot(context), next: { seq: 1, offset: 0 } };
   const end = root ?? first;
   // Proving a folder shows whether these hashes are right.
   if ((await index.treeSeq()) < end.seq) await rootAtHead(context, end.seq);
-  return goOn(context, { tree: new ProvedTree(context, end), end }, seq);
+  return continueTo(context, { tree: new ProvedTree(context, end), end }, seq);
 }
 
 function emptyRoot({ worktree }: ProofContext): Hash {
@@ -122,12 +122,12 @@ function emptyRoot({ worktree }: ProofContext): Hash {
 /**
  * Continues a known tree. Returns `undefined` if its lines were compacted away meanwhile, or belong to another history.
  */
-async function goneOn(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
+async function continued(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
   const { end } = known;
   if (seq < end.seq || seq - end.seq > MOST_SINCE) return undefined;
   if (seq === end.seq && (await context.index.locate(seq))?.hash !== end.hash) return undefined;
   try {
-    return await goOn(context, known, seq);
+    return await continueTo(context, known, seq);
   } catch (error) {
     const isOther =
       error instanceof IndexDisagrees || (error instanceof ChronicleError && error.code === "LOG_DAMAGED");
@@ -136,7 +136,7 @@ async function goneOn(context: ProofContext, known: Known, seq: number): Promise
   }
 }
 
-async function goOn(context: ProofContext, { tree, end: from }: Known, seq: number): Promise<TreeBefore> {
+async function continueTo(context: ProofContext, { tree, end: from }: Known, seq: number): Promise<TreeBefore> {
   const since = new Map<WorkspacePath, Entry | undefined>();
   const end = await linesBehind(context, from, {
     upTo: seq,

@@ -93,7 +93,7 @@ export async function linesBehind(
 }
 
 function damagedBehind({ seq }: Head, why: string): ChronicleError {
-  return new ChronicleError("LOG_DAMAGED", `the log is damaged behind event ${seq}: ${why}`, {
+  return new ChronicleError("LOG_DAMAGED", `the log is damaged after event ${seq}: ${why}`, {
     hint: DAMAGED_LINE,
     data: { seq: seq + 1 },
   });

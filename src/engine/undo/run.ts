@@ -170,39 +170,43 @@ async function recordedSoFar(
 }
 
 /** The result of ending a run's transaction. */
-interface Landed {
+interface TransactionEnd {
   /** True if something was rolled back. */
-  readonly isTaken: boolean;
+  readonly isRolledBack: boolean;
   readonly left: RunShape["not_rolled_back"];
   readonly skipped: RunShape["skipped"];
 }
 
 /** The result if nothing was to be rolled back. */
-const NOT_ASKED: Landed = { isTaken: false, left: null, skipped: [] };
+const NOTHING_ROLLED_BACK: TransactionEnd = { isRolledBack: false, left: null, skipped: [] };
 
 /** How the command ended, and what was recorded of it. */
-interface Landing {
+interface CommandEnd {
   readonly end: ProcessEnd;
   readonly done: Finished;
 }
 
 /** Commits or rolls back the transaction of a run, depending on the exit code. */
-async function land(context: Context, transaction: string, { end, done }: Landing): Promise<Landed> {
+async function endTransaction(
+  context: Context,
+  transaction: string,
+  { end, done }: CommandEnd,
+): Promise<TransactionEnd> {
   try {
     if (end.code === 0) {
       await commitRun(context, transaction);
-      return NOT_ASKED;
+      return NOTHING_ROLLED_BACK;
     }
     // Another process may have been killed since the run began: finish its interrupted operations.
     const before = await endBefore(context);
     const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
     const { skipped, unmerged } = undo;
-    return { isTaken: undo.undo_id !== null, left: leftOf({ done, skipped, unmerged }), skipped };
+    return { isRolledBack: undo.undo_id !== null, left: leftOf({ done, skipped, unmerged }), skipped };
   } catch (error) {
     // The next change would roll this transaction back once this process is gone: the result says what to do.
     const paths = [...done.changes.map((one) => shownPath(one.path)), ...done.ambiguous.map(shownPath)];
     const hint = done.notRecorded?.hint ?? `chronicle transaction rollback ${transaction.slice(0, 8)}`;
-    return { isTaken: false, left: { reason: reasonOf(error), paths, hint }, skipped: [] };
+    return { isRolledBack: false, left: { reason: reasonOf(error), paths, hint }, skipped: [] };
   }
 }
 
@@ -338,19 +342,20 @@ export async function run(context: Context, options: RunOptions, within: readonl
     throw error;
   }
   const done = await finishRun(context, session, { recorder, kept, end, ...networkAtEnd(options) });
-  const landed = transaction === undefined ? NOT_ASKED : await land(context, transaction, { end, done });
+  const ended =
+    transaction === undefined ? NOTHING_ROLLED_BACK : await endTransaction(context, transaction, { end, done });
   return {
     session: sessionShape(done.session),
     changes: done.changes.map(changeShape),
     ambiguous: done.ambiguous.map(shownPath),
     coverage: done.coverage,
-    not_recorded: landed.isTaken ? null : done.notRecorded,
+    not_recorded: ended.isRolledBack ? null : done.notRecorded,
     exit_code: end.code,
     signal: end.signal,
-    undo_id: isUndoable(done) && !landed.isTaken && done.notRecorded === null ? session.id : null,
-    rolled_back: landed.isTaken && landed.left === null,
-    not_rolled_back: landed.left,
-    skipped: landed.skipped,
+    undo_id: isUndoable(done) && !ended.isRolledBack && done.notRecorded === null ? session.id : null,
+    rolled_back: ended.isRolledBack && ended.left === null,
+    not_rolled_back: ended.left,
+    skipped: ended.skipped,
   };
 }
 

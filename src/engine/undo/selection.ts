@@ -300,7 +300,7 @@ function lastTurn({ actions, elsewhere, others }: Turns): Turn {
   if (last !== undefined) return last;
   if (others > 0) {
     throw new ChronicleError("NOT_FOUND", "none of the recorded actions belongs to a turn", {
-      hint: "`chronicle actions` lists them; `chronicle undo --action ID` takes one back, `--session ID` a session's",
+      hint: "`chronicle actions` lists them; `chronicle undo --action ID` undoes one, `--session ID` those of a session",
       data: { actions: others },
     });
   }

@@ -148,7 +148,7 @@ async function redoOf(context: Context, operation: LoggedOperation): Promise<Omi
     label,
     own,
     about: { target: id },
-    nothing: `${label}: there is nothing to bring again`,
+    nothing: `${label}: there is nothing to redo`,
     always: true,
     withdraws: (await openConflicts(context)).filter((one) => one.record.undo === id),
   };

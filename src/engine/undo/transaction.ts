@@ -133,14 +133,14 @@ function checkOptions({ name, session, actor, pid, onOwnerDeath, scope }: Transa
   checkActorName(actor);
   checkVisible("session", session);
   if (scope !== undefined && scope !== "folder" && scope !== "actions") {
-    throw new ChronicleError("USAGE", `what belongs to the transaction is not said in a known word: ${String(scope)}`, {
+    throw new ChronicleError("USAGE", `the scope of the transaction is unknown: ${String(scope)}`, {
       hint: "`scope` is `folder` or `actions`",
     });
   }
   const soundPid = pid === undefined || pid === null || (Number.isSafeInteger(pid) && pid > 0);
   const soundRule = onOwnerDeath === undefined || onOwnerDeath === "rollback" || onOwnerDeath === "keep";
   if (soundPid && soundRule) return;
-  throw new ChronicleError("USAGE", "the owner of a transaction is not one", {
+  throw new ChronicleError("USAGE", "the owner of the transaction is not valid", {
     hint: "`pid` is a process's number or null, `onOwnerDeath` is `rollback` or `keep`",
   });
 }
@@ -266,7 +266,7 @@ async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction)
   if (paths.size === 0) return [];
   const shown = [...paths].toSorted().slice(0, MOST_PATHS);
   const more = paths.size > shown.length ? ` and ${paths.size - shown.length} more` : "";
-  return [`no action has changed these while the transaction was open, so they stay: ${shown.join(", ")}${more}`];
+  return [`it is not known whether the transaction changed these, so they stay: ${shown.join(", ")}${more}`];
 }
 
 /**

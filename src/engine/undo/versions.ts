@@ -71,7 +71,7 @@ async function findVersion(context: Context, asked: string): Promise<KeptVersion
   }
   if (second === undefined) return only;
   throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${found.length} versions`, {
-    hint: "say more of the replica's id",
+    hint: "give more of the replica's id",
   });
 }
 
