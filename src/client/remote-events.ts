@@ -107,7 +107,7 @@ class Silence {
     return this.#controller.signal;
   }
 
-  /** Yields the pieces of a body, and starts the time anew with each. */
+  /** Yields the pieces of a body, and restarts the timer at each. */
   async *watched(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const piece of body) {
       this.begin();

@@ -84,7 +84,7 @@ const ROOT_MARK = /^@[a-z0-9-]+:/;
 /**
  * Encodes a path of a workspace for a URL, each component percent-encoded. Some components have a meaning in URLs
  * (`..`, and empty ones). A path with such components is sent as `base64:<bytes>`, so that nothing on the way resolves
- * them, and the server's validator can say what is wrong. Throws `PATH_INVALID` for text that is not well-formed.
+ * them, and the server's validator can name the fault. Throws `PATH_INVALID` for text that is not well-formed.
  */
 export function urlPath(given: string): string {
   if (!given.isWellFormed()) {

@@ -43,7 +43,9 @@ async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): P
   }
 }
 
-/** Removes such a workspace. Needs the lock of names: its next holder removes what a crash leaves. */
+/**
+ * Removes an unbegun workspace. The caller holds the lock of names, whose next holder removes the rest after a crash.
+ */
 async function clear(parts: StoreParts, id: string): Promise<void> {
   const { backends, layout } = parts;
   const { disk } = backends;
@@ -80,8 +82,8 @@ export function checkName(name: string): void {
 }
 
 /**
- * Makes a workspace without a folder. It is built beside its place and renamed into it: after a crash it is whole, or
- * not there. Returns its id. Throws `REFUSED` for a name that is taken.
+ * Makes a workspace without a folder, and returns its id. The workspace is built under another name and then renamed:
+ * after a crash it is whole, or missing. Throws `REFUSED` for a name that is taken.
  */
 export async function createWorkspace(parts: StoreParts, cache: RootsCache, wanted: NewWorkspace): Promise<string> {
   const { backends, layout } = parts;

@@ -299,8 +299,8 @@ function withoutHistory(parts: StoreParts, ids: readonly string[]): Pick<DoctorC
 const HEAD = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Reports the first history that is missing from the store although it was signed, or forgotten and not yet due. Else
- * counts the ones that can be brought back; returns nothing if there is none.
+ * Reports histories that are missing from the store although they were signed, or forgotten and not freed. Else reports
+ * the number of those that can be brought back, if there are any.
  */
 function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   const { backends, layout, configFolder } = parts;

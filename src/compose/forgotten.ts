@@ -46,7 +46,7 @@ async function withdrawPrunings(parts: StoreParts, workspace: string, event: num
 export interface ForgottenShape {
   /** The id of the workspace; a part has its own. */
   id: string;
-  /** The kind of a part: what a pruning gave up, or archived events; absent for a whole history. */
+  /** The kind of a part: the contents of a pruning, or archived events. Absent for a whole history. */
   what?: GivenUpPart["kind"];
   name?: string;
   /** Its first folder; empty if it had none. */
@@ -186,7 +186,7 @@ export async function freeForgotten(parts: StoreParts): Promise<void> {
   });
 }
 
-/** Frees a forgotten history. Needs the lock of names: its next holder removes what a crash leaves. */
+/** Frees a forgotten history. The caller holds the lock of names, whose next holder removes the rest after a crash. */
 function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   const { backends, layout, configFolder } = parts;
   const { disk } = backends;

@@ -23,7 +23,7 @@ export interface MarkedHistory {
   openLog(): Promise<EventLog>;
   /** Resolves to the id of the history's workspace; `undefined` if the history has no line yet. */
   workspaceOf(log: EventLog): Promise<string | undefined>;
-  /** Resolves to the heads of the history that are kept beside its log. */
+  /** Resolves to the heads of the history that are kept outside of its log. */
   known(): Promise<readonly Head[]>;
 }
 
@@ -61,7 +61,7 @@ async function firstWorkspace(log: EventLog): Promise<string | undefined> {
   return undefined;
 }
 
-/** Returns the heads of a history that are known beside its log: the kept one, and the index's. */
+/** Returns the heads of a history that are kept outside of its log: the signed one, and that of the index. */
 async function anchorsOf({ backends, heads }: StoreParts, files: WorkspaceLayout, id: string): Promise<Head[]> {
   const kept = heads.last(id);
   const index = await backends.openIndex(files.index);

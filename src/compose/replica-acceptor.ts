@@ -10,8 +10,8 @@ import type { StoreParts } from "./open-context.ts";
 import { Origins } from "./origins.ts";
 
 /**
- * Restricts what a replica may write: nothing if it is read-only. If the admission names an actor, that actor replaces
- * the name of a person in what the replica sends.
+ * Restricts what a replica may write: nothing if it is read-only. If the admission names an actor, this name replaces
+ * that of a person in the entries that the replica sends.
  */
 function admittedWrites(
   target: WriteBackTarget,

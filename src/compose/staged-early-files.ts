@@ -104,7 +104,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     else this.#options.stage.end();
   }
 
-  /** Removes all files, as no one will use them any more. */
+  /** Removes all files, since nobody uses them after this. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.rest();
     this.#options.stage.clear();

@@ -9,7 +9,7 @@ export type ReplicaDirection = "to-replica" | "from-replica";
 export interface FilterSubject {
   readonly path: WorkspacePath;
   readonly kind: EntryKind;
-  /** Bytes of content. An unknown size never exceeds the limit. */
+  /** The bytes of its content. An unknown size never exceeds the limit. */
   readonly size?: number;
 }
 
@@ -27,9 +27,9 @@ export interface FilterPolicy {
 const MAX_FAST = 12;
 
 /**
- * Decides what is replicated in each direction: everything except what a pattern matches. The patterns of a direction
- * are read like the lines of one `.gitignore` at the workspace's root, in the order in which they were added: the last
- * match decides, and a path in a folder that is filtered out cannot be let through again.
+ * Decides which paths are replicated in each direction: all except those that a pattern matches. The patterns of a
+ * direction are read like the lines of one `.gitignore` at the workspace's root, in the order in which they were added:
+ * the last match decides, and a path in a folder that is filtered out cannot be let through again.
  *
  * A filter withholds contents, never events: a replica that does not get a file still knows that it exists.
  */

@@ -32,7 +32,7 @@ const FORMS: readonly Form[] = [
   // Backups: Emacs, Vim, gedit, joe, Kate; numbered ones of Emacs.
   { name: /^(.+)\.~\d+~$/s },
   { name: /^(.+)~$/s },
-  // Swap files of Vim: pages of 4 KiB. The file beside one does not exist if it was never saved.
+  // Swap files of Vim: pages of 4 KiB. The file that belongs to one may never have been saved.
   { name: /^\.(.+)\.sw[a-p]$/s, alone: (bytes) => bytes > 0 && bytes % 4_096 === 0 },
   { name: /^\.sw[a-p]$/, size: (bytes) => bytes > 0 && bytes % 4_096 === 0 },
   { name: /^\.(.+)\.kate-swp$/s },

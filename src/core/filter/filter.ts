@@ -1,4 +1,4 @@
-/** The user's rules for what a capture leaves out. Recorded with each snapshot. */
+/** The user's rules for the paths that a capture leaves out. Recorded with each snapshot. */
 export interface FilterOptions {
   /**
    * True to respect ignore files as git does: nested ones, those of the repository above the root, `info/exclude`, and
@@ -80,7 +80,7 @@ export interface Verdict {
    * folder), `git-index` (git tracks it, although `pattern` would exclude it).
    */
   readonly rule: "default" | "force-include" | "exclude" | "exclude-glob" | "gitignore" | "git" | "git-index";
-  /** The pattern that decided, and its location (`src/.gitignore:3`), for people. */
+  /** The pattern that decided, and its location (`src/.gitignore:3`), for messages. */
   readonly pattern?: string;
   readonly source?: string;
 }

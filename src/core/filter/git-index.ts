@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 export class UnusableIndex extends Error {}
 
 const HEADER_BYTES = 12;
-/** Bytes of times, device, inode, mode, owner, group and size before the object's name. */
+/** The number of bytes of times, device, inode, mode, owner, group and size before the object's name. */
 const STAT_BYTES = 40;
 const MODE_AT = 24;
 const LONG_NAME = 0xfff;

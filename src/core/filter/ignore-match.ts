@@ -1,7 +1,7 @@
 import { ANY, FIRST_CLASS, GLOBSTAR, MAYBE, SLASH, STAR, textOf, widthOf } from "./ignore-glob.ts";
 import type { Glob } from "./ignore-glob.ts";
 
-/** The positions at which a glob may be after some text. Empty if it can no longer match. */
+/** The positions that a glob may have reached after some text. Empty if no further text can match. */
 export type GlobState = readonly number[];
 
 function classHolds(glob: Glob, step: number, c: number): boolean {

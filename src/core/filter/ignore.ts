@@ -28,7 +28,7 @@ export interface CompiledFilter {
    * If nothing changes, the parent's own scope is returned.
    *
    * `repository`: the one that begins in this folder. As in git, outer rules end there, and no ignore rule excludes
-   * what it tracks.
+   * the paths that it tracks.
    */
   enter(
     parent: FolderScope | undefined,

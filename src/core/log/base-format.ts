@@ -14,7 +14,8 @@ import type { WorkspacePath } from "../values/path.ts";
  *     sections  per root, in the header's order: 'R' (0x52), then its entry rows
  *     records   the record rows, by ascending seq
  *
- *     entry row   kind byte 'f' 'p' (a protected file) 'l' 'd' or 'x' (deleted) · depth u16 · name length u16 · name · iteration u64 · seq u64
+ *     entry row   kind byte 'f' 'p' (a protected file) 'l' 'd' or 'x' (deleted) · depth u16 · name length u16 · name
+ *                 · iteration u64 · seq u64
  *                 f, p, l: mode u16 · hash, 32 bytes · size u64 · mtime i64      d: mode u16 · folder hash, 32 bytes
  *     record row  'r' (0x72) · length u32 · canonical JSON {op, record, record_id, recursion_depth?, seq, ts}
  *
@@ -31,7 +32,7 @@ export const DELETED_TAG = 0x78;
 /** A file of the class `protected`. In a Merkle root it is a file like any other. */
 export const PROTECTED_TAG = 0x70;
 
-/** Bytes of the header before its list of roots. */
+/** The number of bytes of the header before its list of roots. */
 export const HEADER_FIXED = 8 + 4 + 32 + 8 + 8 + 2;
 
 /** The state of one path in a base. */

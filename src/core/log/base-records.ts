@@ -70,7 +70,7 @@ function checkLength(path: WorkspacePath): void {
   }
 }
 
-/** Bytes of a record row before its JSON: the tag, and the length. */
+/** The number of bytes of a record row before its JSON: the tag, and the length. */
 const ROW_START = 5;
 
 /** The operations of live records. Deleted records have no row. */

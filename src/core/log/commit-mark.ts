@@ -17,7 +17,7 @@ export interface CommitMark {
   readonly root?: Hash;
 }
 
-/** The record id of events that only end a commit. It names the workspace or the record store. */
+/** Returns the record id of events that only end a commit. It names the workspace or the record store. */
 function commitRecordId(historyId: string): string {
   return `commit:${historyId}`;
 }

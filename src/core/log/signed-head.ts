@@ -13,7 +13,8 @@ import { type Hash, hashFromBytes, hashToBytes, isHash, sha256Bytes } from "../v
  *                                       an empty line ends the text
  *     — <key name> <base64 of key id (4 bytes) ‖ Ed25519 signature of the text (64 bytes)>
  *
- * Any tool that reads such notes can check the signature: the verifier key is `<name>+<key id hex>+<base64 of 0x01 ‖ key>`.
+ * Any tool that reads such notes can check the signature. The verifier key is `<name>+<key id hex>+<base64 of 0x01 ‖
+ * key>`.
  */
 
 /** The content of a head. */

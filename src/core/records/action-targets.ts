@@ -5,7 +5,7 @@ import { MAX_PATH_BYTES, parsePath, pathInRoot, type WorkspacePath } from "../va
 import { placeOfRoot } from "../tree/root-place.ts";
 import { shellPaths } from "../shell/shell-paths.ts";
 
-/** The fields of a tool's payload that name what it will touch. */
+/** The fields of a tool's payload that name the paths it will touch. */
 export interface TargetPayload {
   readonly path?: string;
   readonly source?: string;
@@ -56,7 +56,7 @@ const READS: ReadonlySet<string> = new Set(["read_file", "list_directory", "sear
 
 type Field = "path" | "source" | "destination";
 
-/** The payload fields that name what each type touches. `deep`: with everything beneath. */
+/** The payload fields that name the paths that each type touches. `deep`: with everything beneath. */
 const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly deep: boolean }> = new Map([
   ["write_file", { fields: ["path"] as const, deep: false }],
   ["delete_file", { fields: ["path"] as const, deep: false }],
@@ -73,9 +73,9 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
 const OTHER_NAMES: Readonly<Partial<Record<Field, Field>>> = { source: "path" };
 
 /**
- * Returns what a tool is about to touch, from its type and payload alone. Relative paths are resolved against the first
- * root, those of a command against its working directory. `..` is resolved textually: links are not followed. Throws
- * `PATH_INVALID` for a path that no file can have, and `USAGE` if the payload lacks a field that the type needs.
+ * Returns the paths that a tool is about to touch, from its type and payload alone. Relative paths are resolved against
+ * the first root, those of a command against its working directory. `..` is resolved textually: links are not followed.
+ * Throws `PATH_INVALID` for a path that no file can have, and `USAGE` if the payload lacks a field that the type needs.
  */
 export function actionTargets(type: string, payload: TargetPayload, folders: TargetFolders): ActionTargets {
   if (READS.has(type)) return { kind: "none" };

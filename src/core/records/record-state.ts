@@ -14,7 +14,7 @@ export interface StateRecord {
   readonly ts: string;
 }
 
-/** The state of a record store at an event: all live records, and what is needed to append the next event. */
+/** The state of a record store at an event: all live records, and the head and log tree that the next event needs. */
 export class RecordState {
   readonly #records = new Map<string, StateRecord>();
   #tree = new LogTree();
@@ -140,7 +140,7 @@ export function decodeStateRow(text: string): StateRecord {
   return found;
 }
 
-/** The fields of a checkpoint or base beside its rows. */
+/** The fields of a checkpoint or base other than its rows. */
 export interface StateHeader {
   readonly format: 2;
   readonly frontier: readonly Hash[];

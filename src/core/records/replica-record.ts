@@ -38,7 +38,7 @@ export type EditorFilesRule = "leave" | "sync";
 export interface ReplicaRecord {
   /** The origin's workspace. */
   readonly origin: string;
-  /** The name that this replica gives the origin. If it changes, the journal begins anew. */
+  /** The name that this replica gives the origin. If it changes, the journal starts again. */
   readonly sandboxId: string;
   /** The URL of the origin, without a token. */
   readonly url: string;

@@ -168,7 +168,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const LONGEST_STEP = 90 * DAY;
 
-/** Decides what is pruned, what is kept, and the new floor. */
+/** Decides which moments are pruned and kept, and the new floor. */
 export function answerPruning(question: PruneQuestion): PruneAnswer {
   const { moments, rules, head } = question;
   const hold = question.hold ?? Number.POSITIVE_INFINITY;

@@ -36,8 +36,7 @@ export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
 }
 
 /**
- * Returns the roots that are on another device or behind another mount than before: their contents may be different
- * ones.
+ * Returns the roots that are on another device or behind another mount than before: their contents may be different.
  */
 export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet<string | undefined> {
   const elsewhere = now.roots.filter((root) => {

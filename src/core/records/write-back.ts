@@ -32,11 +32,11 @@ export interface WriteBackBatch {
   /** The replica's last decided entry, as the conversation that brings these entries knows it. Default: not checked. */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
-  /** Contents that the replica does not have: it may not pass on others' contents that have the same hash. */
+  /** Contents that the replica does not have: naming a hash gives it no access to the contents of others. */
   readonly missing?: ReadonlySet<Hash>;
 }
 
-/** Limits on what is accepted from a replica. */
+/** Limits on the entries that are accepted from a replica. */
 export interface WriteBackRules {
   /** The filter of the direction `from-replica`. */
   readonly filter?: DirectionalFilter;

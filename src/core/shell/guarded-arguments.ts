@@ -161,7 +161,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["gpg", named("-o --output")],
 ]);
 
-/** Returns what a command with these arguments may write or remove; `undefined` for an unknown program. */
+/** Returns the paths that a command may write or remove; `undefined` for an unknown program. */
 export function guardedArguments(tool: string, words: readonly ShellWord[]): Guarding | undefined {
   return READERS.get(tool)?.(words);
 }

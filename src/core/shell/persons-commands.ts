@@ -260,7 +260,7 @@ const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("-
 
 /**
  * The verbs that only a person may use, each with its test of the arguments: do they give up history, switch Chronicle
- * off, or decide what is on the record?
+ * off, or decide whether work is on the record?
  */
 export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["forget", always],

@@ -182,7 +182,7 @@ export interface ToolFlag {
 
 /** The words of a program that are secret. */
 export interface ToolWords {
-  /** The words that precede the secret, in this order. Flags and other words may stand between them. */
+  /** The words that precede the secret, in this order. Flags and other words may come between them. */
   readonly after: readonly string[];
   /**
    * A number: the words from that position on are secret, counted without flags from the last word of `after` (1: the

@@ -12,7 +12,7 @@ export interface Arguments {
   readonly from?: ShellWord;
   /** A name beneath `paths` that is left alone. */
   readonly spares?: string;
-  /** Set if the command itself selects which of the paths beneath it touches. */
+  /** Set if the command touches only some of the paths beneath, which it selects itself. */
   readonly chooses?: true;
   /** A target that the sources replace, or into which they go if it is a folder. */
   readonly into?: { readonly target: ShellWord; readonly sources: readonly ShellWord[]; readonly deep: boolean };
@@ -171,7 +171,7 @@ function choiceOf(words: readonly ShellWord[]): Pick<Arguments, "spares" | "choo
   return words.some(({ text }) => text.includes(".git")) ? { spares: ".git" } : {};
 }
 
-/** True if the command that `find` runs changes something, as far as its name and options tell. */
+/** True if the command that `find` runs changes something, judged by its name and options. */
 function isChanging(words: readonly ShellWord[], at: number): boolean {
   const tool = words[at];
   const end = words.findIndex((word, i) => i > at && (word.text === ";" || word.text === "+"));
@@ -265,7 +265,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["sort", outputOption("-o", "--output")],
 ]);
 
-/** Returns what a command with these arguments will touch; `undefined` if nothing, or if unknown (`make`, `npm` …). */
+/** Returns the paths that a command will touch; `undefined` if it touches none or is unknown (`make`, `npm` …). */
 export function argumentsOf(tool: string, words: readonly ShellWord[]): Arguments | undefined {
   return READERS.get(tool)?.(words);
 }
