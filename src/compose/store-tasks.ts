@@ -273,9 +273,13 @@ interface AskedNeeds {
 async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds): Promise<NeededElsewhere> {
   const workspaces: { id: string; contents: readonly Hash[] }[] = [];
   let upstream: readonly Hash[] | undefined;
-  for (const at of [parts, ofForgotten(parts)]) {
+  const read = new Set<string>();
+  // The third pass finds a history that was brought back while the first two were made.
+  for (const [pass, at] of [parts, ofForgotten(parts), parts].entries()) {
     for (const id of workspaceIds(at)) {
+      if (pass === 2 && read.has(id)) continue;
       const contents = await neededBy(at, id, { ...asked, own });
+      if (pass === 0 && isThere(at, id)) read.add(id);
       if (id === own) upstream = contents;
       else if (contents !== undefined && contents.length > 0) workspaces.push({ id, contents });
     }

@@ -47,6 +47,7 @@ describe("commands that only a person may give", () => {
     ["node /opt/chronicle/bin/chronicle.js gc", "chronicle gc"],
     ["echo x | xargs -n 1 chronicle forget -y", "chronicle forget"],
     ["find . -name x -exec chronicle forget {} ;", "chronicle forget"],
+    ["find . -exec echo {} \\; -exec chronicle forget {} \\;", "chronicle forget"],
     ["C=chronicle; $C forget x", "chronicle forget"],
     ["export C='chronicle forget'; $C x", "chronicle forget"],
     ["V=forget && chronicle $V x", "chronicle forget"],

@@ -123,10 +123,9 @@ function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonl
   return flag < 0 ? [] : [rest.slice(flag + 1, flag + 2)];
 }
 
-/** Returns the command after the first `-exec` of `find`. */
-function findExec(rest: readonly ShellWord[]): readonly ShellWord[] {
-  const at = rest.findIndex(({ text }) => FIND_EXEC.test(text));
-  return at < 0 ? [] : rest.slice(at + 1);
+/** Returns the command after each `-exec` of `find`. */
+function findExecs(rest: readonly ShellWord[]): (readonly ShellWord[])[] {
+  return rest.flatMap(({ text }, at) => (FIND_EXEC.test(text) ? [rest.slice(at + 1)] : []));
 }
 
 function operandsOf(words: readonly ShellWord[], valued: ReadonlySet<string>): readonly ShellWord[] {
@@ -388,7 +387,7 @@ class Guard {
       const found = this.#inner(line, cwd, depth);
       if (found !== undefined) return found;
     }
-    for (const run of tool === "find" ? [findExec(rest)] : commandsRunBy(tool, rest)) {
+    for (const run of tool === "find" ? findExecs(rest) : commandsRunBy(tool, rest)) {
       const found = this.#words(split(withoutPrefixes(run)), cwd, depth + 1);
       if (found !== undefined) return found;
     }
