@@ -174,7 +174,7 @@ function checkResolve({ keep, content }: ResolveOptions): void {
 /** How a conflict of an undo was settled, in words. */
 const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   current: "what is there was kept",
-  undo: "the undo's side was taken",
+  undo: "the undo was taken",
   merged: "a merged content was given",
 };
 
