@@ -30,7 +30,7 @@ export function openRecordStore(options: RecordStoreOptions): Promise<Standalone
 
 /**
  * Runs the syncs of a store of this machine in this process. `onError` receives errors that no caller waits for. A
- * start with `withProtected` throws `FORBIDDEN` in a process of an agent's or a run's, as on the command line.
+ * start with `withProtected` throws `FORBIDDEN` in a process that an agent or a run started, as on the command line.
  */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncRunner {
   return opening.openSyncs(store, onError);

@@ -25,8 +25,8 @@ export async function openStore(options: StoreOptions): Promise<StoreApi> {
 }
 
 /**
- * Opens a store for one call of a process that ends when it is closed: its databases are left to the next process as
- * they are. Everything acknowledged is as durable as ever, and signed at the end.
+ * Opens a store for one call of a process that ends when it is closed: its databases are left as they are for the next
+ * process. Acknowledged changes are durable as usual, and signed at the end.
  */
 export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
   return openAt(options, { once: true });
@@ -71,14 +71,15 @@ export function openReplicaAcceptor(store: StoreApi, onError: (error: unknown) =
 
 /**
  * Runs the syncs of a store of this machine in this process. `onError` receives errors that no caller waits for. A
- * start with `withProtected` throws `FORBIDDEN` in a process of an agent's or a run's, as on the command line.
+ * start with `withProtected` throws `FORBIDDEN` in a process that an agent or a run started, as on the command line.
  */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   return syncsOf(store, { onError, refuseSecrets: () => refuseAgent(store, "withProtected") });
 }
 
 /**
- * The same for a process that others ask, wherever it was started: it knows which of its callers may ask for secrets.
+ * Runs the syncs of a store in a server. It checks itself which of its callers may sync protected files, wherever it
+ * was started.
  */
 export function openServedSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   return syncsOf(store, { onError });
@@ -91,7 +92,7 @@ function syncsOf(store: StoreApi, how: Pick<SyncControllerOptions, "onError" | "
 
 /** Throws `FORBIDDEN` if this process was started by an agent or by a run. */
 async function refuseAgent(store: StoreApi, what: string): Promise<void> {
-  // A run tells its command so by this variable alone.
+  // A run marks its command by this variable alone.
   // oxlint-disable-next-line node/no-process-env
   if (process.env[ROLE_VARIABLE] !== "agent" && !(await startedByAgent(store))) return;
   throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
@@ -124,8 +125,8 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
 }
 
 /**
- * True if this process was started by an agent, or by a run (if those count), that is at work in a store of this
- * machine.
+ * True if this process was started by an agent that is at work in a store of this machine, or by a run (if `whose`
+ * includes runs).
  */
 export function startedByAgent(store: StoreApi, whose?: Around): Promise<boolean> {
   return isWithinAgent(partsOf(store), whose);

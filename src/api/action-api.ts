@@ -34,19 +34,19 @@ export interface ActionRequest {
   readonly toolCall?: string;
   /** The depth in nested agents; 0 at the top. */
   readonly depth?: number;
-  /** The transaction that it belongs to. Default: the innermost active one of the same session. */
+  /** The transaction to which the action belongs. Default: the innermost active one of the same session. */
   readonly transaction?: string;
   /** A summary for people. Default: the type and the paths or the command. */
   readonly summary?: string;
   /**
-   * What to do if no snapshot can be made: `block` throws (default), `warn` lets the action go on and says so in its
-   * coverage.
+   * What to do if no snapshot can be made: `block` throws (default), `warn` lets the action proceed and notes the
+   * failure in its coverage.
    */
   readonly onFailure?: "block" | "warn";
   /**
    * Off the record: nothing is stored, and the result is `null`. Changes by an `action(…)` then stay out of the
-   * history, as with `offRecord(…)`, which also says when that is refused. A bare `snapshotAction` has no end, so the
-   * next capture records the changes that follow it.
+   * history, as with `offRecord(…)`; it is refused in the same cases. A bare `snapshotAction` has no end, so the next
+   * capture records the changes that follow it.
    */
   readonly otr?: boolean;
   /**
@@ -75,7 +75,7 @@ export interface ActionEnd {
   readonly reason?: string;
   /**
    * What to do if its changes cannot be recorded (no room, or trouble with the disk): `block` throws and leaves the
-   * action open (default), `warn` closes it all the same and says so in the coverage.
+   * action open (default), `warn` closes it all the same and notes the failure in the coverage.
    */
   readonly onFailure?: "block" | "warn";
 }
@@ -124,13 +124,14 @@ export interface TransactionOptions {
   /** Limits the transaction to the actions of this session. */
   readonly session?: string;
   /**
-   * The changes that belong to it. `actions`: only those by actions and writes; other changes meanwhile stay. `folder`:
-   * also changes to the folder while it is open that no action owns. Default: `folder`; over HTTP `actions`.
+   * The changes that belong to the transaction. `actions`: only those by actions and writes; a rollback leaves other
+   * changes. `folder`: also changes to the folder while it is open that no action owns. Default: `folder`; over HTTP
+   * `actions`.
    */
   readonly scope?: "folder" | "actions";
   /** The process whose death ends it. Default: this process; `null`: it stays until it is ended explicitly. */
   readonly pid?: number | null;
-  /** Action at its owner's death (default `rollback`, at the next change of the workspace). */
+  /** What ends the transaction when that process is gone (default `rollback`, at the next change of the workspace). */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
 
@@ -140,7 +141,7 @@ export interface ResolveOptions {
   readonly content?: Uint8Array;
 }
 
-/** The rules for pruning. Each rule keeps more; without any, the configured limits hold. */
+/** The rules for pruning. Each rule keeps more; without any, the configured limits apply. */
 export interface PruneOptions {
   readonly keepLast?: number;
   readonly keepHourly?: number;
@@ -150,11 +151,11 @@ export interface PruneOptions {
   readonly keepYearly?: number;
   /** Keeps everything younger than this, in ms. */
   readonly keepWithinMs?: number;
-  /** Pinned actions and snapshots are kept, unless this is `false`. */
+  /** Keeps pinned actions and snapshots (default `true`). */
   readonly keepPinned?: boolean;
   readonly dryRun?: boolean;
   /**
-   * `gc` may free the contents at once, and `unforget` brings nothing back. Default: they are kept for 24 hours. Only
+   * Lets `gc` free the contents at once, so `unforget` cannot restore them. Default: they are kept for 24 hours. Only
    * in a store of this machine.
    */
   readonly now?: boolean;
@@ -169,9 +170,8 @@ export interface EraseOptions {
   /** The reason; the log keeps it for ever. */
   readonly reason?: string;
   /**
-   * The bytes leave the store at once, and nothing brings them back. Only while nobody is at work in the workspace, and
-   * only on the machine of the store: over a client, throws `USAGE`. Default: the bytes leave with the first `gc` after
-   * 24 hours.
+   * Removes the bytes from the store at once and for good. Only while nobody is at work in the workspace, and only on
+   * the machine of the store: over a client, throws `USAGE`. Default: the first `gc` after 24 hours removes them.
    */
   readonly now?: boolean;
   readonly dryRun?: boolean;
@@ -213,14 +213,13 @@ export interface ActionApi {
    * Brackets a function: snapshot, run, finish (`failed` if it throws; the error is passed on). If the changes cannot
    * be recorded, the action is closed all the same with a note in its coverage, and the call throws the reason. If not
    * even that can be written, the error names the action, has the error of `work` as `cause`, and the next `action(…)`
-   * closes the action before it begins.
+   * closes that action before it begins its own.
    */
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T>;
   /** Returns all actions that have a snapshot, oldest first. */
   list(): Promise<ActionShape[]>;
   /**
-   * Returns an action by its id, the beginning of it, or the agent's own id of the call. Throws `NOT_FOUND`,
-   * `AMBIGUOUS`.
+   * Returns an action by its id, a prefix of it, or the agent's own id of the call. Throws `NOT_FOUND`, `AMBIGUOUS`.
    */
   showAction(id: string): Promise<ActionShape>;
   /** Compares the files that an action backed up with their present state. Throws `NOT_FOUND`. */
@@ -229,7 +228,7 @@ export interface ActionApi {
    * Restores the files of an action to the state before it. The present state is captured first. Throws `NOT_FOUND`.
    */
   rollback(id: string, options?: RollbackOptions): Promise<RestoreShape>;
-  /** Checks the chain. Throws `INTEGRITY_VIOLATION` if it is not whole. */
+  /** Checks the chain of hashes. Throws `INTEGRITY_VIOLATION` if it is broken. */
   verifyIntegrity(): Promise<void>;
   /** Returns the changes of a selection. */
   changes(selection: Selection, options?: { readonly patch?: boolean }): Promise<ChangesShape>;
@@ -255,9 +254,9 @@ export interface ActionApi {
    */
   commitTransaction(id: string): Promise<TransactionShape>;
   /**
-   * Takes back exactly the changes of a transaction and its savepoints, merged with later work; `redo` brings them
-   * again. If something cannot be changed, nothing is, and the transaction stays active; with `force`, that part is
-   * skipped. Throws as `commitTransaction`.
+   * Undoes exactly the changes of a transaction and its savepoints, merged with later work; `redo` redoes them. If some
+   * path cannot be changed, no path is, and the transaction stays active; with `force`, such paths are skipped. Throws
+   * as `commitTransaction`.
    */
   rollbackTransaction(id: string, options?: { readonly force?: boolean }): Promise<TransactionRollbackShape>;
   /**
@@ -266,20 +265,24 @@ export interface ActionApi {
    */
   transactions(): Promise<TransactionShape[]>;
   /**
-   * Commits when `work` ends; rolls back when it throws, and passes the error on. A commit that fails is tried once
-   * more and then rolled back. The error then has `data.status`: `rolled_back`, or `active` if not even that was
-   * possible; the next call of the session rolls that transaction back before it begins. Nested calls are savepoints.
+   * Calls `work` within a transaction. Commits when it returns; rolls back when it throws, and passes the error on. A
+   * commit that fails is tried once more and then rolled back. The error then has `data.status`: `rolled_back`, or
+   * `active` if not even that was possible; the next call of the session rolls that transaction back before it begins.
+   * Nested calls are savepoints.
    */
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;
 
-  /** Returns the open conflicts; with `all` also settled ones, with `patch` also what taking the undo would change. */
+  /**
+   * Returns the open conflicts; with `all` also settled ones, with `patch` also the changes that the undo's side would
+   * make.
+   */
   conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
-  /** Settles a conflict, by its id, the beginning of it, or its path. */
+  /** Settles a conflict, by its id, a prefix of it, or its path. */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
 
   /**
-   * Returns the versions that replicas wrote back and that lost against others' work, oldest first. `blob(hash)` has
-   * the content.
+   * Returns the versions that replicas wrote back and that were not accepted, oldest first. `blob(hash)` returns the
+   * content.
    */
   versions(options?: VersionsOptions): Promise<VersionShape[]>;
   /**
@@ -288,19 +291,19 @@ export interface ActionApi {
    */
   restoreVersion(id: string): Promise<VersionRestoreShape>;
 
-  /** Gives up everything older than the rules keep. Throws `FORBIDDEN` for an agent's connection. */
+  /** Prunes everything that no rule keeps. Throws `FORBIDDEN` for an agent's connection. */
   prune(options?: PruneOptions): Promise<PruneShape>;
   /**
    * Removes contents from the history: they are no longer given out, and their bytes leave the store with the first
-   * `gc` after 24 hours. The log keeps their hashes, and proves what it proved. A path's present content is not erased,
+   * `gc` after 24 hours. The log keeps their hashes, so it still verifies. A path's present content is not erased,
    * unless the path is named and the rules leave it out by now: it is then no longer recorded, and its file stays.
    * Throws `NOT_FOUND`, `REFUSED` if nothing of it can be erased, and `FORBIDDEN` for an agent's connection.
    */
   erase(options: EraseOptions): Promise<EraseShape>;
   /** Returns the erasures that are in force, oldest first. */
   erasures(): Promise<ErasureShape[]>;
-  /** Takes an erasure back. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` after its 24 hours. */
+  /** Withdraws an erasure. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` after its 24 hours. */
   unerase(id: string): Promise<ErasureShape>;
-  /** Protects an action or a snapshot from pruning, or no longer does. */
+  /** Protects an action or a snapshot from pruning; with `pinned` false, removes the protection. */
   pin(id: string, pinned?: boolean): Promise<void>;
 }

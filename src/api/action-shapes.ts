@@ -53,7 +53,7 @@ export interface ActionShape {
 export interface ActionEndShape {
   action: ActionShape;
   changes: ChangeShape[];
-  /** Paths that changed while others were at work as well. These changes belong to nobody. */
+  /** Paths that changed while others were at work as well. The action does not own these changes. */
   ambiguous: string[];
   coverage: CoverageShape;
 }
@@ -87,11 +87,11 @@ export interface ChangesShape {
   /** Sorted by path, then oldest first. A path that others changed in between has one item for each piece. */
   changes: ChangeShape[];
   /**
-   * Paths that changed meanwhile, through this work or that of others who were at work as well. These changes belong to
-   * nobody.
+   * Paths that changed meanwhile, by this work or by others who were at work as well. The selection does not own these
+   * changes.
    */
   ambiguous: string[];
-  /** Notes on the part of this work that was compacted away, if any was. */
+  /** Notes on the part of this work that a compaction removed, if any. */
   notes?: string[];
 }
 
@@ -113,7 +113,7 @@ export interface TransactionShape {
   scope?: "actions";
   /** The process that began it is gone, and the transaction is still active. */
   orphaned?: true;
-  /** The run within which it was begun. `undo` takes it back with that run, and not by itself. */
+  /** The run within which it was begun. `undo` undoes it with that run, and not by itself. */
   run?: string;
   /** The number of paths that it and its savepoints changed; absent until it is committed. */
   changed?: number;
@@ -159,7 +159,7 @@ export interface VersionShape {
   based_on: number;
   /** The path's last event when the version arrived, and its iteration; 0: there was none. */
   lost_to: { seq: number; iteration: number };
-  /** The path has this state by now, so nothing of the version is missing. */
+  /** True if the path has this state now, so the version is not missing. */
   is_present?: true;
   /** The replica has merged it with the state that it lost to: this iteration of the path has all of its changes. */
   merged_in?: { seq: number; iteration: number };
@@ -221,7 +221,7 @@ export interface EraseShape {
   kept: ErasedContentShape[];
   /** The number of matching contents that were erased before. */
   already: number;
-  /** Copies kept aside of such files, or of others with the same content. */
+  /** Erased copies that were kept aside of such files, or of others with the same content. */
   kept_aside: { path: string; bytes: number; until: string }[];
   /** Paths that are no longer recorded; their files stay on disk. */
   untracked: string[];
@@ -261,6 +261,6 @@ export interface RetentionShape {
   max_snapshots: number;
   max_age_days: number;
   min_age_hours: number;
-  /** The bytes that the whole store may take; 0: no limit. */
+  /** The bytes that the whole store may take. */
   max_store_bytes: number;
 }

@@ -6,8 +6,8 @@ import { optional } from "../util/optional.ts";
 /** Runs functions within actions of one workspace. */
 export class ActionBracket {
   readonly #workspace: ActionApi;
-  /** Ends that could not be recorded at all. Until they are, changes by anybody may count as these actions' work. */
-  readonly #unsaid = new Map<string, ActionEnd>();
+  /** Ends that could not be recorded. Until then, these actions stay open and may own anybody's changes. */
+  readonly #unrecorded = new Map<string, ActionEnd>();
 
   constructor(workspace: ActionApi) {
     this.#workspace = workspace;
@@ -18,7 +18,7 @@ export class ActionBracket {
    */
   async run<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T> {
     const how = request.onFailure === undefined ? {} : { onFailure: request.onFailure };
-    await this.#sayEarlier(request);
+    await this.#endEarlierActions(request);
     const action = await this.#workspace.snapshotAction(request);
     if (action === null) return work(null);
     let result: T;
@@ -26,21 +26,21 @@ export class ActionBracket {
       result = await work(action);
     } catch (error) {
       const trouble = await this.#finish(action.id, { outcome: "failed", reason: messageOf(error), ...how });
-      throw this.#unsaid.has(action.id) ? notEnded(action, trouble, error) : error;
+      throw this.#unrecorded.has(action.id) ? notEnded(action, trouble, error) : error;
     }
     const trouble = await this.#finish(action.id, how);
     if (trouble === undefined) return result;
-    throw this.#unsaid.has(action.id) ? notEnded(action, trouble) : trouble;
+    throw this.#unrecorded.has(action.id) ? notEnded(action, trouble) : trouble;
   }
 
-  /** Ends an action; if its changes cannot be recorded, without them. Returns the error, or `undefined`. */
+  /** Ends an action; without its changes if they cannot be recorded. Returns the error, or `undefined`. */
   async #finish(id: string, end: ActionEnd): Promise<unknown> {
     try {
       await this.#workspace.finishAction(id, end);
       return undefined;
     } catch (trouble) {
-      // A second error says no more than the first one, which is returned.
-      await this.#close(id, end).catch(() => this.#unsaid.set(id, end));
+      // The first error is returned: a second one adds nothing to it.
+      await this.#close(id, end).catch(() => this.#unrecorded.set(id, end));
       return trouble;
     }
   }
@@ -52,15 +52,15 @@ export class ActionBracket {
     } catch (trouble) {
       if (!(trouble instanceof ChronicleError) || trouble.code !== "NOT_FOUND") throw trouble;
     }
-    this.#unsaid.delete(id);
+    this.#unrecorded.delete(id);
   }
 
   /**
    * Ends the actions that earlier calls had to leave open. If that fails again, throws, so no new action begins, unless
    * `onFailure` is `warn`.
    */
-  async #sayEarlier({ onFailure }: ActionRequest): Promise<void> {
-    for (const [id, end] of this.#unsaid) {
+  async #endEarlierActions({ onFailure }: ActionRequest): Promise<void> {
+    for (const [id, end] of this.#unrecorded) {
       try {
         await this.#close(id, end);
       } catch (trouble) {
@@ -114,13 +114,13 @@ export class TransactionBracket {
       try {
         await this.#workspace.commitTransaction(id);
       } catch (error) {
-        if (endOf(error) !== "committed") await this.#takeBack(transaction, error);
+        if (endOf(error) !== "committed") await this.#rollBackInstead(transaction, error);
       }
     }
   }
 
   /** Rolls back a transaction that could not be committed, and throws, unless it turns out to be committed. */
-  async #takeBack(transaction: TransactionShape, error: unknown): Promise<void> {
+  async #rollBackInstead(transaction: TransactionShape, error: unknown): Promise<void> {
     try {
       await this.#rollBack(transaction);
     } catch (trouble) {

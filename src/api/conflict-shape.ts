@@ -5,8 +5,8 @@
 export interface ConflictShape {
   id: string;
   /**
-   * `sync`: the conflict is between a folder (`current`) and the upstream that it follows (`undo`). Absent: an undo met
-   * it.
+   * `sync`: the conflict is between a folder (`current`) and the upstream that it follows (`undo`). Absent: an undo
+   * caused it.
    */
   cause?: "sync";
   path: string;
@@ -18,9 +18,9 @@ export interface ConflictShape {
   /**
    * `content`: both changed the same or adjacent lines. `binary`: the content is not text, or too large to merge.
    * `mode`: the permissions differ. `kind`: one is a file, the other a link or a folder. `deleted`, `edited`,
-   * `created`: this happened later to what the undo is about. `folder`: something else stands where a folder was. Only
-   * in a sync: `blocked`: the upstream's side cannot be written; `collision`: the folder's disk takes the name for that
-   * of another path.
+   * `created`: the path was deleted, edited or created after the change that the undo inverts. `folder`: something else
+   * is now at the place of a folder. Only in a sync: `blocked`: the upstream's side cannot be written; `collision`: the
+   * folder's disk treats the name as that of another path.
    */
   reason:
     | "content"
@@ -35,25 +35,25 @@ export interface ConflictShape {
     | "collision";
   /** Why the upstream's side cannot be written, for the reason `blocked`. */
   detail?: string;
-  /** The undo that met the conflict; empty for a sync's conflict. */
+  /** The undo that caused the conflict; empty for a sync's conflict. */
   undo_id: string;
   /**
-   * `current_hash`: the content that was there when the conflict was met. `undo_hash`: the content that the undo would
-   * have put there. Empty: nothing.
+   * `current_hash`: the content at the time of the conflict. `undo_hash`: the content that the undo would have written.
+   * Empty: none.
    */
   current_hash: string;
   undo_hash: string;
-  /** The content that both sides of a sync began with; empty: nothing. */
+  /** The content that both sides of a sync started from; empty: none. */
   base_hash?: string;
   current_size: number;
   undo_size: number;
-  /** `null`: there was nothing. */
+  /** `null`: the path does not exist on that side. */
   current_kind: "file" | "symlink" | "dir" | null;
   undo_kind: "file" | "symlink" | "dir" | null;
   current_permissions?: number;
   undo_permissions?: number;
   /**
-   * With `patch`: the patch from the current content to the one that the undo would have put there. `binary`,
+   * With `patch`: the patch from the current content to the one that the undo would have written. `binary`,
    * `too_large`, `protected` or `erased` say why there is none.
    */
   patch?: string;

@@ -41,9 +41,7 @@ export interface ListFilesOptions {
   readonly after?: string;
 }
 
-/**
- * The class of a content. Absent on a client of a server, since a server gives out nothing that its caller may not see.
- */
+/** The class of a content. Absent on a client of a server, since a server sends nothing that its caller may not see. */
 export interface Classed {
   /** `protected`: a secret by the name of its file. Agents and readers get `FORBIDDEN` instead of its bytes. */
   readonly class?: "protected";
@@ -135,7 +133,7 @@ export interface EventsOptions {
 /**
  * Listing, reading, writing and following files.
  *
- * Reads show the recorded state. An edit on disk is seen once it was captured (see `follow`, `watch`, `snapshot`,
+ * Reads show the recorded state. An edit on disk is visible once it is captured (see `follow`, `watch`, `snapshot`,
  * `record`). In a workspace with a folder, the path is captured before a write. A write is durable when it resolves,
  * and is one operation for `undo`. Missing parent folders are created. Concurrent writes of many callers share their
  * syncs to disk.
@@ -160,7 +158,7 @@ export interface FileApi {
   /** Deletes a path; a folder with everything in it. Throws `NOT_FOUND`. */
   deleteFile(path: string, options?: WriteCondition & WriteBy): Promise<FileWriteShape>;
   /**
-   * Moves a file, a link, or a folder with everything in it; `ifMatch` is about the source. Throws `NOT_FOUND`, and
+   * Moves a file, a link, or a folder with everything in it; `ifMatch` applies to the source. Throws `NOT_FOUND`, and
    * `REFUSED` if the destination exists, unless `overwrite` is set (which replaces a file or a link, never a folder).
    */
   moveFile(

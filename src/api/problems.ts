@@ -10,7 +10,7 @@ export const EXIT = {
   damaged: 4,
   locked: 5,
   refused: 6,
-  /** `run --rollback-on-failure`: the command failed, and not all of its changes were taken back. */
+  /** `run --rollback-on-failure`: the command failed, and not all of its changes were undone. */
   notRolledBack: 122,
   /** `run`: Chronicle itself failed before the command started. */
   notStarted: 125,

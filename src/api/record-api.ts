@@ -39,13 +39,13 @@ export interface ImportOptions {
    * them. Ignored if the log was not compacted.
    */
   readonly checkpoint?: Uint8Array;
-  /** Imports the lines before the first one that does not verify, instead of refusing the file. */
+  /** Imports the lines before the first one that fails verification, instead of refusing the file. */
   readonly upToTear?: boolean;
 }
 
 /** The parts of an import that could not be verified. The `import:` event names them as well. */
 export interface UnverifiedImportShape {
-  /** The records that no line of the log has: they came from the checkpoint, which ends with event `seq`. */
+  /** The records that came from the checkpoint, which ends with event `seq`. No line of the log contains them. */
   checkpoint?: { file_sha256: string; seq: number; records: number };
   /**
    * The first line that does not verify: its number, the byte at which it begins, how much was left out from it on, and
@@ -59,7 +59,7 @@ export interface RecordImportShape {
   source: "chronomemory";
   /** The number of events read and verified; each became one event here. Records from a checkpoint are not counted. */
   events: number;
-  /** The number of records that are live because of it. */
+  /** The number of imported records that are live. */
   records: number;
   /** The number of numbers that were rounded. */
   rounded: number;
@@ -87,7 +87,7 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
   delete(id: string, options?: RecordPut): Promise<RecordEventShape | undefined>;
   /** Returns all records that are not deleted, sorted by id. */
   all(): Promise<readonly (readonly [string, RecordBody])[]>;
-  /** Yields the events of records from a seq on (default: the first that is there) to the present end of the log. */
+  /** Yields the events of records from a seq on (default: the first in the log) to the present end of the log. */
   replay(from?: number): AsyncIterable<RecordEventShape>;
   /**
    * Rewrites every record through `change`: one full event each, all in one commit. If `change` throws, nothing is
@@ -134,6 +134,6 @@ export interface RecordStoreOptions {
 /** A standalone record store, in a folder of its own. */
 export interface StandaloneRecordStoreApi extends RecordStoreApi {
   readonly folder: string;
-  /** Returns what opening has found: a torn tail that was moved away, a checkpoint that was discarded, damage. */
+  /** Returns the findings of opening: a torn tail that was moved away, a checkpoint that was discarded, damage. */
   notes(): Promise<readonly string[]>;
 }

@@ -62,7 +62,7 @@ export interface ReplicaAdmission {
   readonly presenter: ReplicaPresenter;
   /** True if the replica may not write back. */
   readonly readOnly: boolean;
-  /** The actor of changes that name none, or may not name one. `undefined`: changes may name any actor. */
+  /** The actor of changes that name no actor, or may not name one. `undefined`: changes may name any actor. */
   readonly actor?: string;
 }
 
@@ -77,11 +77,11 @@ export interface ReplicaLoad {
 /** The origin's side: leads conversations with replicas. */
 export interface ReplicaAcceptor {
   /**
-   * Must be called in the turn in which the connection opened. Resolves when the conversation is over. Never rejects:
-   * errors of the peer are reported to it.
+   * Must be called in the turn of the event loop in which the connection opened. Resolves when the conversation is
+   * over. Never rejects: errors of the peer are reported to it.
    */
   accept(connection: ReplicaConnection, admission: ReplicaAdmission): Promise<void>;
   load(): Promise<ReplicaLoad>;
-  /** Accepts no more connections and tells every replica. Resolves once every batch that was begun is answered. */
+  /** Accepts no more connections and tells every replica. Resolves once every started batch is answered. */
   close(): Promise<void>;
 }

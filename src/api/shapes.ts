@@ -16,32 +16,33 @@ export interface OmissionShape {
 }
 
 /**
- * A path that no capture takes (a rule or a limit leaves it out), and that a run or an action has changed. It is in no
- * diff, and the history has nothing of it.
+ * An omitted path (a rule or a limit leaves it out of every capture) that a run or an action has changed. The change is
+ * in no diff and no history; an earlier state of the path may be (`recorded`).
  */
 export interface OmittedChangeShape {
   path: string;
   path_b64?: string;
   change_type: "created" | "modified" | "deleted";
-  /** Why no capture takes it, as in `omitted` of `CoverageShape`. */
+  /** The reason for the omission, as in `omitted` of `CoverageShape`. */
   reason: string;
   detail?: string;
-  /** True if its earlier content was kept aside: `undo` brings it back. */
+  /** True if its earlier content was kept aside, so `undo` restores it. */
   kept: boolean;
   /** True if its earlier content is gone for good. */
   lost: boolean;
   /**
-   * Set if the history has an earlier state of it, and what became of it could not be recorded (too large, unreadable):
-   * `undo` leaves it, and `restore` brings the earlier state back once it is moved away.
+   * Set if the history has an earlier state of the path, and the new state could not be recorded (too large,
+   * unreadable). `undo` leaves the path as it is. `restore` restores the earlier state once the present file is moved
+   * away.
    */
   recorded?: true;
 }
 
-/** A change that an operation has made to a path that no capture takes and that was kept aside. It is in no history. */
+/** A change by an operation to an omitted path that was kept aside. The change is in no history. */
 export interface AsideChangeShape {
   path: string;
   path_b64?: string;
-  /** `created`: it is there again. */
+  /** `created`: the path exists again. */
   change_type: "created" | "modified" | "deleted" | "permissions_changed";
 }
 
@@ -49,8 +50,8 @@ export interface CoverageShape {
   complete: boolean;
   omitted: OmissionShape[];
   /**
-   * Ignore rules and other git settings that are not applied: the files that they name are captured. Absent if all are
-   * applied.
+   * Ignore rules and other git settings that are not applied, so the files that they name are captured. Absent if all
+   * are applied.
    */
   unapplied?: { source: string; detail: string }[];
 }
@@ -60,7 +61,7 @@ export interface ChangeShape {
   path_b64?: string;
   change_type: "created" | "modified" | "deleted" | "permissions_changed";
   kind: "file" | "symlink" | "dir";
-  /** Empty if there was nothing, or for a folder. */
+  /** Empty if the path did not exist, and for a folder. */
   before_hash: string;
   after_hash: string;
   before_size: number;
@@ -73,11 +74,11 @@ export interface ChangeShape {
   /** With a requested patch: the content is binary, or too large to compare. */
   binary?: boolean;
   too_large?: boolean;
-  /** The file is a secret by its name, so no patch shows it, to nobody. */
+  /** The file is a secret by its name, so no patch shows it, whoever asks. */
   protected?: true;
   /** One of the contents was erased, so no patch shows it. */
   erased?: true;
-  /** With a requested patch of somebody's work: a content that the patch needs was pruned. */
+  /** With a requested patch of a selection's changes: a content that the patch needs was pruned. */
   pruned?: true;
 }
 
@@ -103,9 +104,9 @@ export interface SnapshotShape {
   session?: string;
   /** The number of paths that changed since the previous snapshot (`null`: the baseline). */
   changed: number | null;
-  /** The event that compacted it away: it can no longer be restored. */
+  /** The event of the compaction since which the snapshot can no longer be restored. */
   compacted_by?: number;
-  /** The event that pruned it: it can no longer be restored. */
+  /** The event of the pruning since which the snapshot can no longer be restored. */
   pruned_by?: number;
 }
 
@@ -142,11 +143,11 @@ export interface AcceptedHeadShape {
   accepted: boolean;
   /** The event that records the acceptance; else the last event. */
   seq: number;
-  /** Why the history could not go on by itself. */
+  /** Why the history could not be continued without a person's decision. */
   reason: string | null;
   /** The last event of the log as found. */
   log: { seq: number; hash: string } | null;
-  /** `head`: the head that was kept until then. `kept_as`: the new name of its note, beside the heads. */
+  /** `head`: the head that was kept before. `kept_as`: the new file name of its note, beside the heads. */
   head: { seq: number; hash: string } | null;
   kept_as: string | null;
   /** The verifier key that signs from now on. */
@@ -156,7 +157,7 @@ export interface AcceptedHeadShape {
 /** Whether a history is signed. */
 export interface SigningShape {
   /**
-   * `signed`: the head is signed, or will be in a moment. `unsigned`: recording goes on, but proves nothing.
+   * `signed`: the head is signed, or will be in a moment. `unsigned`: recording continues, but proves nothing.
    * `read-only`: the log is damaged, or contradicts the kept head, and nothing is recorded. `copy`: its origin signs
    * it.
    */
@@ -203,7 +204,7 @@ export interface StatusShape {
   protected: ProtectedShape;
   read_only: boolean;
   signing: SigningShape;
-  /** Findings of recovery, and what else needs attention, for people. */
+  /** Findings of recovery and other matters that need attention, for people. */
   notes: string[];
 }
 
@@ -239,13 +240,13 @@ export interface RestoreShape {
   finished: string[];
   /** For `restore`: the event whose state was (or would be) restored, which `seq:N` names. */
   seq?: number;
-  /** Paths that the rules leave out, as they were (or would be) put back from what was kept aside, or removed. Not there: none. */
+  /** Omitted paths that were (or would be) put back from what was kept aside, or removed. Absent if there are none. */
   kept_aside?: AsideChangeShape[];
   /** The folder that was filled, for a restore elsewhere. */
   to?: string;
   /** For paths outside of the workspace: the action whose `rollback`, with the same `outside`, undoes this. */
   rollback_id?: string;
-  /** Notes for people on a rollback: the paths left out by the rules that were (or would be) put back. */
+  /** Notes for people on a rollback: the omitted paths that were (or would be) put back. */
   notes?: string[];
 }
 
@@ -267,14 +268,14 @@ export interface ForcedShape {
 export interface UndoShape extends RestoreShape {
   /** The operation that was (or would be) undone or redone. */
   operation: OperationShape | null;
-  /** The direction of the step that was (or would be) done: undoing an undo does the work again. */
+  /** The direction of the step that was (or would be) done. Undoing an undo redoes the work. */
   direction: "undo" | "redo";
   /**
-   * For an undo of somebody's work, and its redo: the selection, such as `turn 3f2a…`. `operation` is then null, or
-   * that undo.
+   * For an undo of a selection, and its redo: the selection, such as `turn 3f2a…`. `operation` is then null, or that
+   * undo.
    */
   selection?: string;
-  /** Further notes for people: where the edits are that `force` included; a run that was killed. */
+  /** Further notes for people: the place of the edits that `force` included; a run that was killed. */
   notes: string[];
   /**
    * Parts that did not merge with later work and were left as they were: see `conflicts`. Their ids are empty in a dry
@@ -284,8 +285,8 @@ export interface UndoShape extends RestoreShape {
 }
 
 /**
- * An operation that `undo` takes back: a run, a restore, an action or a transaction outside of a run, the settling of a
- * conflict.
+ * An operation that `undo` can invert: a run, a write, a restore, an action or a transaction outside of a run, the
+ * settling of a conflict, an undo, a redo.
  */
 export interface OperationShape {
   id: string;
@@ -296,7 +297,7 @@ export interface OperationShape {
   from_seq: number;
   to_seq: number;
   changed: number;
-  /** True if it was taken back, and not done again. */
+  /** True if it was undone, and not redone. */
   undone: boolean;
   /** For a restore, undo or redo that an agent asked for: the agent's program, by its own name. */
   client?: string;
@@ -327,7 +328,7 @@ export interface SessionShape {
   notes: string[];
   /**
    * `running`: also a session whose process died, until the next command closes it as `abandoned`. `elsewhere`: it is
-   * at a replica, which knows whether it goes on.
+   * at a replica, and only the replica knows whether it still runs.
    */
   state: "running" | "ended" | "abandoned" | "elsewhere";
   from_seq: number;
@@ -452,7 +453,7 @@ export interface RepairFailureShape {
 /** The result of checking the log against a given head. */
 export interface ExpectedHeadShape {
   seq: number;
-  /** True if the log holds what the head says, and its signature is not wrong. */
+  /** True if the log matches the head, and the head's signature is not wrong. */
   ok: boolean;
   /**
    * `valid`: signed by our own key, or by the key that was given with the head. `invalid`: nothing was concluded from
@@ -465,7 +466,9 @@ export interface ExpectedHeadShape {
 export interface ExplainShape {
   path: string;
   tracked: boolean;
-  /** True if it is recorded already: it stays tracked until it is gone, whatever the rules say of new paths. */
+  /**
+   * True if it is recorded already. It then stays tracked until it is deleted, whatever the rules say about new paths.
+   */
   recorded: boolean;
   rule: string;
   pattern?: string;
@@ -489,12 +492,13 @@ export interface DuShape {
   total_bytes: number;
   store: string;
   /**
-   * If asked for: contents grouped by what brought them. A content counts once, in the group in which it came first.
+   * If asked for: contents grouped by session, path or age. A content counts once, in the group in which it was first
+   * recorded.
    */
   groups?: DuGroupShape[];
 }
 
-/** The contents that a session, a path or a time brought. */
+/** The contents that were first recorded by a session, at a path or in a period. */
 export interface DuGroupShape {
   name: string;
   count: number;
@@ -506,8 +510,8 @@ export interface GcShape {
   freed_blobs: number;
   freed_bytes: number;
   /**
-   * Contents that are gone too, but whose bytes stay in packs that are mostly still needed or in use, until a `gc` when
-   * neither is so.
+   * Contents that were removed too, but whose bytes are still in packs that are mostly needed or in use. A later `gc`
+   * frees them.
    */
   pending_blobs: number;
   pending_bytes: number;
@@ -525,9 +529,9 @@ export interface RebuildShape {
 export interface CompactShape {
   /** The number of events moved into the archive; 0: there was nothing to do. */
   events_archived: number;
-  /** The base on which the log goes on, by the hash of its content. */
+  /** The hash of the base on which the log continues. */
   base: string;
-  /** The event with which the log goes on. */
+  /** The event with which the log continues. */
   seq: number;
   /** The file name in `archive/`; `null` if nothing was archived, or the archive was dropped. */
   archive: string | null;
@@ -562,7 +566,7 @@ export interface NotRecordedShape {
 export interface NotRolledBackShape {
   reason: string;
   paths: string[];
-  /** The command that takes these changes back, or that says more. */
+  /** The command that undoes these changes, or that gives details. */
   hint: string;
 }
 
@@ -570,23 +574,22 @@ export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
   /**
-   * Paths that changed while another run was going on too. These changes belong to nobody, and are not taken back with
-   * this run.
+   * Paths that changed while another run was active too. This run does not own these changes, so its undo leaves them.
    */
   ambiguous: string[];
   coverage: CoverageShape;
   /**
-   * Why the command's changes could not be recorded (no room, for example); `null`: they were. `changes` then lists the
-   * changes recorded before.
+   * Why the command's changes could not be recorded (no room, for example). `changes` then lists only those recorded
+   * before the failure. `null`: all were recorded.
    */
   not_recorded: NotRecordedShape | null;
   exit_code: number;
   signal: string | null;
   /** The operation id for `undo`; `null` if nothing changed. */
   undo_id: string | null;
-  /** True if `--rollback-on-failure` took all changes back. */
+  /** True if `--rollback-on-failure` undid all changes. */
   rolled_back: boolean;
-  /** The changes of a failed command that `--rollback-on-failure` did not take back, and why; `null`: all were taken back. */
+  /** The changes of a failed command that `--rollback-on-failure` did not undo, and why. `null`: there are none. */
   not_rolled_back: NotRolledBackShape | null;
   skipped: SkippedShape[];
 }
@@ -600,7 +603,7 @@ export interface ConfigShape {
   maxBytes: number;
   maxFileSize: number;
   /**
-   * True if small files that git ignores are kept aside before a run, for seven days, so that undo brings them back.
+   * True if small files that git ignores are kept aside before a run, for seven days, so that undo can restore them.
    */
   keepAside: boolean;
   /**
@@ -610,7 +613,7 @@ export interface ConfigShape {
   protectedNames: string[];
 }
 
-/** Files that are secrets by their names: recorded and brought back like others, and shown to people only. */
+/** Files that are secrets by their names: recorded and restored like others, and shown to people only. */
 export interface ProtectedShape {
   files: number;
   /** The first three of them. */

@@ -49,8 +49,8 @@ export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "rea
 /** Options for forgetting a history. */
 export interface ForgetOptions {
   /**
-   * Gives the history up at once: nothing brings it back. Throws `REFUSED` while a run, a watch, an agent or a
-   * transaction is at work in it. Only for a store of this machine.
+   * Removes the history at once and for good. Throws `REFUSED` while a run, a watch, an agent or a transaction is at
+   * work in it. Only for a store of this machine.
    */
   readonly now?: boolean;
 }
@@ -58,7 +58,7 @@ export interface ForgetOptions {
 export interface InitShape {
   workspace: string;
   path: string;
-  /** False if the workspace existed already and goes on. */
+  /** False if the workspace existed already. */
   created: boolean;
   snapshot: SnapshotShape;
   /** The files that are secrets by their names. */
@@ -84,8 +84,8 @@ export interface OpenOptions extends ProgressOptions {
    */
   readonly role?: "person" | "agent";
   /**
-   * For an agent: the program on whose behalf it asks, by that program's own name. It is kept with whatever the agent
-   * takes back.
+   * For an agent: the program on whose behalf it asks, by that program's own name. It is recorded with each restore,
+   * undo and redo of the agent.
    */
   readonly client?: string;
 }
@@ -106,19 +106,22 @@ export interface DoctorShape {
 /** One store (`CHRONICLE_HOME`) and the workspaces in it. */
 export interface StoreApi {
   readonly home: string;
-  /** Begins a workspace, or goes on with the existing one, and takes a baseline if there is none. */
+  /** Creates a workspace, or opens the existing one, and takes a baseline if there is none. */
   init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
   open(options: OpenOptions): Promise<WorkspaceApi>;
   /** Begins a workspace without a folder. Throws `REFUSED` if the name is taken. */
   create(options?: CreateOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
-  /** Opens a workspace by id, else by name, else by the unique beginning of an id. */
+  /** Opens a workspace by id, else by name, else by a unique prefix of an id. */
   openById(id: string, options?: OpenByIdOptions): Promise<WorkspaceApi>;
-  /** Archives a workspace, or takes it up again. An archived one can only be read: changes throw `READ_ONLY`. */
+  /**
+   * Archives a workspace; with `archived` false, ends that. An archived workspace can only be read: changes throw
+   * `READ_ONLY`.
+   */
   archive(id: string, archived?: boolean): Promise<WorkspaceShape>;
   workspaces(): Promise<WorkspaceShape[]>;
   /**
-   * Removes a workspace's history from the store (not its files). `unforget` brings it back within 24 hours; after that
-   * the next `gc` frees it, and contents that only it needed.
+   * Removes a workspace's history from the store (not its files). `unforget` restores it within 24 hours; after that,
+   * the next `gc` frees it and the contents that only it needed.
    */
   forget(id: string, options?: ForgetOptions): Promise<WorkspaceShape>;
   /** Frees contents that no workspace of the store needs. */

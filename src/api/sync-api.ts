@@ -27,15 +27,15 @@ export interface SyncSettings {
    */
   readonly editorFiles?: "leave" | "sync";
   /**
-   * True if files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) go both ways, too. Needs a person's
-   * token or the owner's socket: else the origin refuses the replica (`FORBIDDEN`). Default: as before; at first each
-   * file stays on the side on which it was made. Turned on later, files kept back until then are sent; `false` turns it
-   * off, and deletes nothing.
+   * True if files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) go both ways, too. This needs a
+   * person's token or the owner's socket; else the origin refuses the replica (`FORBIDDEN`). Default: the setting so
+   * far; initially, each such file stays on the side on which it was made. If it is turned on later, files kept back
+   * until then are sent. Turning it off deletes nothing.
    */
   readonly withProtected?: boolean;
   /**
    * The time for which a file in the folder must have been unchanged before it is taken, in milliseconds (default 50).
-   * A file that never rests is taken after 20 times as long, and not before 5 s.
+   * A file that keeps changing is taken after 20 times this time, but not before 5 s.
    */
   readonly debounceMs?: number;
 }
@@ -52,7 +52,7 @@ export interface SyncStart extends SyncSettings {
    * its only one.
    */
   readonly workspace?: string;
-  /** The folder, absolute. It is created if it is missing, and a history of its own is begun if it has none. */
+  /** The folder, absolute. It is created if it is missing, and a history is created for it if it has none. */
   readonly folder: string;
   /**
    * A bearer token, for an upstream on a port. It is kept in a file of the configuration folder (0600), never in a log.
@@ -163,7 +163,7 @@ export interface SyncShape {
   kept_back?: number;
   /**
    * The first twenty paths that the origin has refused, in path order. Absent if the token may only read, which is then
-   * the reason for all. The answer to a `flush` names more of them, also in that case.
+   * the reason for all. The answer to a `flush` names more of them, also with such a token.
    */
   refused?: RefusedPathShape[];
   /** The number of those paths that are files which editors and desktops make for themselves (`editorFiles`). */
@@ -172,7 +172,7 @@ export interface SyncShape {
   left_out_paths?: LeftOutPathShape[];
   /**
    * The number of those paths that are the state of a git repository, by its topmost name (`.git`, or a name that some
-   * disk takes for it). A history may hold them, but they are never replicated.
+   * disk treats as the same). A history may hold them, but they are never replicated.
    */
   git_left_out?: number;
   /** The first twenty of these paths, in path order. */
@@ -188,7 +188,7 @@ export interface SyncShape {
   erased?: number;
   /** The first twenty of these paths, in path order. */
   erased_paths?: LeftOutPathShape[];
-  /** The token may only read: nothing of the folder goes to the origin, whatever the mode says. */
+  /** True if the token may only read: no change of the folder is sent to the origin, whatever the mode. */
   read_only?: true;
   /**
    * True if files that are secrets by their names go both ways, too (`withProtected`). Absent: each stays on its side.
@@ -198,14 +198,14 @@ export interface SyncShape {
   applied: number;
   /** The last event of the origin that is held here. */
   head: number;
-  /** In the answer to the `start` that began it: how many files the folder had already. */
+  /** In the answer to the `start` that created the sync: the number of files that the folder had already. */
   joined?: number;
   /**
    * In the answer to a `start` without `withProtected`: the folder's files that are secrets by their names, and stay
    * here. Absent if there are none.
    */
   protected?: ProtectedShape;
-  /** A note on something that works, but not as it should: too few watches, for example. */
+  /** A note on something that works only in part: too few watches, for example. */
   degraded?: string;
   /** The time at which a failed step is tried again (ISO-8601); `flush` and `resume` try it at once. */
   retry_at?: string;
@@ -269,13 +269,11 @@ export interface SyncApi {
   /**
    * Starts a sync, or continues the one of this folder. Resolves once it has started, whether or not the origin is
    * connected. Throws `REFUSED` for a folder that follows something else, `UNSAFE` as `init` does and for system
-   * folders, `USAGE`.
+   * folders, and `USAGE` for invalid options.
    */
   start(options: SyncStart): Promise<SyncShape>;
   list(): Promise<SyncShape[]>;
-  /**
-   * Returns a sync by its id, the unique beginning of it, or its folder, as all methods below do. Throws `NOT_FOUND`.
-   */
+  /** Returns a sync. `id`, here and below: its id, a unique prefix of the id, or its folder. Throws `NOT_FOUND`. */
   status(id: string): Promise<SyncShape>;
   /** Stops the sync. The synced files and their history stay, and it can be started again. */
   stop(id: string): Promise<SyncShape>;
@@ -285,24 +283,24 @@ export interface SyncApi {
    * Resumes the sync. `accept` decides about a halted one. `deletions` allows the deletion of many files, or of all,
    * that halted it; `restore` puts the files back. Without a decision, checks whether the files are back, and throws
    * `REFUSED` if they are not. `as-new`: continues as another replica, for an origin that knows changes which this
-   * replica never made (because the replica was put back, or is a copy). Differences are proposed, three ways, and
-   * nothing is deleted at the origin. `rejoin`: for an origin that was put back to an earlier state. The part that the
-   * origin has lost is kept here and proposed to it, three ways, and nothing is deleted on either side. Rejects if the
-   * origin cannot be reached.
+   * replica never made (because the replica was restored from a backup, or is a copy). Differences are reconciled and
+   * proposed to the origin; nothing is deleted there. `rejoin`: for an origin that was restored to an earlier state.
+   * The part that the origin has lost is kept here, reconciled and proposed to it; nothing is deleted on either side.
+   * Rejects if the origin cannot be reached.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**
    * Resolves once every earlier change of either side is on the other one, is a conflict, or was refused by the origin
    * for good. `refused` of the answer names each refused path (the first 1,000), also if the token may only read, and
-   * includes earlier changes as long as their refusal stands. Absent: the origin has everything that it is to have.
-   * Throws `REFUSED` after `timeoutMs` (default 60,000), and if the sync is not running.
+   * includes earlier changes as long as their refusal stands. If `refused` is absent, the origin has everything that it
+   * should have. Throws `REFUSED` after `timeoutMs` (default 60,000), or if the sync is not running.
    */
   flush(id: string, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<SyncShape>;
   /** Returns the open conflicts. `current` is the folder's side, `undo` the upstream's. */
   conflicts(id: string): Promise<ConflictShape[]>;
   /**
-   * Settles a conflict. `path` as `conflicts` returns it. Throws `NOT_FOUND`, and `REFUSED` if `merge` cannot merge the
-   * sides or they no longer match `from`.
+   * Settles a conflict. `path`: as `conflicts` returns it. Throws `NOT_FOUND`, and `REFUSED` if `merge` cannot merge
+   * the sides or they no longer match `from`.
    */
   resolve(id: string, path: string, resolution: SyncResolution): Promise<SyncResolvedShape>;
   /** Yields events from now on, of all syncs or of one, beginning with the state of each. Ends with `signal`. */

@@ -28,7 +28,7 @@ export interface SyncBridge {
   /** Throws `NOT_FOUND` for a session that has no folder, as the methods below do. */
   readonly stop_sync: (session_id: string) => Promise<void>;
   readonly sync_status: (session_id: string) => Promise<SyncStatus>;
-  /** `path` as the conflict names it. Throws `REFUSED` if `merge` cannot merge the sides. */
+  /** `path`: as the conflict names it. Throws `REFUSED` if `merge` cannot merge the sides. */
   readonly resolve_conflict: (session_id: string, path: string, resolution: ConflictResolution) => Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
     const found = all.find(({ state }) => state !== "stopped") ?? all[0];
     if (found !== undefined) return found;
     throw new ChronicleError("NOT_FOUND", `session ${session} is synced to no folder`, {
-      hint: "start_sync(session_id, local_dir) begins that",
+      hint: "start_sync(session_id, local_dir) starts a sync",
       data: { session },
     });
   };
@@ -87,8 +87,8 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
 }
 
 /**
- * Returns the id of a folder's sync, also for a link to the folder, which the process with the folder resolves.
- * `undefined` if it has none.
+ * Returns the id of a folder's sync; `undefined` if it has none. The process that runs the syncs resolves links to the
+ * folder.
  */
 async function idAt(syncs: SyncApi, folder: string): Promise<string | undefined> {
   try {
@@ -101,7 +101,7 @@ async function idAt(syncs: SyncApi, folder: string): Promise<string | undefined>
 
 function elsewhere(session: string, folder: string): ChronicleError {
   return new ChronicleError("REFUSED", `session ${session} is synced to ${folder}`, {
-    hint: "stop_sync(session_id) first: then it can begin in another folder",
+    hint: "call stop_sync(session_id) first, to sync it to another folder",
     data: { session, folder },
   });
 }

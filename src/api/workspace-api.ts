@@ -43,7 +43,7 @@ export interface SnapshotOptions extends ProgressOptions {
   /** A name for the moment; unique in the workspace. */
   readonly name?: string;
   readonly pin?: boolean;
-  /** Reads every file again, whatever its stat says. */
+  /** Reads every file again, even if its stat data is unchanged. */
   readonly paranoid?: boolean;
   /**
    * Records deletions even if a tracked folder is on another device or mount than before and none of its recorded files
@@ -78,14 +78,14 @@ export interface RestoreOptions extends ProgressOptions {
 }
 
 /**
- * Without a selection: one step back on the stack of operations. With one: takes back exactly the selected changes,
- * merged with later work; parts that do not merge are kept as conflicts.
+ * Options of an undo. Without a selection, it is one step back on the stack of operations. With a selection, exactly
+ * the selected changes are undone, merged with later work; parts that do not merge are kept as conflicts.
  */
 export interface UndoOptions extends ProgressOptions, Selection {
-  /** The operation to take back. Default: the last one that is not undone. */
+  /** The operation to undo. Default: the last one that is not undone. */
   readonly operation?: string;
   readonly dryRun?: boolean;
-  /** Includes paths that were edited since (they are captured first). */
+  /** Includes paths that were edited since; these edits are captured first. */
   readonly force?: boolean;
 }
 
@@ -148,18 +148,17 @@ export interface RunOptions extends ProgressOptions {
   /** Undoes everything if the command fails. */
   readonly rollbackOnFailure?: boolean;
   /**
-   * The id of the run or action within which it is started, if the caller knows it: a run passes its id to its command
-   * as `CHRONICLE_RUN`. Default: found from the processes around this one, and from the `action(…)` function that
-   * calls.
+   * The id of the run or action within which this run starts, if the caller knows it: a run passes its id to its
+   * command as `CHRONICLE_RUN`. Default: found from the ancestors of this process, and from the enclosing `action(…)`.
    */
   readonly within?: string;
   /**
-   * Network events that a sandbox or proxy saw; they are kept in the session. A function is called when the command has
+   * Network events that a sandbox or proxy observed. The session keeps them. A function is called when the command has
    * ended.
    */
   readonly networkEvents?: readonly unknown[] | (() => readonly unknown[]);
   readonly notes?: readonly string[];
-  /** Called just before the command starts, when everything is ready. From here on an interrupt is for the command. */
+  /** Called just before the command starts, when everything is ready. From then on, the command receives interrupts. */
   readonly onStart?: () => void;
   /** Called after each capture while the command runs. */
   readonly onCapture?: (changes: number) => void;
@@ -168,7 +167,7 @@ export interface RunOptions extends ProgressOptions {
 export interface WatchOptions extends ProgressOptions {
   /** Called after each capture that found changes. */
   readonly onCapture?: (changes: number) => void;
-  /** Called when the settings of what is tracked were changed elsewhere, and now hold here. */
+  /** Called when the settings of what is tracked were changed elsewhere and have been applied here. */
   readonly onSettings?: () => void;
 }
 
@@ -178,7 +177,7 @@ export interface FollowOptions {
    * Does nothing in a workspace without a folder.
    */
   readonly record?: boolean;
-  /** Called when a recording fails; the next one makes up for it. */
+  /** Called when a recording fails. The next one records the missed changes. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -203,11 +202,14 @@ export interface Recording {
 /** Recent history, as `list` shows it to people. */
 export interface RecentShape {
   items: RecentItem[];
-  /** The operation that a plain `undo` takes back next; `null` if there is none. */
+  /** The operation that an `undo` without a selection undoes next; `null` if there is none. */
   undoable: string | null;
 }
 
-/** One line of `list`: a baseline, a run, a restore, a snapshot, the changes that a sync brought at once. */
+/**
+ * One line of `list`: a baseline, an operation, a snapshot, a watch, or the changes of a sync that were applied
+ * together.
+ */
 export interface RecentItem {
   kind:
     | "baseline"
@@ -229,7 +231,7 @@ export interface RecentItem {
   snapshot?: number;
   undone?: boolean;
   /**
-   * The command that takes only this item back (`undo`), or goes back to the state before it (for a baseline: to it).
+   * The command that undoes only this item (`undo`), or restores the state before it (for a baseline: the baseline).
    * Empty if that state is no longer kept.
    */
   back: string;
@@ -253,7 +255,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   status(options?: ProgressOptions): Promise<StatusShape>;
   snapshot(options?: SnapshotOptions): Promise<SnapshotShape>;
   /**
-   * Durably records changes at these paths and beneath them, without a scan: for a program that knows what it wrote.
+   * Durably records changes at these paths and beneath them, without a scan: for a program that knows which files it
+   * wrote.
    */
   record(paths: readonly string[]): Promise<RecordShape>;
   snapshots(): Promise<SnapshotShape[]>;
@@ -276,8 +279,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   explain(path: string): Promise<ExplainShape>;
   run(options: RunOptions): Promise<RunShape>;
   /**
-   * Calls `work` off the record: nothing of what it does is stored. Its changes stay out of the history until somebody
-   * else changes those paths, or records them by name. Meanwhile only declared paths of tools and writes of this API
+   * Calls `work` off the record: nothing that it does is stored. Its changes stay out of the history until somebody
+   * else changes those paths or records them by name. Meanwhile only declared paths of tools and writes of this API
    * (`putFile` and the like) are recorded. Throws `REFUSED` in a workspace without a folder.
    */
   offRecord<T>(work: () => Promise<T> | T): Promise<T>;
@@ -307,15 +310,17 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   compact(options?: CompactOptions): Promise<CompactShape>;
   /** Frees contents of the whole store. `gc` and `du` cover all of its workspaces, as the store's methods do. */
   gc(options?: ProgressOptions): Promise<GcShape>;
-  /** Returns the store's use of disk. With `by`: also the contents of this workspace, grouped by what brought them. */
+  /**
+   * Returns the store's use of disk. With `by`: also the contents of this workspace, grouped by session, path or age.
+   */
   du(options?: { readonly by?: "session" | "path" | "age" }): Promise<DuShape>;
   config(): Promise<ConfigShape>;
   configure(change: Partial<ConfigShape>): Promise<ConfigShape>;
   /** Returns how much is kept, and where each limit comes from: a file, `as given`, or `default`. */
   retention(): Promise<RetentionSourcesShape>;
   /**
-   * Records that a caller was refused `what`, and throws `FORBIDDEN`: for a surface with roles that the engine does not
-   * know. `unlisted`: the number of earlier refusals that were not recorded. Only where the log is available.
+   * Records that a caller was refused `what`, and throws `FORBIDDEN`. It is for a server, whose roles the engine does
+   * not know. `unlisted`: the number of earlier refusals that were not recorded. Absent where the log is not available.
    */
   refuse?(what: string, unlisted?: number): Promise<never>;
   /**
@@ -335,8 +340,8 @@ export interface ActingAs {
   readonly actor?: string;
   readonly client?: string;
   /**
-   * The caller is elsewhere: nothing outside of the workspace is read or changed on its behalf. Outside paths that an
-   * action names are reported as not kept. A view of this view cannot undo that.
+   * True if the caller is on another machine: nothing outside of the workspace is read or changed on its behalf.
+   * Outside paths that an action names are reported as not kept. A view of this view keeps the restriction.
    */
   readonly onlyInside?: true;
 }

@@ -25,7 +25,7 @@ import { NODE_TIMERS } from "../util/timers.ts";
 import { newUlid } from "../util/ulid.ts";
 import { hasWorkers } from "../workers/worker-file.ts";
 
-/** The registry of backends: the one place that names them, and chooses those of a store. See docs/backends.md. */
+/** The registry of backends: the only module that names them and chooses those of a store. See docs/backends.md. */
 
 /** The disk of this machine. */
 export const nodeDisk: Disk = new NodeDisk();
@@ -41,7 +41,7 @@ const filesAndSqlite: FileBackendsOptions = {
   lock: (path) => new SqliteLock(nodeDisk, path),
 };
 
-/** The same for a process that answers one call and ends: its databases are left as they are. */
+/** The options for a process that answers one call and ends: its databases are left as they are. */
 const filesAndSqliteOnce: FileBackendsOptions = {
   ...filesAndSqlite,
   openIndex: (path, tell) => leftOpen(nodeDisk, path, openIndexFile(path, tell)),
@@ -57,14 +57,14 @@ const filesAndSqliteOnce: FileBackendsOptions = {
 /** The place of a store: its folder, that of its key and heads, and its backends. */
 export interface StorePlace extends Pick<StoreOptions, "home" | "configFolder"> {
   readonly backends: Backends;
-  /** Must be called when the store was closed. */
+  /** Must be called once the store is closed. */
   readonly end: () => void;
 }
 
 /**
  * Returns the place of a store by its URL: an absolute path, a `file:` URL, or `memory:` for a store in the memory of
- * this process, which is new each time. That one has its small files, its key and its heads in a temporary folder, as
- * nothing of it outlives this process. Throws `USAGE` for any other URL.
+ * this process, which is new each time. A store in memory has its small files, its key and its heads in a temporary
+ * folder, which is removed when the store is closed. Throws `USAGE` for any other URL.
  */
 export function storePlace(
   given: Pick<StoreOptions, "home" | "configFolder">,
@@ -91,8 +91,8 @@ function memoryPlace(): StorePlace {
 }
 
 /**
- * Returns the backends of a store on this machine. `once`: for a process that answers one call and ends; everything
- * acknowledged is as durable as ever.
+ * Returns the backends of a store on this machine. `once`: for a process that answers one call and ends; acknowledged
+ * changes are durable as usual.
  */
 export function nodeBackends({ once = false }: { readonly once?: boolean } = {}): Backends {
   return {
@@ -109,7 +109,8 @@ export function nodeBackends({ once = false }: { readonly once?: boolean } = {})
 
 /**
  * Opens an index, which is derived data: a damaged one is discarded, and rebuilt from the log. If the disk is full or
- * read-only, or this user may not write it, it is built in memory, so that reading and verifying still work.
+ * read-only, or this user may not write the file, the index is built in memory, so that reading and verifying still
+ * work.
  */
 function openIndexFile(path: string, tell?: (note: string) => void): IndexStore {
   const onTemporary = (why: unknown): void => tell?.(withoutIndexFile(why));

@@ -13,12 +13,12 @@ interface HookProgram {
 type Loader = (name: string) => unknown;
 type Wrapped = (exports: object, load: Loader, module: { exports: unknown }, filename: string) => void;
 
-/** Node's modules that nearly every hook uses. Without node:sqlite: it cannot be put into an image. */
+/** Node's modules that nearly every hook uses, except `node:sqlite`, which an image cannot hold. */
 const USED = ["crypto", "os", "perf_hooks", "timers/promises", "zlib"];
 
 /**
- * Makes an image of the hook; run by `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`. Loads the hook
- * beside it with all its functions compiled, because V8 keeps the code in an image that is compiled by then.
+ * Makes an image of the hook; run by `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`. Loads `hook.cjs`
+ * with all its functions compiled, because an image keeps only code that is compiled by then.
  */
 function makeImage(): void {
   for (const name of USED) process.getBuiltinModule(`node:${name}`);

@@ -7,9 +7,9 @@ import { IS_CURRENT, programMark, STALE_EXIT } from "../daemon/hook-image.ts";
 import { HookProcess } from "../daemon/hook-process.ts";
 
 /**
- * Entry point of the installed hook, run if the long-lived process does not answer: `hook.cjs AGENT [--strict]
+ * Entry point of the installed hook, run if the server does not answer or is not asked: `hook.cjs AGENT [--strict]
  * [--direct] [--store DIR] [--parent PID]`. It exists beside `chronicle hook` because it starts faster: no table of
- * commands, no parser, one file. The script that starts it has an image of it, or its compiled code, in the store's
+ * commands, no parser, one file. The script that starts it uses an image of it, or its compiled code, from the store's
  * cache.
  */
 async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
@@ -30,29 +30,29 @@ async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   }
 }
 
-/**
- * Ends the process at once. Nothing is left to do: closing the engine in good order would take a tenth of the hook's
- * time.
- */
+/** Ends the process at once. Closing the engine first would take a tenth of the hook's time and save nothing. */
 function end(code: number): void {
   // oxlint-disable-next-line unicorn/no-process-exit
   process.exit(code);
 }
 
-/** Called at the end of the bundle, when the file itself was started. */
+/** Runs the hook. Called at the end of the bundle, when that file itself was started. */
 export function startHook(): void {
   void main(process.argv.slice(2)).then(end);
 }
 
-/** The mark of the program that is put into an image. */
+/** Returns the mark of the program, which an image stores. */
 export function markOfImage(): string {
-  // The bundle loads these modules on first use: that is now.
+  // The bundle loads these modules on first use. These calls load them before the image is made.
   crc32("");
   homedir();
   return programMark(new NodeDisk());
 }
 
-/** Called in a process that was started with an image; `mark` was put in when the image was made. */
+/**
+ * Runs the hook in a process that was started with an image, unless the program has changed. `mark`: the program's mark
+ * when the image was made.
+ */
 export function startImage(mark: string): void {
   if (markOfImage() !== mark) end(STALE_EXIT);
   else if (process.argv[2] === IS_CURRENT) end(0);

@@ -1,5 +1,5 @@
 import { INHERITED } from "../process/inheritance.ts";
 
-// Imported only now: files that the other modules open on loading are not inherited.
+// This import must come after `inheritance.ts`, so that files that it opens do not count as inherited.
 const { start } = await import("./start.ts");
 process.exitCode = await start(INHERITED);

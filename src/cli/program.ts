@@ -43,7 +43,7 @@ function optionOf(spec: OptionSpec): Option {
   return option;
 }
 
-/** `own`: the command's options; if one has the name of a global option, the command's applies. */
+/** Adds the global options. `own`: the command's options, which replace global ones of the same name. */
 function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
   const taken = new Set(own.map((spec) => optionOf(spec).long));
   for (const spec of GLOBAL_OPTIONS) {
@@ -64,14 +64,17 @@ function examplesOf(spec: CommandSpec): string {
   return `\nExamples:\n${lines.join("\n")}`;
 }
 
-/** The hints after options or arguments that a command does not take. */
+/** Returns the hints for options or arguments that a command does not take. */
 function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly string[], error: CommanderError): string[] {
   const hints = Object.entries(tried).flatMap(([flag, hint]) => (error.message.includes(`'${flag}'`) ? [hint] : []));
   if (meant === undefined || error.code !== "commander.excessArguments") return hints;
   return [...hints, `for ${meant.what}: ${shownCommand(["chronicle", name, meant.flag, args.join(" ")])}`];
 }
 
-/** Turns an error of commander into ours; help and version end without one. */
+/**
+ * Returns the handler that throws Chronicle's error for one of commander's. The pseudo-errors of help and version are
+ * passed on.
+ */
 function onExit(
   usage: string,
   help: string,
@@ -104,7 +107,10 @@ function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) 
   command.action(() => done({ spec, options: { ...program.opts(), ...givenOptions(command) }, args: command.args }));
 }
 
-/** The options given to a command itself. Defaults are left out: they would hide options given before its name. */
+/**
+ * Returns the options given to a command itself. Defaults of options that also exist before its name are left out,
+ * since they would hide those.
+ */
 function givenOptions(command: Command): Record<string, unknown> {
   const all: Record<string, unknown> = command.opts();
   const given = Object.entries(all).filter(
@@ -126,7 +132,7 @@ function unknownCommand(word: string): never {
   );
 }
 
-/** The target of commander's help. */
+/** The sink that commander's help is written to. */
 export interface HelpSink {
   readonly columns: number;
   readonly colours: boolean;
@@ -136,8 +142,8 @@ export interface HelpSink {
 const HELP: ReadonlySet<string> = new Set(["-h", "--help", "help"]);
 
 /**
- * The commands that a command line can be about: those that a word of it names, and for help all. To give the parser all
- * of them takes longer than to parse.
+ * Returns the commands that some word of a command line names; all of them for help. To give the parser all of them
+ * takes longer than the parsing.
  */
 function commandsNamedIn(argv: readonly string[]): readonly CommandSpec[] {
   if (argv.some((word) => HELP.has(word))) return COMMANDS;
@@ -145,7 +151,7 @@ function commandsNamedIn(argv: readonly string[]): readonly CommandSpec[] {
   return COMMANDS.filter(({ name }) => words.has(name));
 }
 
-/** The parser of a command line; `done` gets it parsed. */
+/** Returns the parser of a command line. `done` gets the parsed command line. */
 function buildProgram(
   { argv, version }: { readonly argv: readonly string[]; readonly version: string },
   sink: HelpSink,

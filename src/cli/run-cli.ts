@@ -13,7 +13,7 @@ import { typedPath } from "../process/user-path.ts";
 
 type Loader = () => Promise<Action>;
 
-/** Each command's code is loaded only when it is run, so that a command line starts at once. */
+/** Loads each command's code only when the command is run, so that a command line starts fast. */
 const LOADERS: Readonly<Record<string, Loader>> = {
   actions: async () => (await import("./commands/look/sessions.ts")).actions,
   agents: async () => (await import("./commands/serve/agents.ts")).agents,
@@ -72,7 +72,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   workspaces: async () => (await import("./commands/look/workspaces.ts")).workspaces,
 };
 
-/** The code of a command of the table. */
+/** Loads the code of a command of the table. */
 export function loadAction(name: string): Promise<Action> {
   const load = LOADERS[name];
   if (load === undefined) throw new Error(`the command ${name} is in the table and has no code`);

@@ -11,8 +11,8 @@ import packageJson from "../../package.json" with { type: "json" };
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
- * A stream of the process. Its reader may close it at any time (`chronicle log | head`): that ends the writing, not the
- * work.
+ * A stream of the process. If its reader closes it (`chronicle log | head`), output is dropped, and the command still
+ * runs to its end.
  */
 class StreamSink implements Sink {
   readonly #stream: WriteStream;
@@ -89,13 +89,16 @@ function isOfMachine(error: unknown): boolean {
   return isOfSqlite || errnoOf(error) !== undefined;
 }
 
-/** Ends this process by a signal. A process that ignores the signal, as in a shell's background, ends with its exit code. */
+/**
+ * Ends this process by a signal. A process that ignores the signal, as in a shell's background, ends with its exit code
+ * instead.
+ */
 function endSelf(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }
 
-/** The world of this process. */
+/** Returns the `Io` of this process. */
 export function processIo(version: string, inherited: Inheritance): Io {
   return {
     argv: process.argv.slice(2),

@@ -25,7 +25,13 @@ export const REFUSED: readonly (readonly [Agent, string, string, number, RegExp]
   ["claude", "text behind the end", `{${HOOKS}}\n{}`, 2, /behind the end|that JSON does not have/],
   ["claude", "nothing", "", 1, /empty/],
   ["claude", "a hook without a type", OTHER('[{"hooks": [{"command": "true"}]}]'), 3, /has no "type"/],
-  ["claude", "a hook of no known type", OTHER('[{"hooks": [{"type": "z", "command": "true"}]}]'), 3, /type is none/],
+  [
+    "claude",
+    "a hook of no known type",
+    OTHER('[{"hooks": [{"type": "z", "command": "true"}]}]'),
+    3,
+    /type is not one of/,
+  ],
   ["claude", "a group without hooks", OTHER('[{"matcher": "*"}]'), 3, /SessionEnd\[0\] has no "hooks"/],
   ["claude", "a group that is null", OTHER("[null]"), 3, /SessionEnd\[0\] is not an object/],
   ["claude", "a matcher that is a number", OTHER('[{"matcher": 1, "hooks": []}]'), 3, /matcher is not a string/],
@@ -61,7 +67,7 @@ export const REFUSED: readonly (readonly [Agent, string, string, number, RegExp]
   ["codex", "a name twice", `{"hooks": {${EVENT}, "Stop": [],\n"Stop": []}}`, 2, /hooks.Stop stands there twice/],
   ["codex", "an event that is null", OTHER("null"), 3, /SessionEnd is not a list/],
   ["codex", "a hook without a command", OTHER('[{"hooks": [{"type": "command"}]}]'), 3, /has no "command"/],
-  ["codex", "an http hook", OTHER('[{"hooks": [{"type": "http", "url": "http://x"}]}]'), 3, /type is none/],
+  ["codex", "an http hook", OTHER('[{"hooks": [{"type": "http", "url": "http://x"}]}]'), 3, /type is not one of/],
   [
     "codex",
     "half a second",

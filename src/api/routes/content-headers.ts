@@ -11,13 +11,16 @@ export const ACTING = {
   role: "chronicle-role",
 } as const;
 
-/** Has the value `commands` if the client has the command line: hints may then name its commands. */
+/**
+ * The header that has the value `commands` if the client is used from the command line, so that hints may name its
+ * commands.
+ */
 export const HINTS_HEADER = "chronicle-hints";
 export const WITH_COMMANDS = "commands";
 
 const KINDS = ["file", "symlink", "dir"] as const;
 
-/** Returns the headers that describe `file`, beside the `ETag`, which is its hash. The path is percent-encoded. */
+/** Returns the headers that describe `file`, apart from the `ETag`, which is its hash. The path is percent-encoded. */
 export function contentHeaders(file: FileShape): Record<string, string> {
   return {
     "chronicle-path": encodeURIComponent(file.path),

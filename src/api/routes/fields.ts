@@ -6,15 +6,15 @@ import * as z from "zod";
  */
 
 const MAX_WORD = 200;
-/** The limit of `core/values/path.ts`, and room for a root's mark. */
+/** The limit of `core/values/path.ts`, plus room for the prefix of a root (`@<root id>:`). */
 const MAX_PATH = 66_000;
 const MAX_PATHS = 10_000;
-/** Deep enough for any request, and far below the depth that a stack could not hold. */
+/** The maximum depth of nested JSON: enough for any request, and far below the depth at which a stack overflows. */
 const MAX_DEPTH = 64;
 
 const noControls = /^[^\u0000-\u001f\u007f-\u009f]+$/;
 
-/** A word: an id, a name, a moment. */
+/** Returns the schema of a word: an id, a name, a moment. */
 export const word = (what: string): z.ZodString =>
   z.string().min(1).max(MAX_WORD).regex(noControls, "must hold no control characters").describe(what);
 

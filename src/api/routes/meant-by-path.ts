@@ -7,9 +7,9 @@ type VirtualPath =
   | { readonly kind: "iteration"; readonly path: string; readonly iteration: number | "last" };
 
 /**
- * Parses a virtual path. Clients that can only read files find the past there: `.chronicle/query/<path>` is the history
- * of a path as JSON, `.chronicle/at/<n>/<path>` its content at iteration n (or `last`). Only these two exact forms at
- * the root of a workspace are virtual; anything else in a folder `.chronicle` is an ordinary file.
+ * Parses a virtual path. Clients that can only read files use it to read the past: `.chronicle/query/<path>` is the
+ * history of a path as JSON, `.chronicle/at/<n>/<path>` its content at iteration n (or `last`). Only these two exact
+ * forms at the root of a workspace are virtual; anything else in a folder `.chronicle` is an ordinary file.
  */
 export function virtualPath(given: string): VirtualPath | undefined {
   const asked = /^\.chronicle\/query\/(.+)$/s.exec(given)?.[1];
@@ -20,8 +20,8 @@ export function virtualPath(given: string): VirtualPath | undefined {
 }
 
 /**
- * Returns the path if it may be written. Throws `REFUSED` for a virtual path, behind which nobody would find the file
- * again.
+ * Returns the path if it may be written. Throws `REFUSED` for a virtual path, since a read of it would not return the
+ * file.
  */
 export function refuseVirtual(path: string): string {
   if (virtualPath(path) === undefined) return path;
@@ -31,15 +31,15 @@ export function refuseVirtual(path: string): string {
   });
 }
 
-/** The operation that a GET of `files/…` means, one of three, and its path. */
+/** The operation that a GET of `files/…` means, and its parameters. */
 interface FileRequest {
   readonly operation: "readFile" | "fileHistory" | "fileAtIteration";
   /** Parameters for the row: `path`, and `n` for an iteration. */
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The operation for each value of `as` other than `content`. */
-const SAID: Readonly<Record<string, FileRequest["operation"]>> = {
+/** The operation that each value of `as`, other than `content`, means. */
+const OPERATION_OF: Readonly<Record<string, FileRequest["operation"]>> = {
   history: "fileHistory",
   iteration: "fileAtIteration",
 };
@@ -65,13 +65,13 @@ function otherMeaning(rest: string): FileRequest | undefined {
 /**
  * Returns the operation that a GET of `files/<rest>` means. `as` (`content`, `history`, `iteration`) decides it.
  * Without `as`, `x/history` is the history of `x` if `x` was ever recorded as a file or a link, or if no file has that
- * name. A virtual path is always one, unless `as` says that a file of that name is meant.
+ * name. A virtual path is read as virtual, unless `as` is `content` or fits the other reading of the path.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };
   if (as === "content") return content;
   const other = otherMeaning(rest);
-  if (as !== undefined && other !== undefined && other.operation === SAID[as]) return other;
+  if (as !== undefined && other !== undefined && other.operation === OPERATION_OF[as]) return other;
   const virtual = virtualMeaning(rest);
   if (virtual !== undefined) return virtual;
   if (other === undefined) return content;

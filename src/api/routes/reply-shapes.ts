@@ -26,7 +26,7 @@ export interface MeShape {
   workspaces: string[] | null;
   /** The workspace of the folder that the server was started in. */
   default_workspace: string | null;
-  /** The server is still opening that folder, or beginning its history, so its workspace is not known yet. */
+  /** True if the server is still opening that folder, or creating its history, so its workspace is not known yet. */
   starting?: true;
 }
 
@@ -55,7 +55,7 @@ export interface AbandonedShape {
   actions: string[];
 }
 
-/** The result for a whole chain; a broken one is a problem instead. */
+/** The result for an intact chain. A broken chain is a problem instead. */
 export interface IntegrityShape {
   ok: true;
 }

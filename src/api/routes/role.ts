@@ -1,5 +1,5 @@
 /**
- * The roles of callers: a `reader` reads; an `agent` works, but cannot give up, free or administer anything; an
+ * The roles of callers: a `reader` reads; an `agent` works, but cannot prune, free or administer anything; an
  * `operator` may do everything. Each includes the one before.
  */
 export type Role = "reader" | "agent" | "operator";

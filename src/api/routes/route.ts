@@ -5,9 +5,9 @@ import type { MeShape, Page, ReplyShapes } from "./reply-shapes.ts";
  * The types of the table of routes, from which the server, the client, the OpenAPI document and its texts are made.
  *
  * A row has two halves. Its `Call` has the route's path and turns a call into a request: everything that a client
- * needs, without a schema. The other half says who may ask, what is accepted, and what is done. `workspaceRoute` and
- * `storeRoute` (`define-route.ts`) join the two, and the types make them agree: the schema accepts what `ask` makes,
- * and the reply kind describes what `answer` returns.
+ * needs, without a schema. The other half says who may ask, what is accepted, and what is done. `workspaceRoute`,
+ * `storeRoute` and `syncRoute` (`row.ts`) join the two, and the types ensure that they agree: the schema accepts what
+ * `ask` makes, and the reply kind describes what `answer` returns.
  */
 
 export type { Role } from "./role.ts";
@@ -65,14 +65,17 @@ export interface Asking<Query, Body> {
   /** Values for the `{names}` of the path. The client of a workspace fills in `id`. */
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Query;
-  /** The maximum number of items that the caller of a list wants (default: all). The client requests so many pages. */
+  /**
+   * The maximum number of items that the caller of a list wants (default: all). The client requests as many pages as
+   * that takes.
+   */
   readonly most?: number | undefined;
   readonly body?: Body;
   /** A body of bytes. */
   readonly content?: Uint8Array | AsyncIterable<Uint8Array>;
   /** The hash or hashes (or `*`, `none`) for `If-Match`; see `WriteCondition`. */
   readonly ifMatch?: string | readonly string[] | undefined;
-  /** The value for `Idempotency-Key`. The client makes one if it is absent, so that it may retry. */
+  /** The value for `Idempotency-Key`. If it is absent, the client makes one, so that it may retry. */
   readonly requestId?: string | undefined;
   /** For `Last-Event-ID`. */
   readonly lastEventId?: number | undefined;
@@ -88,7 +91,7 @@ export interface Call<Args extends readonly unknown[], Query, Body, Reply extend
   /** As in OpenAPI: `/v1/workspaces/{id}/files/{path}/history`. Only `{path}` may hold slashes. */
   readonly path: string;
   readonly reply: Reply;
-  /** Makes the request. Throws `USAGE` for arguments that mean something on the machine of the store only. */
+  /** Returns the request. Throws `USAGE` for arguments that are only valid on the machine of the store. */
   ask(...args: Args): Asking<Query, Body>;
 }
 
@@ -100,7 +103,7 @@ export interface Asked<Query, Body> {
   readonly query: Query;
   /** The JSON body, parsed by the row's schema; `undefined` if the row has none. */
   readonly body: Body;
-  /** The body of routes that take bytes; empty for all others. */
+  /** The body, for routes that take bytes; empty for all others. */
   readonly content: AsyncIterable<Uint8Array>;
   /**
    * `ifMatch` and `requestId` if they were given, for spreading into options. `ifMatch`: the ETags, without quotes;

@@ -20,7 +20,7 @@ interface RouteText {
   readonly description?: string;
   /** The group, such as `files`, `history`, `actions`. */
   readonly tag: string;
-  /** The route reads a whole history. A server limits how many such requests run at once. */
+  /** True if the route reads a whole history. A server limits how many such requests run at once. */
   readonly heavy?: true;
   /** The reply may name folders of the server's machine. A server hides them from callers that are no operators. */
   readonly namesFolders?: true;
@@ -55,14 +55,14 @@ export type WorkspaceRoute = Row<WorkspaceApi> & { readonly on: "workspace" };
 export type StoreRoute = Row<StoreApi> & { readonly on: "store" };
 
 /**
- * A route about folders of the server's machine that follow other stores. Only the machine's owner may use it, on the
+ * A route about folders of the server's machine that follow other stores. Only the server's owner may use it, on the
  * Unix socket.
  */
 export type SyncRoute = Row<SyncApi> & { readonly on: "syncs" };
 
 export type Route = WorkspaceRoute | StoreRoute | SyncRoute;
 
-/** A query or body as a client makes it: absent fields are left out. */
+/** A query or body as a client makes it. Fields that are `undefined` are left out. */
 type Sent<T> = T extends readonly (infer Item)[]
   ? readonly Sent<Item>[]
   : T extends object
@@ -160,7 +160,7 @@ export function elsewhere(what: string): ChronicleError {
   });
 }
 
-/** Throws `FORBIDDEN` for a caller who may see only a part of the store, in operations on the whole store. */
+/** Throws `FORBIDDEN` for a caller who may see only some workspaces, before an operation on the whole store. */
 export function needsWholeStore({ workspaces }: MeShape): void {
   if (workspaces === null) return;
   throw new ChronicleError("FORBIDDEN", "this token is for certain workspaces, and this concerns the whole store");

@@ -1,7 +1,7 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import * as z from "zod";
 
-/** Describes in plain words what is wrong with a field. A message that the schema wrote itself is passed on. */
+/** Describes in plain words what is wrong with a field. Other messages, such as the schema's own, are passed on. */
 export function complaintOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":

@@ -7,7 +7,7 @@ import type { Misfit } from "./json-dialect.ts";
 const PROGRAM = /^(?:@chronicle-dev\/chronicle(?:@.*)?|(?:.*[/\\])?chronicle(?:\.(?:[cm]?js|cmd|exe))?)$/;
 /** The path that `install` writes, whichever program runs it. */
 const LAUNCHER = /[/\\]bin[/\\]chronicle\.js$/;
-/** Programs that may run it. */
+/** Programs that may run Chronicle's program. */
 const RUNNER = /^(?:.*[/\\])?(?:node|nodejs|npx|npm|pnpx|pnpm|yarn|bunx|bun|deno)(?:\.(?:exe|cmd))?$/;
 
 /**
@@ -28,7 +28,7 @@ export function ownCommand(entry: unknown): string[] | undefined {
 export interface Wanted {
   /** The command line of the hook, for a shell. */
   readonly hook: string;
-  /** The command line of the hook before a tool: the only point at which an agent may be stopped. */
+  /** The command line of the hook before a tool: the only hook that may stop the agent. */
   readonly hookBefore: string;
   /** The program of the MCP server, and its arguments. */
   readonly mcp: readonly string[];

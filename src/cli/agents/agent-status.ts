@@ -51,22 +51,22 @@ function snakeCase(event: string): string {
   return event.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 }
 
-/** The most names that are read: an agent's folder may hold years of sessions. */
-const MOST = 20_000;
-const DEEPEST = 5;
+/** The maximum number of names to read, since an agent's folder may hold years of sessions. */
+const MAX_NAMES = 20_000;
+const MAX_DEPTH = 5;
 
 /**
  * Returns the time at which an agent last wrote to one of its sessions, in epoch milliseconds; `undefined` if there is
  * none.
  */
 function newestTrace(disk: Disk, folder: string): number | undefined {
-  let left = MOST;
+  let left = MAX_NAMES;
   let newest: number | undefined;
   const look = (at: string, depth: number): void => {
     for (const { name, kind } of listOrNothing(disk, at)) {
       if ((left -= 1) < 0) return;
       const path = `${at}/${name.toString()}`;
-      if (kind === "dir" && depth < DEEPEST) look(path, depth + 1);
+      if (kind === "dir" && depth < MAX_DEPTH) look(path, depth + 1);
       if (kind !== "file" || !/\.jsonl?$/.test(path)) continue;
       const time = Number((disk.lstat(path)?.mtimeNs ?? 0n) / 1_000_000n);
       newest = Math.max(newest ?? 0, time);
@@ -171,7 +171,7 @@ export interface AgentStatus {
   /** The hook's command lines in the configuration. */
   readonly hooks: readonly string[];
   readonly strict: boolean;
-  /** True if the hooks are installed and nothing keeps the agent from calling them. */
+  /** True if the hooks are installed and no known problem keeps the agent's work from being recorded. */
   readonly active: boolean;
   /** The time of the last hook call, ISO-8601; `null`: never. */
   readonly last_call: string | null;
@@ -184,7 +184,7 @@ export interface AgentStatus {
 interface AgentProblem {
   readonly what: string;
   readonly hint: string;
-  /** True if, because of it, nothing that the agent does is recorded, or not all. */
+  /** True if the problem keeps some or all of the agent's work from being recorded. */
   readonly stops: boolean;
   /** The problem existed when the agent last worked; it may have been fixed since. */
   readonly past?: true;
@@ -240,13 +240,13 @@ function isInstalled({ holds, found }: FileState): boolean {
   return hooked && (holds === "hooks" || found.mcp !== undefined);
 }
 
-/** Reports a file that the agent does not accept, unless it is known to have nothing of Chronicle's. */
+/** Reports a file that the agent does not accept, unless it is known to have no entry of Chronicle's. */
 function refusals({ holds, found, refused }: FileState): AgentProblem[] {
   const isOthers = found !== undefined && found.hooks.length === 0 && found.mcp === undefined;
   return refused === undefined || isOthers ? [] : [{ ...refused, stops: holds !== "mcp" }];
 }
 
-/** Checks that the hook that the agent's configuration names exists, and is of this Chronicle. */
+/** Checks that the hook named in the agent's configuration exists and belongs to this installation. */
 function commandProblems(
   io: Io,
   path: string,
@@ -367,8 +367,8 @@ export function recentTroubles(
 }
 
 /**
- * Returns sentences on agents whose hooks are installed and do not record everything. `folders`: those that may hold a
- * project's hooks.
+ * Returns sentences on agents whose hooks are installed but do not record everything. `folders`: the folders that may
+ * hold a project's hooks.
  */
 export function inactiveAgents(io: Io, places: HookPlaces, folders: readonly string[]): string[] {
   const bases = [
@@ -395,7 +395,7 @@ function inactive(
     if (hooks.length === 0 || active || stop === undefined) return [];
     return [`${agent.title} may work unrecorded: ${stop.what} (${stop.hint})`];
   } catch (error) {
-    // The agent's own variable names no valid place. Other agents do not depend on it.
+    // The agent's own variable holds no absolute path. Other agents do not depend on it.
     if (!(error instanceof ChronicleError) || error.code !== "USAGE") throw error;
     return [`${agent.title} may work unrecorded: ${error.message}`];
   }

@@ -6,7 +6,7 @@ import { dropHooks, type HookGroup, misplacedStrict, missingEvents, ourCommands,
 import { dropServer, hasNamesake, ourServer, putServer } from "./json-mcp.ts";
 import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
-/** The way a client reads one of its JSON files, and what it does with a file that it does not accept. */
+/** The files of one kind that a client accepts, and its treatment of others. */
 type ClientReader = Pick<ConfigFile, "otherwise" | "misfit">;
 
 function clientReader(otherwise: string, dialect: JsonDialect, shape?: Shape): ClientReader {
@@ -24,8 +24,8 @@ function clientReader(otherwise: string, dialect: JsonDialect, shape?: Shape): C
 
 /**
  * The shapes that each client requires of its files, recorded from Claude Code 2.1.197, Codex 0.169 and Gemini CLI 0.61
- * by running them with a file of each kind. A name that is not here is ignored, as the clients do. If another version
- * rejects more, that shows when the agent works and its hooks are not called.
+ * by running them with a file of each kind. Names that are not listed are ignored, as the clients do. A version that
+ * rejects more is noticed when the agent works and its hooks are not called.
  */
 
 const STRING = { is: "string" } as const;
@@ -74,7 +74,7 @@ const CLAUDE_HOOK: Shape = {
   },
 };
 
-/** Claude Code ignores an unknown event, and one that is no list; anything else must be valid. */
+/** Claude Code ignores an unknown event, and a value of an event that is no list; everything else must be valid. */
 const CLAUDE_GROUPS: Shape = {
   is: "list",
   orElse: "passed over",
@@ -157,7 +157,7 @@ const CODEX_HOOKS_FILE: Shape = {
   },
 };
 
-/** Gemini CLI reports errors and goes on. A matcher that is no text disables the hooks of that event. */
+/** Gemini CLI reports errors and still uses the file. A matcher that is no string disables the hooks of that event. */
 const GEMINI_SETTINGS: Shape = {
   is: "object",
   fields: {
@@ -183,7 +183,7 @@ interface HookStyle {
   readonly tools: readonly string[];
   readonly others: readonly string[];
   readonly timeout: number;
-  /** The timeout at the end of a session, for an agent that allows less there and complains of more. */
+  /** The timeout at the end of a session, for an agent that allows less there and warns about more. */
   readonly atEnd?: number;
   readonly named: boolean;
 }

@@ -16,12 +16,12 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 /** Linux: inotify(7). */
 const WATCHES = "/proc/sys/fs/inotify/max_user_watches";
 const INSTANCES = "/proc/sys/fs/inotify/max_user_instances";
-/** A limit of watches below this is too low for most projects. */
+/** A limit of watches below this number is too low for most projects. */
 const FEW_WATCHES = 8_192;
 
 /**
- * Returns the checks of `doctor` besides those of the store: the agents' hooks, the long-lived process, the system's
- * watches.
+ * Returns the checks of `doctor` besides those of the store: the agents' hooks, the private folders, the server, the
+ * system's watches.
  */
 export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorCheck[]> {
   const disk = new NodeDisk();
@@ -37,7 +37,7 @@ export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorChe
   ];
 }
 
-/** Makes a check. One that throws has failed, and `doctor` goes on: the others still report. */
+/** Makes a check. A check that throws counts as failed, and the other checks still run. */
 async function tried(name: string, check: () => DoctorCheck | Promise<DoctorCheck>): Promise<DoctorCheck> {
   const [made] = await triedAll(name, async () => [await check()]);
   return made;
@@ -104,7 +104,7 @@ function troubleChecks(io: Io, places: HookPlaces): Checks {
 }
 
 /**
- * Names the notes on replicas. A replica may say anything, so the notes are reported as its words, and the check stays
+ * Reports the notes on replicas. A replica may say anything, so the notes are quoted as its words, and the check stays
  * ok.
  */
 function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
@@ -113,7 +113,7 @@ function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
   return [{ name: "replicas", ok: true, detail }];
 }
 
-/** Names the refused attempts of agents on the whole store. The check stays ok. */
+/** Reports the refused attempts of agents on the whole store. The check stays ok. */
 function refusalNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
   const detail = `${counted(lines.length, "note")} about refused agents in the last day (${file}); ${lastOf(lines)}`;
@@ -131,7 +131,7 @@ function privacyCheck(disk: Disk, name: string, folder: string): DoctorCheck {
   return { name, ok: true, detail: isThere ? folder : `${folder} is made at first use` };
 }
 
-/** Checks the socket. One on which nobody answers is replaced by the next process; until then every hook is slow. */
+/** Checks the socket. The next server replaces a socket on which nobody answers; until then every hook is slow. */
 async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise<DoctorCheck> {
   const name = "socket";
   const address = disk.lstat(run.address);

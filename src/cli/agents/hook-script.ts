@@ -9,7 +9,7 @@ import type { Wanted } from "./agent-config.ts";
 
 /** The parts of the installed hook. */
 interface HookScript {
-  /** The store, whose process is asked. */
+  /** The store whose server is asked. */
   readonly home: string;
   /** A Node that can run Chronicle; the agent's own PATH may have an older one. */
   readonly node: string;
@@ -27,12 +27,12 @@ export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The time that the process may take for one answer, in seconds: the first capture of a large folder takes long. */
-const PATIENCE = 120;
+/** The time that the server may take for one answer, in seconds: the first capture of a large folder takes long. */
+const ANSWER_SECONDS = 120;
 
 /**
- * Asks the process directly; loads no module on Linux. Arguments: the socket, the path, the version, `C` if LC_ALL was
- * set only for it, the hook's own arguments.
+ * The Perl program that asks the server directly. It loads no module on Linux. Arguments: the socket, the path, the
+ * version, `C` if LC_ALL was set only for Perl, the hook's own arguments.
  */
 const PERL = `#!perl
 my ($door, $path, $version, $locale, @words) = @ARGV;
@@ -63,7 +63,7 @@ sub ask {
   }
   # It may have much to do; but not for ever.
   local $SIG{ALRM} = sub { die };
-  my $answer = eval { alarm ${PATIENCE}; local $/; <$socket> };
+  my $answer = eval { alarm ${ANSWER_SECONDS}; local $/; <$socket> };
   alarm 0;
   return unless defined $answer && $answer =~ m{^HTTP/1.1 200 };
   my $head = index($answer, "\\r\\n\\r\\n");
@@ -98,9 +98,9 @@ exit 0;
 `;
 
 /**
- * Answers the hook in a process of its own, which has the agent's input as its stdin. If the image does not fit, it has
- * not read any of the input. Exit codes: Node returns 14 for an image that another Node has made, the image returns 75
- * for a hook that was replaced since, and more than 125 means that it could not be started, or crashed.
+ * The shell function that answers the hook in a process of its own, with the agent's input as its stdin. An image that
+ * does not fit exits before it reads any input. Exit codes: Node returns 14 for an image of another Node, the image
+ * returns 75 for a hook that was replaced since, and a code above 125 means that it could not be started, or crashed.
  */
 const HERE = `here() {
   set -- "$agent" --store "$store" --parent "$parent" \${strict:+--strict} \${direct:+--direct}
@@ -119,10 +119,10 @@ function jsonWord(text: string): string {
 }
 
 /**
- * Returns the checks for a removed Chronicle. The script itself then tells the agent's user, once for each step, and
- * not again at its end. `--strict` means that a tool does not run when Chronicle cannot record it. A user who has
- * uninstalled Chronicle no longer asks for that, so only a missing Node stops tools. Prompts and ends of turns are
- * never stopped: an agent that is refused the end of its turn goes on for ever.
+ * Returns the shell functions that report a removed Chronicle or Node. The script tells the agent's user once for each
+ * step, and not again at the step's end. `--strict` means that a tool does not run when Chronicle cannot record it. A
+ * user who has uninstalled Chronicle no longer asks for that, so only a missing Node stops tools. Prompts and ends of
+ * turns are never stopped: an agent that may not end its turn would never stop.
  */
 function lostChecks(node: string, entry: string): string {
   return `tell() {
@@ -161,10 +161,9 @@ present() {
 }
 
 /**
- * Returns the installed hook: a script for `sh` that asks the long-lived process and falls back to Node. Perl is a few
- * milliseconds faster than curl and nearly everywhere available; both are faster by an order of magnitude than starting
- * Node. Its arguments: the agent, then perhaps `--strict`, and `--direct`: without the process, which is not started
- * either.
+ * Returns the installed hook: a script for `sh` that asks the server and falls back to Node. Perl is a few milliseconds
+ * faster than curl and available nearly everywhere; both are an order of magnitude faster than starting Node. Its
+ * arguments: the agent, then perhaps `--strict`, and `--direct`, which neither asks nor starts the server.
  *
  * With `--strict` every failure exits with code 2, which tells every agent not to run the tool.
  */
@@ -214,7 +213,7 @@ fi
 parent=$PPID
 in=$(cat)
 if [ ! -L "$door" ] && command -v curl >/dev/null 2>&1; then
-  curl -qsf --max-time ${PATIENCE} --unix-socket "$door" -H 'Content-Type: application/json' -H 'X-Chronicle-Version: ${version}' -H "X-Chronicle-Parent: $PPID" \\
+  curl -qsf --max-time ${ANSWER_SECONDS} --unix-socket "$door" -H 'Content-Type: application/json' -H 'X-Chronicle-Version: ${version}' -H "X-Chronicle-Parent: $PPID" \\
     --data-binary @- "http://chronicle/hooks/$agent?strict=$strict" <<CHRONICLE_INPUT && exit 0
 $in
 CHRONICLE_INPUT
@@ -265,7 +264,7 @@ export function wantedFor(agent: string, places: HookPlaces & { readonly strict:
   const script = shellWord(hookScriptPath(places));
   // A missing hook exits with 127, which Gemini CLI takes as a refusal. All agents take 1 as a warning.
   const hook = `${script} ${agent} || exit 1`;
-  // With `--strict`, a missing hook must not let the tool run either: the shell alone decides that.
+  // With `--strict`, a missing hook must not let the tool run either: the shell decides that by the exit code.
   const hookBefore = places.strict ? `${script} ${agent} --strict || exit 2` : hook;
   return { hook, hookBefore, mcp: [process.execPath, launcherPath(), "--store", places.home, "mcp"] };
 }

@@ -54,7 +54,7 @@ function inWords(text: string, { error, offset }: ParseError): Omit<Misfit, "lin
 
 const WORDS: Readonly<Record<string, string>> = {
   InvalidSymbol: "a word that JSON does not have (names and texts stand in double quotes)",
-  InvalidNumberFormat: "a number that is none",
+  InvalidNumberFormat: "an invalid number",
   PropertyNameExpected: "a name in double quotes is missing",
   ValueExpected: "a value is missing",
   ColonExpected: "a colon is missing",
@@ -62,7 +62,7 @@ const WORDS: Readonly<Record<string, string>> = {
   CloseBraceExpected: "a closing } is missing",
   CloseBracketExpected: "a closing ] is missing",
   EndOfFileExpected: "text behind the end of the settings",
-  UnexpectedEndOfString: "a text that does not end",
+  UnexpectedEndOfString: "a text without its closing quote",
   InvalidEscapeCharacter: "a backslash before a character that JSON does not escape",
   InvalidUnicode: "a \\u without four hexadecimal digits",
   InvalidCharacter: "a control character within a text",
@@ -76,10 +76,7 @@ function lastTokenBefore(text: string, offset: number): number {
   return last;
 }
 
-/**
- * Finds faults that only the language's own parser rejects, which the clients use. The parser that finds places accepts
- * a little more.
- */
+/** Finds faults that only `JSON.parse` rejects, which the clients use. `jsonc-parser` accepts a little more. */
 function otherMisfit(text: string): Misfit | undefined {
   try {
     JSON.parse(text);

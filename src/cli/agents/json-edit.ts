@@ -103,8 +103,8 @@ function spliced(text: string, from: number, to: number, by: string): string {
 }
 
 /**
- * Returns the text with a value at a path. It replaces the present value, or goes to the end of its object or list;
- * missing objects on the way are added. Nothing else changes, neither comments nor the formatting of other entries.
+ * Returns the text with a value at a path. The value replaces the present one, or is appended to its object or list;
+ * missing objects on the path are added. Nothing else changes, neither comments nor the formatting of other entries.
  */
 export function putAt(text: string, path: JsonPath, value: unknown): string {
   const tree = treeOf(text);
@@ -134,7 +134,7 @@ function insertInto(
   const item = `${style.eol}${indent}${name}${written(value, style, indent)}`;
   const close = endOf(into) - 1;
   const last = into.children?.at(-1);
-  // Behind any comment that follows the last entry; the bracket gets a line of its own.
+  // The item goes after any comment that follows the last entry, and the bracket gets a line of its own.
   const at = text.slice(0, close).trimEnd().length;
   const result = spliced(text, at, close, `${item}${style.eol}${outer}`);
   if (last === undefined || commaAfter(text, endOf(last), close) !== undefined) return result;

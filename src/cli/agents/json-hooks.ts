@@ -1,6 +1,6 @@
 import { dropAt, isObject, type JsonPath, malformed, putAt, readJsonc } from "./json-edit.ts";
 
-/** Matches any form in which Chronicle's hook was ever installed, or which its plugin has. */
+/** Matches every form of the hook's command line that any version of Chronicle or its plugin has installed. */
 const OURS = /chronicle-hook['"]?\s+(claude|codex|gemini)\b/;
 
 /** One group of hooks: `{matcher, hooks: [{type: "command", command}]}`. */
@@ -75,7 +75,7 @@ export function misplacedStrict(text: string, before: string): string[] {
   );
 }
 
-/** Returns the text with each group once, behind the existing ones. */
+/** Returns the text with each group once: in the place of Chronicle's present group, else after the existing groups. */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
   return wanted.reduce(putGroup, text);
 }
@@ -113,7 +113,7 @@ function isShared(present: unknown, wanted: HookGroup["group"]): boolean {
   return isObject(present) && present["matcher"] === wanted["matcher"] && ourIndex(present) >= 0;
 }
 
-/** Returns the text without Chronicle's hooks, and without lists and objects that are empty then. */
+/** Returns the text without Chronicle's hooks, and without the lists and objects that this leaves empty. */
 export function dropHooks(text: string): string {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return text;

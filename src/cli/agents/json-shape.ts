@@ -16,9 +16,9 @@ interface ObjectShape {
   readonly fields?: Readonly<Record<string, Shape>>;
   /** Required names. */
   readonly needed?: readonly string[];
-  /** Other names are refused, not ignored. */
+  /** True if other names are refused, not ignored. */
   readonly closed?: true;
-  /** A known name must not occur twice. */
+  /** True if a known name must not occur twice. */
   readonly once?: true;
 }
 
@@ -55,7 +55,8 @@ function mismatch(node: Node, shape: Shape, name: string): Found | undefined {
 }
 
 /**
- * Returns the fault of a value of another type. `name`: the place for people, such as `hooks.PreToolUse[0].matcher`.
+ * Returns the fault of a value that has another type than `wanted`. `name`: the place for people, such as
+ * `hooks.PreToolUse[0].matcher`.
  */
 function wrong(at: Node, name: string, wanted: string): Found {
   const article = /^[aeiou]/.test(wanted) ? "an" : "a";
@@ -91,7 +92,7 @@ function inObject(node: Node, shape: ObjectShape, name: string): Found | undefin
       return shape.closed === true ? { what: `${full} is not a setting of this file`, hint, at: keyNode } : undefined;
     }
     if (shape.once === true && seen.has(key))
-      return { what: `${full} stands there twice`, hint: "make the two one", at: keyNode };
+      return { what: `${full} stands there twice`, hint: "keep only one of them", at: keyNode };
     seen.add(key);
     return mismatch(value, field, full);
   });
@@ -109,7 +110,8 @@ function inVariant(node: Node, shape: Shape & { readonly is: "variant" }, name: 
   const known = Object.keys(shape.cases);
   const which = typeof value === "string" && known.includes(value) ? shape.cases[value] : undefined;
   if (which !== undefined) return mismatch(node, which, name);
-  const what = tag === undefined ? `${name} has no "${shape.by}"` : `${name}.${shape.by} is none that is known`;
+  const what =
+    tag === undefined ? `${name} has no "${shape.by}"` : `${name}.${shape.by} is not one of the known values`;
   return { what, hint: `"${shape.by}" is one of ${known.join(", ")}`, at: tag ?? node };
 }
 

@@ -23,7 +23,7 @@ interface Step {
 
 const TOOL = { claude: "Write", codex: "apply_patch", gemini: "write_file" } as const;
 
-/** A made-up session with one tool call, which would write a file that is never written. */
+/** Returns the events of a made-up session with one tool call. The file that the call names is never written. */
 function stepsFor(agent: string, file: string): Step[] {
   const input =
     agent === "codex" ? { command: `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch` } : { file_path: file };
@@ -42,8 +42,8 @@ function stepsFor(agent: string, file: string): Step[] {
 }
 
 /**
- * Sends a made-up tool call through a hook's command line, as the agent would, and searches for its action. It runs in
- * a temporary folder, which is removed again with its history, so none of the user's histories has it.
+ * Sends a made-up tool call through a hook's command line, as the agent would, and searches for its action. The call
+ * runs in a temporary folder. That folder is removed, and with it the history that was made for it.
  */
 export async function testAgent(context: CommandContext, agent: string, commands: HookCommands): Promise<AgentTest> {
   const session = `${MADE_UP_SESSION}${randomUUID()}`;
@@ -97,8 +97,8 @@ async function look(
   const found = await actionOf(store, folder, session);
   if (made !== undefined) await store.forget(made.id);
   if (found === undefined)
-    return { agent, ok: false, detail: "the hook ran, and there is no action of it", took_ms: took };
-  // The temporary folder may belong to a workspace: what that recorded stays.
+    return { agent, ok: false, detail: "the hook ran, but it recorded no action", took_ms: took };
+  // The temporary folder may be within an existing workspace, which keeps its record of the call.
   const forgotten = made === undefined ? "" : ", and forgotten again";
   const detail = `an action was recorded (${found.action_summary})${forgotten}; the hooks took ${took} ms`;
   return { agent, ok: found.state !== "open", detail, took_ms: took };

@@ -3,7 +3,7 @@ import { isObject, malformed } from "./json-edit.ts";
 import type { Misfit } from "./json-dialect.ts";
 import { ownCommand } from "./agent-config.ts";
 
-/** A line of a TOML text. A value over several rows is one line. */
+/** A line of a TOML text. A value over several rows counts as one line. */
 interface TomlLine {
   /** The line, with its line break. */
   readonly text: string;
@@ -11,7 +11,7 @@ interface TomlLine {
   readonly kind: "header" | "key" | "between";
   /**
    * The name of the line's table, key by key; empty at the beginning of a text. `undefined` for a comment or an empty
-   * line behind the last key of a table: it introduces the next table, or closes the text.
+   * line behind the last key of a table: it precedes the next table or the end of the text.
    */
   readonly table: readonly string[] | undefined;
 }

@@ -14,9 +14,12 @@ export function withRemoteHint(error: unknown): unknown {
   return new ChronicleError(code, message, { hint, data, cause: error });
 }
 
-/** A server that takes the place of the store, and perhaps one of its workspaces. */
+/** A server that replaces the store, and perhaps one of its workspaces. */
 export interface RemoteAddress {
-  /** `http://127.0.0.1:7420`, `https://…`, `unix:/path/of/the/socket`; `unix:` alone: that of this machine's own store. */
+  /**
+   * `http://127.0.0.1:7420`, `https://…`, or `unix:/path/of/the/socket`. `unix:` alone: the socket of this machine's
+   * own store.
+   */
   readonly url: string;
   /** The text behind `#`: a workspace's id or name. */
   readonly workspace: string | undefined;
@@ -59,8 +62,9 @@ function refuseNoAddress(url: string, from: string): void {
 }
 
 /**
- * The server for a command line: `--remote`, else `$CHRONICLE_REMOTE`; an empty one means none. `undefined`: the store
- * of this machine, which `--store` chooses as well. Throws `USAGE` for a command, or an option, that works here only.
+ * Returns the server for a command line: `--remote`, else `$CHRONICLE_REMOTE`, unless it is empty. `undefined`: the
+ * store of this machine, also if only `--store` is given. Throws `USAGE` for a command, or an option, that works on
+ * this machine only.
  */
 export function remoteOf(
   { env }: Pick<Io, "env">,
@@ -81,7 +85,7 @@ export function remoteOf(
   throw usageError(`${spec?.name} works on this machine only, not with ${from}`, `${here.instead}${not}`);
 }
 
-/** Returns the address, unless one of the options works here only. */
+/** Returns the address. Throws `USAGE` if one of the given options works on this machine only. */
 function parsedFor(address: RemoteAddress, input: Input, spec: CommandSpec | undefined): RemoteAddress {
   const option = spec?.options.find((one) => one.localOnly !== undefined && input.has(optionName(one)));
   if (option?.localOnly === undefined) return address;

@@ -15,7 +15,8 @@ import type { RemoteAddress } from "./remote-address.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The server of this machine's own store, for a bare `unix:`. Throws `UNSAFE` if its socket could be another user's.
+ * Returns the address of the server of this machine's own store, for a bare `unix:`. Throws `UNSAFE` if its socket
+ * could be another user's.
  */
 function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {
   const disk = new NodeDisk();
@@ -33,7 +34,7 @@ const MOST_LISTED = 20;
 const ASK_AGAIN_MS = 500;
 const STARTS = "the server is starting: it opens the folder that it was started in";
 
-/** The options for reaching a server. */
+/** The options for connecting to a server. */
 export interface RemoteOptions {
   readonly address: RemoteAddress;
   /** `--token-file`. */
@@ -47,7 +48,7 @@ export interface RemoteOptions {
   readonly once: boolean;
 }
 
-/** A server that takes the place of the store. */
+/** A server that replaces the store. */
 export class RemoteServer {
   readonly #client: ChronicleClient;
   readonly #options: RemoteOptions;
@@ -57,7 +58,10 @@ export class RemoteServer {
     this.#options = options;
   }
 
-  /** Makes no request yet. Throws `USAGE` for an invalid address or token, `UNSAFE` as `ownServer` does. */
+  /**
+   * Returns a connection, without a request. Throws `USAGE` for an invalid address or token, `UNSAFE` as `ownServer`
+   * does.
+   */
   static of(io: Io, options: RemoteOptions): RemoteServer {
     const { address, tokenFile, token: own, acting, once, onNote } = options;
     const token = own ?? remoteToken({ file: tokenFile, given: io.env["CHRONICLE_TOKEN"], cwd: () => io.cwd() });
@@ -78,16 +82,17 @@ export class RemoteServer {
   }
 
   /**
-   * Finds the workspace: the named one (`--workspace`), else that of the address, else that of the folder the server
-   * was started in, else the only one. A server that is still opening its folder is asked again until it has opened it;
-   * a note says so. Throws `NOT_FOUND` if there is none, `AMBIGUOUS` if there are several.
+   * Returns the id or name of the workspace: the one that `--workspace` names, else that of the address, else that of
+   * the folder in which the server was started, else the only one. While the server is still opening its folder, it is
+   * asked again, after a note; with `once`, throws `UNAVAILABLE`. Throws `NOT_FOUND` if there is no workspace,
+   * `AMBIGUOUS` if there are several.
    */
   async workspace(named: string | undefined): Promise<string> {
     const said = named ?? this.#options.address.workspace ?? (await this.#ownOfServer());
     return said ?? onlyOne(await this.store.workspaces());
   }
 
-  /** The workspace of the folder that the server was started in; `null` if there is none. */
+  /** Returns the id of the workspace of the folder in which the server was started; `null` if there is none. */
   async #ownOfServer(): Promise<string | null> {
     const { once, onNote } = this.#options;
     for (let tried = 0; ; tried += 1) {
@@ -114,7 +119,7 @@ function stillStarting(): ChronicleError {
   return new ChronicleError("UNAVAILABLE", STARTS, { hint: "try again in a moment", data: { about: STARTING } });
 }
 
-/** Archived workspaces only count if there is no other. */
+/** Returns the id of the only workspace. Archived workspaces count only if there are no others. */
 function onlyOne(all: readonly WorkspaceShape[]): string {
   const going = all.filter(({ archived }) => archived !== true);
   const meant = going.length === 0 ? all : going;

@@ -5,7 +5,7 @@ import { readUserFile } from "../../process/read-json-list.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** A warning if a token goes over a network as plain text; else `undefined`. */
+/** Returns a warning if a token would be sent over a network as plain text; else `undefined`. */
 export function bareTokenNote(url: string, token: string | undefined): string | undefined {
   if (token === undefined || !URL.canParse(url)) return undefined;
   const { protocol, hostname } = new URL(url);
@@ -19,11 +19,14 @@ interface TokenSources {
   readonly file: string | undefined;
   /** `$CHRONICLE_TOKEN`. */
   readonly given: string | undefined;
-  /** Asked for only where there is a file. */
+  /** Called only if there is a file. */
   readonly cwd: () => string;
 }
 
-/** The token for a server: from the file, else the given one; a Unix socket needs none. Throws `USAGE`. */
+/**
+ * Returns the token for a server: from the file, else from the variable; `undefined` if neither is given. Throws
+ * `USAGE`.
+ */
 export function remoteToken({ file, given, cwd }: TokenSources): string | undefined {
   if (file !== undefined) {
     const at = isAbsolute(file) ? "/" : cwd();
@@ -33,7 +36,7 @@ export function remoteToken({ file, given, cwd }: TokenSources): string | undefi
   return given === undefined || given === "" ? undefined : fit(given, "$CHRONICLE_TOKEN");
 }
 
-/** As for the operator's token: a file that others can read holds no secret. */
+/** Throws `USAGE` for a file that others can read, as for the operator's token. */
 function refuseShared(file: string, cwd: string): void {
   const stat = new NodeDisk().lstat(resolve(cwd, file));
   if (stat?.kind !== "file" || (stat.mode & 0o077) === 0) return;

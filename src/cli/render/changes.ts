@@ -9,9 +9,9 @@ import type { WithGlobalOptions } from "../table/with-global-options.ts";
 /** The style of a list of changes. */
 export interface ChangesStyle {
   readonly paint: Paint;
-  /** A path as the user would type it, escaped. */
+  /** Returns a path as the user would type it, escaped. */
   readonly shown: (path: string) => string;
-  /** The most lines (default: all); the rest is counted. */
+  /** The maximum number of lines (default: all). The rest is counted. */
   readonly most?: number;
 }
 
@@ -90,8 +90,8 @@ export function missingFrom(coverage: CoverageShape): CoverageShape["omitted"] {
 const MOST_LEFT_OUT = 5;
 
 /**
- * Returns the first few paths that were left out on purpose; `""` for none. Paths that no rule excludes are given with
- * their reason.
+ * Returns the first few paths that were left out on purpose; `""` for none. Paths that are left out for another reason
+ * than a rule are given with that reason.
  */
 export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyle, "shown">): string {
   const meant = coverage.omitted.filter(isMeant);
@@ -102,7 +102,10 @@ export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyl
   return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
 }
 
-/** Returns coverage in lines: missing paths one by one; the paths left out on purpose counted, the first ones named. */
+/**
+ * Returns lines on coverage. Missing paths are listed one by one; paths left out on purpose are counted, and the first
+ * ones named.
+ */
 export function coverageLines(coverage: CoverageShape, style: ChangesStyle): string[] {
   const missing = missingFrom(coverage);
   const meant = coverage.omitted.length - missing.length;
@@ -126,10 +129,7 @@ function unappliedLines({ unapplied = [] }: CoverageShape, { paint }: Pick<Chang
 
 const MOST_AMBIGUOUS = 5;
 
-/**
- * Returns lines on ambiguous paths, which belong to nobody, because several runs or a person may have changed them, and
- * on how to take one back.
- */
+/** Returns lines on ambiguous paths, which several runs or a person may have changed, and on how to undo one. */
 export function ambiguousLines(
   ambiguous: readonly string[],
   { paint, shown, worded }: ChangesStyle & { readonly worded: WithGlobalOptions },

@@ -1,6 +1,9 @@
 import { leastOf } from "../../util/long-lists.ts";
 
-/** Returns how many letters must be changed, added, removed or swapped with their neighbour to turn `a` into `b`. */
+/**
+ * Returns the number of letters that must be changed, added, removed or swapped with their neighbour to turn `a` into
+ * `b`.
+ */
 export function distance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
@@ -20,7 +23,7 @@ export function distance(a: string, b: string): number {
 }
 
 /**
- * Returns those of `words` that `word` may be a misspelling of, nearest first: at most a third of its letters are
+ * Returns the `words` nearest to a misspelt `word`, nearest first: at most a third of its letters, or one, may be
  * wrong.
  */
 export function closestTo(word: string, words: readonly string[], most: number): string[] {

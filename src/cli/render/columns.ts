@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 
-/** The alignment of a column; `>`: to the right, for numbers. */
+/** The alignment of a column: `<` to the left, `>` to the right, for numbers. */
 export type Alignment = "<" | ">";
 
 function width(text: string): number {

@@ -45,7 +45,8 @@ function side(kind: ConflictShape["current_kind"], size: number, permissions: nu
 }
 
 /**
- * Returns both sides: the present state, and that of the undo or the upstream; with permissions only if those differ.
+ * Returns the text on both sides: the present state, and that of the undo or the upstream. Permissions are given only
+ * if they differ.
  */
 function sides(conflict: ConflictShape): string {
   const { current_permissions: now, undo_permissions: then } = conflict;
@@ -55,12 +56,14 @@ function sides(conflict: ConflictShape): string {
   return conflict.cause === "sync" ? `here ${current}, upstream ${other}` : `now ${current}, the undo wanted ${other}`;
 }
 
-/** A longer name gets a line of its own, since it would push everything else out of sight. In characters. */
+/**
+ * The maximum length of a name, in characters, that shares a line with the rest. A longer name gets a line of its own.
+ */
 const LONG_NAME = 60;
 
 /**
- * Returns a text for each conflict, indented: its id (none in a dry run), the path, the reason, and both sides. It has
- * one line, or two if the path is long.
+ * Returns a text for each conflict, indented: its id (none in a dry run), the path, the reason, and both sides. The
+ * text has one line, or two if the path is long.
  */
 export function conflictLines(conflicts: readonly ConflictShape[], { paint, shown }: ChangesStyle): string[] {
   const rows = conflicts.map((one) => {

@@ -22,7 +22,7 @@ const LOSSES: readonly Sentence[] = [
   },
 ];
 
-/** Lines on the paths that were kept aside, which undo brings back. */
+/** Sentences on changes of paths that were kept aside, which an undo reverts. */
 const KEPT: readonly Sentence[] = [
   {
     isMeant: ({ kept, change_type }) => kept && change_type === "deleted",
@@ -38,7 +38,7 @@ const KEPT: readonly Sentence[] = [
   },
 ];
 
-/** Lines on the paths that were kept aside, for a run that was taken back. */
+/** Sentences on changes of paths that were kept aside, for a run that was undone. */
 const TAKEN_BACK: readonly Sentence[] = [
   {
     isMeant: ({ kept, change_type }) => kept && change_type !== "created",
@@ -50,7 +50,7 @@ const TAKEN_BACK: readonly Sentence[] = [
   },
 ];
 
-/** Lines on the paths that an undo leaves as they are. */
+/** Sentences on changes of paths that an undo leaves as they are. */
 const LEFT: readonly Sentence[] = [
   {
     isMeant: ({ kept, lost, change_type }) => !kept && !lost && change_type !== "created",
@@ -73,7 +73,10 @@ function listOf(changes: readonly OmittedChangeShape[]): string {
   return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
 }
 
-/** The groups of paths that no capture takes: those that the rules leave out, and those that could not be recorded. */
+/**
+ * The groups of omitted paths: by an erased content, by the rules, or because they could not be recorded before or
+ * after the change.
+ */
 const GROUPS: readonly (readonly [which: string, isOf: (change: OmittedChangeShape) => boolean])[] = [
   ["with a content that was erased", isErased],
   ["that the rules leave out", (change) => isMeantOmission(change) && !isErased(change)],
@@ -95,17 +98,20 @@ function told(changes: readonly OmittedChangeShape[], sentences: readonly Senten
   );
 }
 
-/** Returns lines on losses outside of the rules: one for removed paths, and one for overwritten ones. */
+/**
+ * Returns lines on omitted paths whose earlier content is lost: for each group, one for removed paths and one for
+ * overwritten ones.
+ */
 export function lossLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, LOSSES);
 }
 
-/** Returns lines on changes outside of the rules without a loss. */
+/** Returns lines on changes of omitted paths without a loss. */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT]);
 }
 
-/** Returns lines on changes outside of the rules, of a run that was taken back; `left`: the paths that were not. */
+/** Returns lines on changes of omitted paths by a run that was undone. `left`: the paths that were not undone. */
 export function takenBackLines(changes: readonly OmittedChangeShape[] = [], left: readonly string[] = []): string[] {
   const isTaken = ({ path }: OmittedChangeShape): boolean => !left.includes(path);
   return told(changes.filter(isTaken), [...TAKEN_BACK, ...LEFT]);

@@ -17,7 +17,10 @@ function coloured(line: string, paint: Paint): string {
   return found === undefined ? line : paint(found[1], line);
 }
 
-/** Returns the lines in place of a missing patch: comments, and a form that `git apply` refuses if it would lose a change. */
+/**
+ * Returns the lines in place of a missing patch: comments, and a patch without text, which `git apply` refuses so that
+ * no change is lost silently.
+ */
 function withoutText(change: ChangeShape): string[] {
   const why = whyNoText(change);
   if (why !== undefined) return [...why, ...patchWithoutText(sidesOf(change))];
@@ -29,10 +32,10 @@ function withoutText(change: ChangeShape): string[] {
   ];
 }
 
-/** Why no patch carries a content that has changed, as comments. `undefined`: none has. */
+/** Returns comments on why there is no patch of a changed content; `undefined` if no content has changed. */
 function whyNoText(change: ChangeShape): string[] | undefined {
   const what = `# ${printable(change.path)}: ${change.change_type}`;
-  // Git's own line says that.
+  // Git's own line for binary files says that.
   if (change.binary === true) return [];
   if (change.too_large === true) return [`${what}, too large to compare`];
   if (change.protected === true) return [`${what}, a secret by its name: no patch shows it`];
@@ -58,8 +61,8 @@ function gitMode({ kind }: ChangeShape, permissions = 0o644): GitMode {
 }
 
 /**
- * Returns changes as a unified diff. On a terminal (`escape`), nothing in a file can move the cursor; otherwise bytes
- * stay as they are.
+ * Returns changes as a unified diff. With `escape`, for a terminal, control characters of files are escaped; otherwise
+ * bytes stay as they are.
  */
 export function patchLines(
   changes: readonly ChangeShape[],

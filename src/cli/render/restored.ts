@@ -5,13 +5,18 @@ import { printable } from "../../process/printable.ts";
 
 const MOST_LINES = 100;
 
-/** Returns how many changes to list: all for a dry run, none (0) if they were shown before, else the first hundred. */
+/**
+ * Returns the number of changes to list: none (0) if they were shown before, all for a dry run, else the first hundred.
+ */
 export function mostLines(result: RestoreShape, asked: boolean): number {
   if (asked) return 0;
   return result.dry_run ? result.changes.length : MOST_LINES;
 }
 
-/** Returns lines on what a restore did or would do: its changes, and everything that was skipped or kept aside. */
+/**
+ * Returns lines on the result of a restore: its changes, the skipped paths, and the contents that others wrote
+ * meanwhile.
+ */
 export function restoredLines(result: RestoreShape, style: ChangesStyle): string[] {
   const { paint } = style;
   return [
@@ -23,10 +28,10 @@ export function restoredLines(result: RestoreShape, style: ChangesStyle): string
   ];
 }
 
-/** `3 modified, 1 deleted`, as the sentence that ends a restore. */
+/** Returns the sentence that ends the report of a restore, such as `restored: 3 modified, 1 deleted`. */
 export function restoredSentence(result: RestoreShape, verb: string): string {
   if (result.changes.length > 0) return `${verb}: ${countsOf(result.changes)}`;
-  // Their paths are named in the notes.
+  // The notes name the paths of these changes.
   const aside = result.kept_aside?.length ?? 0;
   if (aside > 0) return `${verb}: ${counted(aside, "path")} that the rules leave out`;
   if (result.skipped.length > 0) return "nothing was changed";

@@ -14,7 +14,7 @@ const LONGEST_COMMAND = 60;
 export interface SummaryStyle {
   readonly paint: Paint;
   readonly forPeople: boolean;
-  /** The earlier work that `chronicle undo` would take back if this run changed nothing, if there is any. */
+  /** The earlier operation that `chronicle undo` would undo, given if this run changed nothing. */
   readonly undoTakes?: string | undefined;
   readonly worded: WithGlobalOptions;
 }
@@ -23,7 +23,7 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
   const { changes, rolled_back, not_rolled_back: left, not_recorded: unrecorded, undo_id } = result;
   if (unrecorded !== null) {
     const why = printable(unrecorded.reason);
-    return `NOT recorded: what the command left could not be (${why}). As before the run: ${worded(unrecorded.hint)}`;
+    return `NOT recorded: the command's changes could not be recorded (${why}). As before the run: ${worded(unrecorded.hint)}`;
   }
   if (changes.length === 0 && rolled_back)
     return `the command failed: what it changed was taken back. Bring back: ${worded("chronicle redo")}`;
@@ -43,18 +43,21 @@ function nothingOf(result: RunShape): string {
   return unrecordedOf(result).length > 0 ? "nothing changed that could be recorded" : "nothing tracked changed";
 }
 
-/** The recorded paths of which what the run made of them could not be recorded. */
+/** Returns the paths that have an earlier recorded state, and whose state after the run could not be recorded. */
 function unrecordedOf({ session }: RunShape): readonly string[] {
   return (session.omitted_changes ?? []).flatMap(({ path, recorded }) => (recorded === true ? [path] : []));
 }
 
-/** Returns the paths that could not be recorded, without recorded ones: their earlier state comes back. */
+/**
+ * Returns the paths that could not be recorded, without those that have an earlier recorded state, which can be
+ * restored.
+ */
 function lackingIn(result: RunShape): ReturnType<typeof missingFrom> {
   const unrecorded = new Set(unrecordedOf(result));
   return missingFrom(result.coverage).filter(({ path }) => !unrecorded.has(path));
 }
 
-/** Returns a line on how recorded paths come back of which what the run made of them could not be recorded. */
+/** Returns a line on how to restore the earlier state of paths whose state after the run could not be recorded. */
 function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
   const left = result.not_rolled_back?.paths ?? [];
   const [first, ...more] = unrecordedOf(result).filter((path) => !left.includes(path));
@@ -64,7 +67,7 @@ function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
   return [`as before the run, once ${more.length === 0 ? "it is" : "they are"} moved away: ${before}`];
 }
 
-/** Returns lines on the run's changes outside of the rules, which remain, or were taken back in whole or in part. */
+/** Returns lines on the run's changes of omitted paths: those that remain, or those that were undone. */
 function harmlessOf({ session, rolled_back, not_rolled_back: left, undo_id }: RunShape): string[] {
   const isTakenBack = rolled_back || (left !== null && undo_id === null);
   return isTakenBack ? takenBackLines(session.omitted_changes, left?.paths) : harmlessLines(session.omitted_changes);
@@ -80,7 +83,7 @@ function missingLine(result: RunShape): string[] {
   ];
 }
 
-/** Returns lines on changes of a failed command that remain, with the command that takes them back. */
+/** Returns a line on changes of a failed command that remain, with the command that undoes them. */
 function leftLine({ not_rolled_back: left, exit_code: code }: RunShape, { worded }: SummaryStyle): string[] {
   if (left === null) return [];
   const why = `${printable(left.reason)}; the command failed with exit code ${code}`;
@@ -102,7 +105,9 @@ function ambiguousLine({ ambiguous, session, not_rolled_back: left }: RunShape, 
   ];
 }
 
-/** Names the paths that are off the record, through this run's command or an earlier one: no undo takes them back. */
+/**
+ * Returns a line on the paths that are off the record, by this run's command or an earlier one. No undo restores them.
+ */
 function offRecordLine({ coverage }: RunShape): string[] {
   const paths = coverage.omitted.filter(({ reason }) => reason === "off-record").map(({ path }) => path);
   if (paths.length === 0) return [];

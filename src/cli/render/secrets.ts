@@ -1,14 +1,17 @@
 import type { ProtectedShape } from "../../api/shapes.ts";
 import { counted } from "./words.ts";
 
-/** Returns one line on the files that are secrets by their names, and what that means; none if there are none. */
+/**
+ * Returns one line on the files that are secrets by their names and how they are treated; none if there are no such
+ * files.
+ */
 export function secretsLine({ files, first }: ProtectedShape, shown: (path: string) => string): string[] {
   if (files === 0) return [];
   return [`${named({ files, first }, shown)}: recorded, in no diff, and shown to no agent or reader`];
 }
 
 /**
- * Returns one line that says that a folder's secrets stay behind when it follows an origin, and how to send them;
+ * Returns a note that a folder's secrets are not sent to the origin that it follows, and on how to send them;
  * `undefined` if there are none.
  */
 export function secretsStay(found: ProtectedShape | undefined, shown: (path: string) => string): string | undefined {

@@ -42,7 +42,7 @@ interface RefusedStyle {
   readonly paint: Paint;
   readonly shown: (path: string) => string;
   readonly worded: (text: string) => string;
-  /** The most paths to name. Default: all that are known. */
+  /** The maximum number of paths to name. Default: all that are known. */
   readonly most?: number;
 }
 
@@ -137,7 +137,7 @@ function refusedCount(sync: SyncShape): number {
   return kept - leftOut - git - notHeld - erased;
 }
 
-/** Returns the origin, with its workspace by the name that it was asked for, else by the beginning of its id. */
+/** Returns the origin, with its workspace, by the name in the request, else by the beginning of its id. */
 export function originOf({ upstream, workspace, asked = workspace }: SyncShape): string {
   const named = asked === workspace && UUID.test(asked) ? asked.slice(0, 8) : asked;
   return printable(named === "" ? upstream : `${upstream}#${named}`);
@@ -168,7 +168,10 @@ export function stateText(sync: SyncShape, paint: Paint): string {
   }
 }
 
-/** Returns the text for `in-sync`. If changes of the folder stay in it, the sides are not equal. */
+/**
+ * Returns the text for `in-sync`. It says `up to date` if the origin refuses changes of the folder, since the sides
+ * then differ.
+ */
 function inSyncText(sync: SyncShape, paint: Paint): string {
   const {
     read_only: isReadOnly,
@@ -222,7 +225,7 @@ function progressText({ progress }: SyncShape): string | undefined {
   return `${WORK[phase]} ${bar} ${Math.floor(share * 100)}%  ${shown(done)} of ${shown(total)}`;
 }
 
-/** Returns an event on one line; `undefined` if people need not hear of it. */
+/** Returns an event on one line; `undefined` if people need not see it. */
 export function eventText(event: SyncEventShape, paint: Paint): string | undefined {
   switch (event.kind) {
     case "state":

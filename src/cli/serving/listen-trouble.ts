@@ -4,13 +4,15 @@ import { ChronicleError } from "../../core/values/errors.ts";
 
 /** `sun_path` of sockaddr_un(7), less the NUL. */
 const LONGEST = 107;
-/** Length in bytes of the longest name, with its slash, under which a server first creates its socket: `/.4194304`. */
-const BIRTH_NAME = 9;
+/**
+ * The length in bytes of the longest name, with its slash, under which a server first creates its socket: `/.4194304`.
+ */
+const FIRST_NAME = 9;
 
 /** Throws `USAGE` for a path that is too long for a socket. `isServed`: true for one to listen on. */
 export function refuseLongSocket(path: string, isServed: boolean): void {
   const bytes = Buffer.byteLength(path);
-  const needed = isServed ? Math.max(bytes, Buffer.byteLength(dirname(path)) + BIRTH_NAME) : bytes;
+  const needed = isServed ? Math.max(bytes, Buffer.byteLength(dirname(path)) + FIRST_NAME) : bytes;
   if (needed <= LONGEST) return;
   throw usageError(
     `${path} is too long for a socket: it takes ${needed} bytes, and the system has ${LONGEST}`,
@@ -37,8 +39,8 @@ function isListenError(error: unknown): error is ListenError {
 }
 
 /**
- * Turns an error of listening into one that says why, and what to do: `REFUSED` if the port is taken or reserved by the
- * system, `USAGE`; returns other errors as they are.
+ * Returns an error with the reason and a hint for an error of listening: `REFUSED` if the port is taken or reserved by
+ * the system, `USAGE` for an address that is not this machine's. Returns other errors as they are.
  */
 export function listenTrouble(error: unknown): unknown {
   if (!isListenError(error)) return error;

@@ -7,8 +7,8 @@ import { usageError } from "../../process/usage-error.ts";
 import { FileTokenStore, makePrivateFolder } from "../../daemon/file-token-store.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** A token that a person chose must be hard to guess, too. */
-const LEAST = 24;
+/** The minimum length of a token, in characters. A token that a person chose must be hard to guess, too. */
+const MIN_LENGTH = 24;
 
 /** The possible sources of an operator's token. */
 export interface TokenPlaces {
@@ -25,14 +25,14 @@ export interface OperatorToken {
   readonly from: string;
 }
 
-/** The file of the operator's token if none is given. */
+/** Returns the file of the operator's token that is used if none is given. */
 function operatorTokenFile(configFolder: string): string {
   return join(configFolder, "operator.token");
 }
 
 /**
- * The operator's token: `$CHRONICLE_TOKEN`, else that of a file, else one that is made and kept (0600). Throws `USAGE`
- * for a file that others can read, for a token that is easy to guess, and for one that this server has issued.
+ * Returns the operator's token: `$CHRONICLE_TOKEN`, else that of a file, else a new one, which is kept (0600). Throws
+ * `USAGE` for a file that others can read, for a token that is easy to guess, and for one that this server has issued.
  */
 export function operatorToken(disk: Disk, places: TokenPlaces): OperatorToken {
   const operator = tokenOf(disk, places);
@@ -63,9 +63,9 @@ function tokenOf(disk: Disk, { given, file, configFolder }: TokenPlaces): Operat
 }
 
 function fit(token: string, from: string): string {
-  if (token.length >= LEAST && /^[\x21-\x7e]+$/.test(token)) return token;
+  if (token.length >= MIN_LENGTH && /^[\x21-\x7e]+$/.test(token)) return token;
   throw usageError(
-    `the token of ${from} needs ${LEAST} characters or more, and no spaces`,
+    `the token of ${from} needs ${MIN_LENGTH} characters or more, and no spaces`,
     "make one: openssl rand -hex 32",
   );
 }

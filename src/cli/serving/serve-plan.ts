@@ -9,8 +9,8 @@ import { isLoopback } from "../../server/callers/listener.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The OIDC options of a command line. `hasPorts`: there are ports, so tokens are needed at all. Throws `USAGE` for
- * options that are unsafe or incomplete.
+ * Returns the OIDC options of a command line. `hasPorts`: true if the server has ports, since only these take tokens.
+ * Throws `USAGE` for options that are unsafe or incomplete.
  */
 export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: boolean): OidcPlan | undefined {
   const issuer = input.text("oidcIssuer");
@@ -38,7 +38,7 @@ export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: 
   };
 }
 
-/** Keys that are fetched without TLS could be forged. */
+/** Throws `USAGE` for an issuer without TLS, unless it is local: keys that are fetched without TLS could be forged. */
 function refuseUnsafe(issuer: string): void {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
   const isLocal = url?.hostname === "localhost" || url?.hostname === "127.0.0.1" || url?.hostname === "[::1]";
@@ -54,8 +54,8 @@ interface TlsFiles {
 }
 
 /**
- * A certificate (with its chain) and its key, in PEM. Throws `USAGE`, naming the option and the file, for any other
- * content.
+ * Returns a certificate (with its chain) and its key, in PEM. Throws `USAGE`, naming the option and the file, for any
+ * other content.
  */
 function tlsPair({ cert, key, cwd }: TlsFiles): NonNullable<PortPlace["tls"]> {
   const pair = { cert: read("--tls-cert", cert, cwd), key: read("--tls-key", key, cwd) };
@@ -108,7 +108,9 @@ function notIn(
 
 const MAX_PORT = 65_535;
 
-/** The ports that a command line asks for. Throws `USAGE` if one would be unsafe, unless an option allows it. */
+/**
+ * Returns the ports that a command line requests. Throws `USAGE` if one would be unsafe, unless an option allows it.
+ */
 export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
   const port = input.number("port");
   const listen = input.text("listen");
@@ -141,7 +143,7 @@ function loopback(port: number, sharedWith: readonly string[]): PortPlan[] {
   const plan = { hosts, sharedWith };
   return [
     { ...plan, place: { host: "127.0.0.1", port } },
-    // The same port on both: otherwise another program might answer a browser's `localhost`.
+    // Both addresses have the same port; otherwise another program might answer a browser's `localhost`.
     { ...plan, place: { host: "::1", port }, optional: true },
   ];
 }

@@ -27,7 +27,7 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
   context.say(`listening on ${printable(socket)}`);
   for (const url of urls) context.say(`listening on ${url}`);
   if (context.input.flag("replication")) {
-    // Replicas are started elsewhere, so no option of this command belongs in the line.
+    // Replicas run with their own store, so the line gets none of this command's global options.
     context.say(`replicas: chronicle replicate FOLDER --connect ${shellWord(socket)}`);
   }
   const [url] = urls;
@@ -42,11 +42,13 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
   context.say(`${where}: curl -H "Authorization: Bearer ${from}" ${address}/v1/workspaces`);
 }
 
-/** The address to ask a port at. A port meant for other machines does not answer to its own IP address. */
+/**
+ * Returns the address at which to ask a port. A port meant for other machines accepts only the names of `--allow-host`.
+ */
 function askedAt(url: string, [first]: readonly PortPlan[], isBehind: boolean): { where: string; address: string } {
   const { hostname, protocol, port } = new URL(url);
   const host = first?.hosts[0];
-  // Loopback answers to its own address.
+  // A loopback port accepts its own address.
   if (host === undefined || first?.hosts.includes(hostname) === true) return { where: "ask it", address: url };
   if (isBehind) return { where: "ask it through the proxy", address: `https://${host}` };
   return { where: "ask it", address: `${protocol}//${/:\d+$/.test(host) || port === "" ? host : `${host}:${port}`}` };
@@ -58,13 +60,13 @@ export interface AlreadyThere {
   readonly socket: string;
   readonly there: LivingServer;
   readonly ports: readonly PortPlan[];
-  /** The wanted socket, if that process serves another one. */
+  /** The requested socket, if the running server serves another one. */
   readonly unserved: string | undefined;
 }
 
 /**
- * Says which process serves this store, and how to end it. Resolves to the exit code; throws `REFUSED` if ports or
- * another socket were asked for.
+ * Prints which process serves this store, and how to end it. Returns the exit code. Throws `REFUSED` if ports, another
+ * socket or replication were requested, unless the answer is JSON.
  */
 export function tellAlreadyThere(
   context: CommandContext,
@@ -90,10 +92,10 @@ export function tellAlreadyThere(
   return EXIT.done;
 }
 
-/** Says which of the wanted options the running process does not serve. */
+/** Returns the text on which of the requested options the running server does not serve. */
 function whatIsNot(ports: readonly PortPlan[], unserved: string | undefined): string {
   if (ports.length > 0) return "the ports that are asked for are not served";
   return unserved === undefined
-    ? "whether it serves replicas is its own affair"
+    ? "whether it serves replicas is not known"
     : `the socket ${printable(unserved)} is not served`;
 }

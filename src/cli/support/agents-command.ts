@@ -10,7 +10,7 @@ const verb =
   ({ args: [word = ""] }: Input): boolean =>
     words.includes(word);
 
-/** `init` begins a history, or continues one; with these options it may change or move an existing one. */
+/** True if `init` has options with which it may change or move an existing history. */
 function changesOrTakesOver(input: Input): boolean {
   const lists = ["exclude", "excludeGlob", "forceInclude"];
   const limits = ["maxEntries", "maxBytes", "maxFileSize"];
@@ -23,14 +23,17 @@ function changesOrTakesOver(input: Input): boolean {
   );
 }
 
-/** True if this answers a halted sync, which asks a person: are deletions meant, and which of two copies goes on. */
+/**
+ * True if this command decides about a halted sync in a person's place: it accepts deletions, or says which of two
+ * copies continues.
+ */
 export function decidesHaltedSync(input: Input): boolean {
   return input.flag("acceptDeletions") || ["adopt-as-new", "rejoin"].includes(input.args[0] ?? "");
 }
 
 /**
- * The commands that an agent may not give as a person may: those that give up, free, move or rebuild recorded data, or
- * change what will be recorded, and those that put secrets into other folders or under other names.
+ * The commands for which the ancestors of the process are checked: those that prune, erase, free, move or rebuild
+ * recorded data, change what will be recorded, or put secrets into other folders or under other names.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,
@@ -64,7 +67,9 @@ export async function isAgents(io: Io, input: Input, command = ""): Promise<bool
   return isWithinAgents(io, input);
 }
 
-/** True if a process around this one belongs to an agent at work in the store, or to a run, if those count. */
+/**
+ * True if an ancestor of this process belongs to an agent at work in the store, or to a run, if `whose` includes runs.
+ */
 export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   if (!isThere(places.home)) return false;

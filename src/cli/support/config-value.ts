@@ -31,7 +31,7 @@ function isKey(text: string): text is keyof ConfigShape {
   return CONFIG_KEYS.includes(text);
 }
 
-/** The key for a typed name, such as `max-bytes`. Throws `USAGE`. */
+/** Returns the key for a typed name, such as `max-bytes`. Throws `USAGE`. */
 export function configKey(typed: string): keyof ConfigShape {
   const camel = typed.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
   if (isKey(camel)) return camel;
@@ -40,7 +40,7 @@ export function configKey(typed: string): keyof ConfigShape {
   throw usageError(`there is no key '${typed}'`, `${meant}keys: ${CONFIG_KEYS.join(", ")}`);
 }
 
-/** The change that sets a key to the typed values. Throws `USAGE`. */
+/** Returns the change that sets a key to the typed values. Throws `USAGE`. */
 export function configChange(key: keyof ConfigShape, values: readonly string[]): Partial<ConfigShape> {
   const { read, wanted } = KEYS[key];
   const value = read(values);
@@ -48,7 +48,7 @@ export function configChange(key: keyof ConfigShape, values: readonly string[]):
   return { [key]: value };
 }
 
-/** Is the key's value a list? */
+/** True if the key's value is a list. */
 export function isListKey(key: keyof ConfigShape): boolean {
   return KEYS[key].read === readList;
 }

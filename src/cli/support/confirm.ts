@@ -2,8 +2,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { CommandContext } from "./context.ts";
 
 /**
- * Throws unless a person at a terminal of this machine gives `--now`. `what`: the data that would be given up. No other
- * option can stand for a person: a program that starts commands can give options, too.
+ * Throws `REFUSED` unless a person can be asked at a terminal. `what`: the data that `--now` would free. No option
+ * replaces the person, since a program can give options, too.
  */
 export function refuseWithoutPerson(context: CommandContext, what: string): void {
   if (context.canAsk) return;

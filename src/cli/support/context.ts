@@ -69,7 +69,7 @@ export class ProgressLine {
     this.#sink.write(`\r\u001b[2K${this.#text(progress, now).slice(0, this.#sink.columns - 1)}`);
   }
 
-  /** Takes the line away. */
+  /** Removes the line. */
   clear(): void {
     if (this.#visible) this.#sink.write("\r\u001b[2K");
     this.#visible = false;
@@ -89,27 +89,27 @@ export class ProgressLine {
   }
 }
 
-/** The methods by which a command gets a content. */
+/** The methods that give a command contents or another view. */
 type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
 
 /** The caller who asks for a content. */
 interface Asker {
   /** True if an agent gives the command, as far as its variables and the processes around it tell. */
   readonly isAgent: () => Promise<boolean>;
-  /** True for a server's workspace: this side does not know which of its contents are secrets. */
+  /** True for a server's workspace, since this side does not know which of its contents are secrets. */
   readonly isRemote: boolean;
 }
 
 /**
- * A workspace for a command. If an agent gives the command, a secret's content is requested again on behalf of the
- * agent, and its bytes are then refused. All contents for an answer, or for a program, go through here.
+ * Returns a workspace that gives an agent's command no bytes of secrets: such a content is requested again in the role
+ * of an agent, which the engine refuses. A command reads all contents through it.
  */
 function secretsForPeople(workspace: WorkspaceApi, asker: Asker): WorkspaceApi {
   const asAgent = (): WorkspaceApi => workspace.as({ role: "agent" });
   async function opened<T extends Classed>(open: (on: WorkspaceApi) => Promise<T>): Promise<T> {
     if (asker.isRemote) return open((await asker.isAgent()) ? asAgent() : workspace);
     const content = await open(workspace);
-    // The processes around this one are only checked if that matters.
+    // The ancestors of this process are checked only for a protected content.
     return content.class === "protected" && (await asker.isAgent()) ? open(asAgent()) : content;
   }
   const guarded: Contents = {
@@ -129,14 +129,14 @@ function secretsForPeople(workspace: WorkspaceApi, asker: Asker): WorkspaceApi {
 
 const DEFAULT_WAIT_SECONDS = 30;
 
-/** How opening a store differs from a person's way. */
+/** The options for opening a store that differ from a person's. */
 interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit" | "onUnsigned"> {
-  /** True if a server that does not answer is not asked again: the user waits at a keyboard. */
+  /** True if a server that does not answer is not asked again, because the user waits at a keyboard. */
   readonly once?: boolean;
 }
 
-/** The commands that go on answering, and can have their store in memory. */
-const GO_ON: ReadonlySet<string> = new Set(["serve", "mcp"]);
+/** The commands that run until they are ended, and can have their store in memory. */
+const LONG_RUNNING: ReadonlySet<string> = new Set(["serve", "mcp"]);
 
 /** The given command, and the server to ask. */
 interface Asked {
@@ -147,7 +147,7 @@ interface Asked {
 
 /**
  * The surroundings of a command: its input, its `Io`, and the store, which is opened on first use. With `--remote`, a
- * server takes the place of the store.
+ * server replaces the store.
  */
 export class CommandContext {
   readonly io: Io;
@@ -159,7 +159,7 @@ export class CommandContext {
   readonly paintErr: Paint;
   /** Rewrites the commands in a text as they must be typed here. */
   readonly worded: WithGlobalOptions;
-  /** The server that takes the place of this machine's store. */
+  /** The server that replaces this machine's store. */
   readonly remote: RemoteAddress | undefined;
   #store: StoreApi | undefined;
   #server: Promise<RemoteServer> | undefined;
@@ -194,18 +194,18 @@ export class CommandContext {
     return this.#isUnsigned;
   }
 
-  /** Notes that the history was accepted as it is: from here on it is signed. */
+  /** Notes that the history was accepted as it is, so it is signed from now on. */
   nowSigned(): void {
     this.#isUnsigned = false;
   }
 
-  /** `as`: differences from a person's way to open the store; they count for the first call only. */
+  /** Returns the store, and opens it on the first call. The options apply to that call only. */
   async store({ once = false, ...as }: As = {}): Promise<StoreApi> {
     const { io, input, remote } = this;
     const role = (await this.isAgent()) ? { role: "agent" as const } : {};
     if (remote !== undefined) return (await this.#serverOf(remote, { ...as, ...role, once })).store;
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
-    const goesOn = this.#command !== undefined && GO_ON.has(this.#command);
+    const goesOn = this.#command !== undefined && LONG_RUNNING.has(this.#command);
     const asked = { env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store"), goesOn };
     const places = placesOf(asked);
     const onNote = (note: string): void => this.note(note);
@@ -216,8 +216,8 @@ export class CommandContext {
   }
 
   /**
-   * The workspace that `--workspace` names, else the nearest one around the current folder (of a server: its own
-   * choice). If one is begun (`create`), stderr says so.
+   * Opens the workspace that `--workspace` names, else the nearest one around the current folder (on a server: the one
+   * that it chooses). If `create` makes a new one, stderr says so.
    */
   async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
     const how = { ...options, ...this.progress(), ...(this.#isUpstream ? { upstream: true } : {}) };
@@ -243,7 +243,7 @@ export class CommandContext {
     throw usageError("--upstream is about a replica of this machine", "leave out --remote, or ask the origin itself");
   }
 
-  /** The id or name of the chosen workspace, unless the current folder decides. */
+  /** Returns the id or name of the chosen workspace; `undefined` if the current folder decides. */
   async chosen(): Promise<string | undefined> {
     const named = this.input.text("workspace");
     if (this.remote === undefined) return named;
@@ -259,8 +259,8 @@ export class CommandContext {
   }
 
   /**
-   * True if the caller may give up and free what was recorded. If not, no question is asked first: it is refused in any
-   * case.
+   * True if the caller may prune, forget and free what was recorded. Others are not asked for confirmation, since they
+   * are refused in any case.
    */
   async isOperator(): Promise<boolean> {
     if (await this.isAgent()) return false;
@@ -269,20 +269,20 @@ export class CommandContext {
   }
 
   /**
-   * True if an agent gives this command. A variable tells so to all that `run` has started. For commands that are for
-   * persons only, the processes around this one are checked, too.
+   * True if an agent gives this command. `run` sets a variable for all processes of its command. For commands that are
+   * for persons only, the ancestors of this process are checked, too.
    */
   isAgent(): Promise<boolean> {
     return (this.#isAgent ??= isAgents(this.io, this.input, this.#command));
   }
 
-  /** The same, but with the processes around this one checked for any command: a secret is about to be shown. */
+  /** Like `isAgent`, but checks the ancestors of this process for any command, since a secret is about to be shown. */
   #isAgentAnyhow(): Promise<boolean> {
     return (this.#isAnyhow ??= this.isAgent().then((isAgent) => isAgent || isWithinAgents(this.io, this.input)));
   }
 
   /**
-   * Throws `FORBIDDEN` if an agent gives a command that concerns no history: there is none to record the attempt in.
+   * Throws `FORBIDDEN` if an agent gives a command that concerns no history, so the attempt can be recorded in none.
    */
   async refuseAgent(what: string): Promise<void> {
     if (!(await this.isAgent())) return;
@@ -293,7 +293,7 @@ export class CommandContext {
     const { io, input } = this;
     const acting = { ...optional({ actor, role }) };
     const onNote = (note: string): void => this.note(note);
-    // Loaded on first use: a command line without a server starts as fast as before.
+    // Loaded on first use, so that a command line without a server starts fast.
     this.#server ??= import("../remote/remote-server.ts").then(({ RemoteServer: Server }) =>
       Server.of(io, { address, tokenFile: input.text("tokenFile"), acting, once, onNote }),
     );
@@ -324,7 +324,7 @@ export class CommandContext {
   }
 
   /**
-   * Reports whether the changed workspaces of a server are signed. For those of this machine, the store itself does.
+   * Reports changed workspaces of a server that are not signed. For workspaces of this machine, the store reports that.
    */
   async #askSigned(): Promise<void> {
     for (const workspace of this.#changed.splice(0)) {
@@ -350,8 +350,8 @@ export class CommandContext {
   }
 
   /**
-   * Translates paths. In a workspace chosen by name they begin at its root, unless the current folder is within it; on
-   * a server they always do.
+   * Translates paths. In a workspace chosen by name, paths are relative to its root, unless the current folder is
+   * within it; on a server they always are.
    */
   paths(workspace: WorkspaceApi): UserPaths {
     if (this.remote !== undefined) return new UserPaths(workspace, undefined);
@@ -378,14 +378,12 @@ export class CommandContext {
     this.io.err.write(`${line}\n`);
   }
 
-  /**
-   * Prints a note beside the answer (stderr): foreign text, without anything that could move the cursor or hide text.
-   */
+  /** Prints a note beside the answer (stderr). Its text is untrusted, so control characters are escaped. */
   note(text: string): void {
     this.say(`note: ${printable(this.worded(text))}`);
   }
 
-  /** The answer as JSON (stdout). */
+  /** Prints the answer as JSON (stdout). */
   printJson(value: unknown): void {
     this.#progress?.clear();
     writeJson(value, (text) => this.io.out.write(text));
@@ -400,7 +398,7 @@ export class CommandContext {
     await store?.close();
     const server = this.#server;
     this.#server = undefined;
-    // One that could not be begun has been told of.
+    // A failure to connect has already been reported.
     await (await server?.catch(() => undefined))?.close();
   }
 }

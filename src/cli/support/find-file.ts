@@ -5,7 +5,7 @@ import { closestTo } from "../render/closest.ts";
 
 const MOST_CANDIDATES = 10;
 
-/** Recorded paths that may be meant: those with this file name (also deleted ones), else similar paths. */
+/** Returns recorded paths that may be meant: those with this file name (also deleted ones), else similar paths. */
 async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<string[]> {
   if (path === "") return [];
   const named = await workspace.find(basename(path));
@@ -17,7 +17,7 @@ async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<str
   return closestTo(basename(path), [...names.keys()], 3).map((name) => names.get(name) ?? name);
 }
 
-/** The error for a path that was never recorded. */
+/** Returns the error for a path that was never recorded. */
 export async function notRecorded(workspace: WorkspaceApi, typed: string, path: string): Promise<ChronicleError> {
   const candidates = await candidatesFor(workspace, path);
   const hint =

@@ -7,7 +7,7 @@ import { leftOutText } from "../render/changes.ts";
 import { counted } from "../render/words.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 
-/** Returns the lines about a history that a command began by itself: its folder, its size, and what is left out. */
+/** Returns lines on a history that a command has created by itself: its folder, its size, and what is left out. */
 export async function newHistoryLines(
   workspace: WorkspaceApi,
   coverage: CoverageShape,
@@ -22,12 +22,15 @@ export async function newHistoryLines(
   return [begun, ...surroundingLines(workspace, { io, all })];
 }
 
-/** Of what a new history is a part: of a folder that another one records already, or of a git repository. */
+/**
+ * Returns lines on what contains a new history's folder: a folder that another history records already, or a git
+ * repository.
+ */
 export function surroundingLines(
   { id, path }: Pick<WorkspaceApi, "id" | "path">,
   { io, all }: { readonly io: Io; readonly all: readonly WorkspaceShape[] },
 ): string[] {
-  // Of a history of a single file the file.
+  // For a history of a single file, this is the file.
   const place = all.find((one) => one.id === id)?.path ?? path;
   const around = all
     .filter((one) => one.id !== id && one.present)
@@ -44,7 +47,7 @@ export function surroundingLines(
       : `for the new history of that file alone: chronicle -w ${id} …`;
   return [
     `chronicle: that lies in ${root}, which workspace ${nearest.id} records already, and goes on to: ${meant}; ` +
-      `to be without the new one: chronicle forget ${id}`,
+      `to remove the new one: chronicle forget ${id}`,
   ];
 }
 
@@ -52,7 +55,7 @@ function isInside(folder: string, path: string): boolean {
   return path !== folder && path.startsWith(folder === "/" ? folder : `${folder}/`);
 }
 
-/** A history of a part of a git repository was perhaps meant to be of all of it. */
+/** Returns a line if the folder is only a part of a git repository, since the whole was perhaps meant. */
 function repositoryLines(folder: string, io: Io): string[] {
   const disk = new NodeDisk();
   const has = (at: string): boolean => disk.lstat(join(at, ".git")) !== undefined;

@@ -13,13 +13,13 @@ const OWN_ORIGIN = "origin";
 interface AskedServer {
   readonly address: RemoteAddress;
   readonly token?: string | undefined;
-  /** Possible names of its workspace, the likeliest first. */
+  /** Ids or names that its workspace may have, in the order in which they are tried. */
   readonly workspaces: readonly string[];
 }
 
 /**
- * Opens the places that `--repair-from` names; connections end with `opened`. Throws `USAGE` if a server stands for the
- * store, `NOT_FOUND` for a missing place.
+ * Opens the places that `--repair-from` names. Connections are closed with `opened`. Throws `USAGE` for an invalid
+ * address, `NOT_FOUND` for a server without such a workspace.
  */
 export async function repairPlaces(
   context: CommandContext,
@@ -41,7 +41,7 @@ async function localPlace({ io }: CommandContext, text: string): Promise<RepairP
   return repairPlaceAt(typedPath(() => io.cwd(), OPTION, text));
 }
 
-/** `undefined`: it is a path. */
+/** Returns the server that a place names; `undefined` for a path. */
 async function serverOf(
   context: CommandContext,
   workspace: WorkspaceApi,

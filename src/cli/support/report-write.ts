@@ -10,13 +10,13 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 
 const MOST_LINES = 100;
 
-/** The condition that `--if-match` sets. */
+/** Returns the condition that `--if-match` sets. */
 export function conditionOf({ input }: CommandContext): { readonly ifMatch?: string } {
   const hash = input.text("ifMatch");
   return hash === undefined ? {} : { ifMatch: hash };
 }
 
-/** Reports a write. Resolves to the exit code: 1 if another write happened there at the same moment. */
+/** Reports a write. Resolves to the exit code, which is 1 if somebody else wrote to the path at the same moment. */
 export async function reportWrite(
   context: CommandContext,
   workspace: WorkspaceApi,
@@ -40,8 +40,8 @@ export async function reportWrite(
 }
 
 /**
- * Returns the hint on how to take a write back. A workspace without a folder takes no git state: deleted git files come
- * back by no undo.
+ * Returns the hint on how to undo a write. In a workspace without a folder, no undo restores deleted git files, since
+ * such a workspace accepts no git state.
  */
 async function wayBack(
   workspace: WorkspaceApi,

@@ -14,15 +14,18 @@ function isSpawnError(error: unknown): error is Error {
 }
 
 /**
- * The shell's exit code for a command that could not be started: 127 not found, 126 not executable. `undefined` if the
- * error (and its cause) is another one.
+ * Returns the shell's exit code for a command that could not be started: 127 not found, 126 not executable. `undefined`
+ * if neither the error nor its cause is a failed start.
  */
 export function startFailureCode(error: unknown): number | undefined {
   if (isSpawnError(error)) return errnoOf(error) === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE;
   return error instanceof Error && error.cause !== undefined ? startFailureCode(error.cause) : undefined;
 }
 
-/** Runs a command with our stdin, stdout and terminal and records nothing. Resolves to its exit code, as a shell has it. */
+/**
+ * Runs a command with this process's stdin, stdout and terminal, and records nothing. Resolves to its exit code as a
+ * shell reports it.
+ */
 export async function runUnrecorded(command: readonly string[], io: Io): Promise<number> {
   const [file = ""] = command;
   const bytes = io.inherited.bytes(command);

@@ -5,7 +5,7 @@ import { usageError } from "../../process/usage-error.ts";
 
 const OPTIONS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
-/** The selection that the command line makes, `{}` without one. Throws `USAGE` for more than one. */
+/** Returns the selection that the command line makes; `{}` if it makes none. Throws `USAGE` for more than one. */
 export async function selectionOf(context: CommandContext, workspace: WorkspaceApi): Promise<Selection> {
   const { input } = context;
   const given = OPTIONS.filter((name) => input.text(name) !== undefined);

@@ -12,9 +12,9 @@ interface Given {
 }
 
 /**
- * A path of this machine that a command will write to, as `typedPath` reads it. Throws `USAGE`, as that does, and
- * `UNSAFE` for a place in the store or in the configuration folder, for persons as well: no output of a command belongs
- * there. `what` names the option or argument. `cwd`: the folder of the command, if it may be gone by now.
+ * Returns a path of this machine that a command will write to. Throws `USAGE` as `typedPath` does, and `UNSAFE` for a
+ * place in the store or in the configuration folder, where no output of a command belongs, whoever asks. `what` names
+ * the option or argument. `cwd`: the folder of the command, if it may be gone by now.
  */
 export function writtenPath(
   given: Given,
@@ -27,7 +27,7 @@ export function writtenPath(
   return path;
 }
 
-/** The same for a path that is absolute already. Throws `UNSAFE`. */
+/** Throws `UNSAFE` for such a place if the path is absolute already. */
 export function refuseOwn(
   { io, input }: Given,
   what: string,

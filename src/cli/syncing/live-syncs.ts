@@ -8,22 +8,22 @@ export interface Following {
   /** Only this sync; default: all. */
   readonly id?: string;
   readonly signal: AbortSignal;
-  /** Enough, once a sync is so. */
+  /** Ends the following once a sync meets this condition. */
   readonly until?: (sync: SyncShape) => boolean;
   /** Printed once, when the origin has admitted the sync. */
   readonly note?: (sync: SyncShape) => string | undefined;
 }
 
 /**
- * Shows the work of syncs until it is ended. With `--json`: each event as a line. On a terminal: a line for each event,
- * and below them one with the current state. Else: lines with their times.
+ * Shows the work of syncs until it is ended. With `--json`: each event as a line. Otherwise: a line with its time for
+ * each event and, on a terminal, a last line with the current state.
  */
 export async function showSyncs(
   context: CommandContext,
   syncs: Pick<SyncApi, "events">,
   { id, signal, until, note }: Following,
 ): Promise<void> {
-  const view = new DirtyPaths(context);
+  const view = new SyncView(context);
   let isNoted = note === undefined;
   try {
     for await (const event of syncs.events(id, signal)) {
@@ -44,7 +44,7 @@ function isLetIn({ state }: SyncShape): boolean {
   return state === "syncing" || state === "in-sync";
 }
 
-class DirtyPaths {
+class SyncView {
   readonly #context: CommandContext;
   readonly #known = new Map<string, SyncShape>();
   readonly #said = new Map<string, string>();
@@ -62,7 +62,7 @@ class DirtyPaths {
     this.#draw(event.id);
   }
 
-  /** Prints a line apart from the events. */
+  /** Prints a line that is not about an event. */
   say(text: string | undefined): void {
     if (text === undefined) return;
     this.#clear();
@@ -73,11 +73,13 @@ class DirtyPaths {
     this.#clear();
   }
 
-  /** Text of an event; for states only when the state changes, since the line below shows the current one. */
+  /**
+   * Returns the text of an event. A state has one only when it changes, since the last line shows the current state.
+   */
   #textOf(event: SyncEventShape): string | undefined {
     const { paint } = this.#context;
     const text = eventText(event, paint);
-    // The state event that comes with it says the same, and what to do.
+    // The accompanying state event has the same reason, and what to do.
     if (event.kind === "halted") return undefined;
     if (event.kind !== "state") return text;
     const { state } = event.sync;

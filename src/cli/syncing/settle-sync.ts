@@ -29,14 +29,14 @@ import { targetHolding, targetOf } from "./sync-client.ts";
 
 /** The merge program, and where it runs. */
 interface MergeTool {
-  /** For a shell: the names of the files are in `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED`. */
+  /** A command line for a shell. The paths of the files are in `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED`. */
   readonly command: string;
   readonly io: Io;
 }
 
 /**
- * Runs the user's program to merge both sides of a conflict. `$MERGED` begins with the folder's side; its final content
- * is the result. Throws `REFUSED` if one side is no file, or if the program fails or leaves `$MERGED` untouched.
+ * Runs the user's program to merge both sides of a conflict. `$MERGED` initially holds the folder's side; its final
+ * content is the result. Throws `REFUSED` if one side is no file, or if the program fails or does not write `$MERGED`.
  */
 async function mergeByTool(
   workspace: Pick<WorkspaceApi, "blob">,
@@ -60,18 +60,18 @@ async function mergeByTool(
     throw new ChronicleError("REFUSED", `the tool failed (${code}): nothing was settled`, { data: { code } });
   if (stampOf(merged) !== before) return readWholeFile(merged);
   throw new ChronicleError("REFUSED", "the tool has not written the merged file: nothing was settled", {
-    hint: "have it save what is to be in `$MERGED`; or settle it with --keep-local or --accept-upstream",
+    hint: "have it save the result in `$MERGED`, or settle it with --keep-local or --accept-upstream",
   });
 }
 
-/** Writes a merged content to a file of its own, which stays. Returns its path. */
+/** Writes a merged content to a new temporary file, which is kept. Returns its path. */
 function keepMerged(content: Uint8Array): string {
   const path = join(makeEmptyFolder(`chronicle-merged-${randomBytes(8).toString("hex")}`), "merged");
   writeWholeFile(path, content);
   return path;
 }
 
-/** A stamp that changes with each write of a file, even if the content stays the same. */
+/** Returns a stamp that changes with each write of a file, even if the content stays the same. */
 function stampOf(path: string): string {
   const stat = new NodeDisk().lstat(path);
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
@@ -93,7 +93,7 @@ class ToolFolder implements Disposable {
     this.#ending = ending;
   }
 
-  /** Writes a file; its path. */
+  /** Writes a file. Returns its path. */
   put(name: string, bytes: Uint8Array): string {
     const path = join(this.#path, `${name.toLowerCase()}${this.#ending}`);
     writeWholeFile(path, bytes);
@@ -172,7 +172,7 @@ export async function settleConflict(
   return EXIT.done;
 }
 
-/** Throws the refusal, after keeping a content that was merged by hand. Always throws. */
+/** Throws the error. Before that, keeps a content that was merged by hand if the sides have changed meanwhile. */
 function refusedWith(error: unknown, merged: Uint8Array | undefined): never {
   const isChanged = error instanceof ChronicleError && error.data["changed"] === true;
   if (!isChanged || merged === undefined) throw error;
@@ -186,12 +186,12 @@ function refusedWith(error: unknown, merged: Uint8Array | undefined): never {
 }
 
 const SENTENCES: Readonly<Record<SyncResolution["keep"], string>> = {
-  local: "settled: what is here goes to the origin",
+  local: "settled: the folder's side goes to the origin",
   upstream: "settled: the origin's side is here now",
   merge: "settled: the merged content is here, and goes to the origin",
 };
 
-const STILL_OPEN = "the origin's side is here now, but for the folder, which stays, and goes once it can";
+const STILL_OPEN = "the origin's side is here now, except that the folder stays until it can be removed";
 
 function wayOf({ input, io }: CommandContext): SyncResolution | "tool" {
   const [tool, merged] = [input.text("tool"), input.text("merged")];
@@ -247,7 +247,7 @@ async function byTool(context: CommandContext, sync: SyncShape, conflict: Confli
   return { keep: "merge", content };
 }
 
-/** Paths of a folder that follows, as people type them. */
+/** Returns the translation of paths of a sync's folder, as people type them. */
 function pathsOf({ io }: CommandContext, { folder }: SyncShape): UserPaths {
   const workspace = { path: folder, status: () => Promise.resolve({ roots: [] }) };
   return new UserPaths(workspace, standingFolderIfThere(io) ?? workspace.path, true);

@@ -22,7 +22,7 @@ import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 
-/** How a folder follows, from the options of `replicate` and `sync start`. Throws `USAGE`. */
+/** Returns the settings of a sync from the options of `replicate` and `sync start`. Throws `USAGE`. */
 function followOptions({ input }: CommandContext): SyncSettings {
   const [mode, policy, debounceMs] = [input.text("mode"), input.text("policy"), input.number("debounce")];
   const editorFiles = input.text("editorFiles");
@@ -41,7 +41,7 @@ function followOptions({ input }: CommandContext): SyncSettings {
   };
 }
 
-/** The patterns of a direction; `undefined`: unchanged. */
+/** Returns the filter patterns of a direction; `undefined`: unchanged. */
 function patterns(input: Input, way: "to" | "from"): readonly string[] | undefined {
   const [given, without] = way === "to" ? ["filterTo", "withoutFilterTo"] : ["filterFrom", "withoutFilterFrom"];
   const list = input.list(given);
@@ -57,7 +57,7 @@ function modeOf(text: string): SyncMode {
   return mode;
 }
 
-/** The token for an origin on a port; a Unix socket needs none. Throws `USAGE`. */
+/** Returns the token for an origin on a port; none for a Unix socket. Throws `USAGE`. */
 function upstreamToken(context: CommandContext, url: string): { readonly token?: string } {
   if (url.startsWith("unix:")) return {};
   const { io, input } = context;
@@ -73,13 +73,13 @@ function upstreamToken(context: CommandContext, url: string): { readonly token?:
   return { token };
 }
 
-/** Longest wait for an answer of the origin, in milliseconds: a running origin answers at once. */
-const PATIENCE_MS = 2_000;
-/** A refused sync is offline for a moment, until the refusal is recorded; in milliseconds. */
+/** The maximum wait for an answer of the origin, in milliseconds. A running origin answers at once. */
+const ANSWER_MS = 2_000;
+/** The time for which a sync may be offline before its refusal is recorded, in milliseconds. */
 const SETTLING_MS = 300;
 
 /**
- * Waits until it is known whether a sync's origin can be reached, and whether the folder may follow it, or for a moment
+ * Waits until it is known whether a sync's origin can be reached and whether the folder may follow it, for two seconds
  * at most. Returns the last state.
  */
 export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
@@ -87,7 +87,7 @@ export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncSha
     state === "connecting" || state === "offline" || (state === "syncing" && applied === 0);
   if (!isOpen(begun)) return begun;
   const enough = new AbortController();
-  let timer = setTimeout(() => enough.abort(), PATIENCE_MS);
+  let timer = setTimeout(() => enough.abort(), ANSWER_MS);
   let last = begun;
   try {
     for await (const event of syncs.events(begun.id, enough.signal)) {
@@ -125,7 +125,7 @@ export async function startSync(context: CommandContext, args: readonly string[]
   return sync.state === "halted" ? EXIT.failed : EXIT.done;
 }
 
-/** The options of `start`. Throws `USAGE`, and `FORBIDDEN` if an agent asks for secrets. */
+/** Returns the options of `start`. Throws `USAGE`, and `FORBIDDEN` if an agent asks for secrets. */
 export async function startOptions(
   context: CommandContext,
   { url, workspace }: UpstreamAddress,
@@ -142,7 +142,7 @@ export async function startOptions(
   };
 }
 
-/** Says what happens to the folder's files, and to its secrets; a line each. */
+/** Returns a note on what happens to the folder's files and its secrets, each on a line. */
 function beginningNote(context: CommandContext, sync: SyncShape, begun: SyncShape): string | undefined {
   const secrets = secretsStay(begun.protected, printable);
   const joined = joinedNote(context, sync, begun.joined);
@@ -152,7 +152,7 @@ function beginningNote(context: CommandContext, sync: SyncShape, begun: SyncShap
   return lines.length === 0 ? undefined : lines.join("\n");
 }
 
-/** Says what happens to files that were in the folder before. */
+/** Returns a note on what happens to files that were in the folder before. */
 function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncShape, joined = 0): string | undefined {
   if (joined === 0) return undefined;
   const files = `${counted(joined, "file")} of ${printable(folder)}`;
@@ -171,8 +171,8 @@ const JOINED: Readonly<Record<SyncMode, string>> = {
 };
 
 /**
- * At a terminal, shows the first sync; Ctrl-C ends the waiting, not the sync. A program only learns whether the origin
- * can be reached.
+ * Shows the first sync at a terminal; Ctrl-C ends the waiting, not the sync. For a program, only waits until it is
+ * known whether the origin can be reached.
  */
 async function firstSync(context: CommandContext, syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
   if (context.json || !context.io.err.isTerminal) return reached(syncs, begun);
@@ -223,8 +223,8 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
 }
 
 /**
- * Runs a sync here again. If the store's process took it over after its foreground process had gone, it hands the sync
- * back first.
+ * Runs a sync in this process. If the store's server runs it, because an earlier foreground process has ended, the
+ * server stops it first.
  */
 async function startHere(context: CommandContext, runner: SyncRunner, options: SyncStart): Promise<SyncShape> {
   try {
@@ -238,13 +238,14 @@ async function startHere(context: CommandContext, runner: SyncRunner, options: S
 }
 
 /**
- * True if the store's process no longer runs the sync. A sync that another process runs in the foreground stays there.
+ * Has the store's server stop the sync. Returns true if the server no longer runs it; a sync that another process runs
+ * in the foreground is not stopped.
  */
 async function isHandedOver(context: CommandContext, { folder }: SyncStart): Promise<boolean> {
   try {
     return await hasLetGo(context, folder);
   } catch (error) {
-    // The store's process has just ended, and its syncs with it.
+    // The store's server has just ended, and its syncs with it.
     if (error instanceof ChronicleError && error.code === "UNAVAILABLE") return true;
     throw error;
   }
@@ -281,15 +282,18 @@ function isRefused({ halted = "" }: SyncShape): boolean {
   return ["unauthenticated", "forbidden", "not_found", "nested"].includes(halted);
 }
 
-/** Shows the work of a sync until the origin refuses it, or it is ended, here or elsewhere. Returns its last state. */
+/**
+ * Shows the work of a sync until the origin refuses it, or it is stopped by this process or another. Returns its last
+ * state.
+ */
 async function followed(context: CommandContext, { store, runner, id, ...more }: Followed): Promise<SyncShape> {
-  await using _door = await doorFor(context, { store, runner, id });
+  await using _socket = await socketFor(context, { store, runner, id });
   await showSyncs(context, runner, { ...more, id, until: (sync) => sync.state === "stopped" || isRefused(sync) });
   return runner.stop(id);
 }
 
-/** A sync goes on even if it cannot be steered from other processes. */
-async function doorFor(
+/** Opens the socket by which other processes steer the sync. The sync runs even if that fails. */
+async function socketFor(
   context: CommandContext,
   { store, runner, id }: Pick<Followed, "store" | "runner" | "id">,
 ): Promise<AsyncDisposable | undefined> {

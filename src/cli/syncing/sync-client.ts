@@ -15,8 +15,8 @@ import { placesOf } from "../../process/places.ts";
 import { hasReplicas } from "../../daemon/has-replicas.ts";
 
 /**
- * Finds the sync that is meant: by its folder, its id or the beginning of it. If nothing is typed: the one of
- * `--workspace`, else that of the current folder, else the only one that is not stopped. Throws `NOT_FOUND`,
+ * Finds the sync that is meant, by its folder, its id or a prefix of the id. If nothing is typed: the sync that
+ * `--workspace` names, else that of the current folder, else the only one that is not stopped. Throws `NOT_FOUND`,
  * `AMBIGUOUS`.
  */
 export async function targetOf(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<SyncShape> {
@@ -29,7 +29,10 @@ export async function targetOf(context: CommandContext, syncs: SyncApi, typed: s
   return onlyOf(going.length === 0 ? all : going, "there is no sync");
 }
 
-/** Finds the sync that a typed path is in; else the one that is meant without it. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+/**
+ * Finds the sync whose folder contains a typed path; else the one that is meant if nothing is typed. Throws
+ * `NOT_FOUND`, `AMBIGUOUS`.
+ */
 export async function targetHolding(context: CommandContext, syncs: SyncApi, path: string): Promise<SyncShape> {
   const isNamed = context.input.text("workspace") !== undefined;
   const above = dirname(resolve(context.io.cwd(), path));
@@ -70,7 +73,7 @@ function onlyOf(found: readonly SyncShape[], none: string): SyncShape {
   });
 }
 
-/** A folder in the engine's form; a missing one stays as it is. */
+/** Returns the real path of a folder; the path itself if the folder is missing. */
 function realFolder(path: string): string {
   try {
     return new NodeDisk().realpath(path);
@@ -80,18 +83,20 @@ function realFolder(path: string): string {
   }
 }
 
-/** The API of syncs, of the store's process or of this one. */
+/** The API of the syncs that the store's server runs. */
 export interface SyncClient extends AsyncDisposable {
   readonly syncs: SyncApi;
 }
 
-/** A process just started answers within this time, in milliseconds, or not at all. */
+/** The time within which a server that was just started must answer, in milliseconds. */
 const START_MS = 20_000;
 const LOOK_MS = 50;
-/** A process that died at once is started again after this time, in milliseconds, because the user waits for it. */
+/**
+ * The delay before a server that ended at once is started again, in milliseconds. It is short, because the user waits.
+ */
 const AGAIN_MS = 3_000;
 
-/** Connects to the syncs of the store's process, and starts it if there is none. Throws `UNAVAILABLE`, `UNSAFE`. */
+/** Connects to the syncs of the store's server, and starts the server if none runs. Throws `UNAVAILABLE`, `UNSAFE`. */
 export async function backgroundClient(context: CommandContext): Promise<SyncClient> {
   const { io } = context;
   const { home, run } = placeOf(context);
@@ -112,14 +117,14 @@ export async function backgroundClient(context: CommandContext): Promise<SyncCli
   return clientAt(run);
 }
 
-/** Connects to the syncs of the store's process, if it runs. */
+/** Connects to the syncs of the store's server, if it runs. */
 export async function runningClient(context: CommandContext): Promise<SyncClient | undefined> {
   const { run } = placeOf(context);
   return (await whoAnswers(run.address, context.io.version)) === undefined ? undefined : clientAt(run);
 }
 
 /**
- * Like `backgroundClient`, for commands that only read: if the store has no syncs, starts no process and returns
+ * Like `backgroundClient`, for commands that only read: if the store has no syncs, starts no server and returns
  * `undefined`.
  */
 export async function readingClient(context: CommandContext): Promise<SyncClient | undefined> {
@@ -140,7 +145,7 @@ async function clientAt({ address }: RunFolder): Promise<SyncClient> {
 }
 
 function notStarted(run: RunFolder): ChronicleError {
-  return new ChronicleError("UNAVAILABLE", "the process that runs syncs does not come up", {
+  return new ChronicleError("UNAVAILABLE", "the process that runs syncs does not start", {
     hint: `see ${diagnosticsFile(run.folder)}, or run it here: chronicle sync start … --foreground`,
   });
 }

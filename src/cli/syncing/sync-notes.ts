@@ -5,7 +5,7 @@ import type { CommandContext } from "../support/context.ts";
 import { placesOf } from "../../process/places.ts";
 import { troubleLines } from "../render/syncs.ts";
 
-/** Lines that say what blocks the sync of a workspace, and what to do, as far as the process that runs it knows. */
+/** Returns lines on what blocks the sync of a workspace, and what to do, as the store's server reports it. */
 export async function syncNotes(context: CommandContext, workspace: string): Promise<string[]> {
   const { io, input, remote } = context;
   if (remote !== undefined) return [];
@@ -18,7 +18,7 @@ export async function syncNotes(context: CommandContext, workspace: string): Pro
     const lines = sync === undefined ? [] : troubleLines(sync, (text) => text);
     return lines.length === 0 ? [] : [`sync: ${lines.join("; ")}`];
   } catch (error) {
-    // That process may be ending; the rest of a status is known without it.
+    // The server may be ending. A status is complete enough without these lines.
     if (error instanceof ChronicleError) return [];
     throw error;
   }

@@ -28,7 +28,7 @@ export interface SyncSocketOptions {
 
 /**
  * Lets other processes steer a sync of this one: `/v1/syncs` on a Unix socket for its owner alone, until disposed. The
- * store's process passes on calls about this sync. Throws `UNSAFE`, system errors.
+ * store's server forwards calls about this sync. Throws `UNSAFE`, system errors.
  */
 export async function openSyncSocket(options: SyncSocketOptions): Promise<AsyncDisposable> {
   const { disk, run, uid, version, onError } = options;

@@ -12,7 +12,9 @@ export interface UpstreamAddress {
 const FORMS =
   "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH of a socket; each may have #WORKSPACE behind it";
 
-/** `URL` or `URL#WORKSPACE`. No name and no id has a `#` in it, a socket's path may. Throws `USAGE`. */
+/**
+ * Parses `URL` or `URL#WORKSPACE`. A workspace's name or id contains no `#`, but a socket's path may. Throws `USAGE`.
+ */
 export function parseUpstream(text: string, cwd: string): UpstreamAddress {
   const at = text.lastIndexOf("#");
   const url = at < 0 ? text : text.slice(0, at);
@@ -20,7 +22,7 @@ export function parseUpstream(text: string, cwd: string): UpstreamAddress {
   return { url: originUrl(url, cwd), workspace: workspace === "" ? undefined : workspace };
 }
 
-/** An address without a workspace, in the form that is stored. Throws `USAGE`. */
+/** Returns an origin's address in the form that is stored. Throws `USAGE`. */
 export function originUrl(url: string, cwd: string): string {
   if (url.startsWith("unix:")) return socketUrl(url.slice("unix:".length).replace(/^\/\/(?=\/)/, ""), cwd);
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
@@ -34,17 +36,17 @@ export function originUrl(url: string, cwd: string): string {
   const isKnown = parsed !== undefined && ["http:", "https:", "ws:", "wss:"].includes(parsed.protocol);
   if (!isKnown || parsed.search !== "" || parsed.hash !== "")
     throw usageError(`${url} is no address of an origin`, meantBy(url));
-  // The path for replicas is known. `serve` prints it, so people often paste it; it is cut off.
+  // The path for replicas is removed: clients of a server add it, and people may paste it with the address.
   return `${parsed.protocol}//${parsed.host}${parsed.pathname.replace(/\/+$/, "").replace(/\/v1\/replicate$/, "")}`;
 }
 
-/** A hint for an address typed without its scheme. */
+/** Returns a hint for an address without a known scheme. */
 function meantBy(text: string): string {
   if (/^\.{0,2}\//.test(text)) return `for a socket: unix:${text}`;
   return /^[\w.-]+:\d+$/.test(text) ? `http://${text}, or https://${text}` : FORMS;
 }
 
-/** The address of a Unix socket, by its path as typed. Throws `USAGE`. */
+/** Returns the address of a Unix socket by its path as typed. Throws `USAGE`. */
 export function socketUrl(path: string, cwd: string): string {
   if (path === "") throw usageError("unix: has no path", FORMS);
   const whole = typedPath(cwd, "the path of the socket", path);

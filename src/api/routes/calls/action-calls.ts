@@ -12,11 +12,11 @@ import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 import { optional } from "../../../util/optional.ts";
 
 /**
- * Calls on sessions, actions, transactions and conflicts. The server knows no process of the caller, so nothing ends
- * when one does.
+ * Calls on sessions, actions, transactions and conflicts. The server knows no process of the caller, so the end of a
+ * process ends no session, action or transaction.
  */
 
-/** Throws for a process of the caller's machine: it means nothing to a server, which may be on another. */
+/** Throws `USAGE` for the id of a process, since the server may be on another machine. */
 function refuseProcess(pid: number | null | undefined): void {
   if (typeof pid === "number") throw elsewhere("end something with a process");
 }
@@ -72,7 +72,7 @@ export const getAction = defineCall({
   ask: (action: string) => ({ params: { action } }),
 });
 
-/** The payload without the content that an action is about to write: it is not needed, and stays with the caller. */
+/** Returns the payload without the content that an action is about to write, which the server does not need. */
 function payloadOf(payload: ActionRequest["payload"]) {
   if (payload === undefined) return undefined;
   const { path, source, destination, command, cwd, paths } = payload;

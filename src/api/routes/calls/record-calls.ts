@@ -2,7 +2,7 @@ import type { RecordBody } from "../../../core/values/canonical-json.ts";
 import type { ImportOptions, RecordPut } from "../../record-api.ts";
 import { defineCall, WORKSPACE } from "../row.ts";
 
-/** Calls on users' records. Their ids are any text, so they are in the query. */
+/** Calls on users' records. The ids are in the query, since they may be any text. */
 
 export const listRecords = defineCall({
   operation: "listRecords",
@@ -55,7 +55,7 @@ export const verifyRecords = defineCall({
   ask: () => ({}),
 });
 
-/** A record as it was read, and its new value. */
+/** The new value of a record, with the value from which it was made. */
 export interface RecordRewrite {
   readonly id: string;
   readonly before: RecordBody;

@@ -98,7 +98,7 @@ export const resolveSync = defineCall({
   }),
 });
 
-/** Works in browsers as well. */
+/** Encodes bytes as Base64, in browsers as well. */
 function base64Of(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 }

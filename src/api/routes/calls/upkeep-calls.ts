@@ -3,7 +3,7 @@ import type { ConfigShape } from "../../shapes.ts";
 import type { CompactOptions, VerifyOptions } from "../../workspace-api.ts";
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 
-/** Calls that prove a history, or decide how much of it is kept. */
+/** Calls that verify a history, configure a workspace, or decide how much of the history is kept. */
 
 export const verify = defineCall({
   operation: "verify",

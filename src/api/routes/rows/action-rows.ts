@@ -70,10 +70,10 @@ const begin = workspaceRoute(calls.beginAction, {
     payload: z
       .strictObject({
         path: path("the file").optional(),
-        source: path("what is moved or copied").optional(),
-        destination: path("where to").optional(),
+        source: path("the path to move or copy").optional(),
+        destination: path("the new path").optional(),
         command: text("a command line", 100_000).optional(),
-        cwd: path("where it runs").optional(),
+        cwd: path("the folder in which it runs").optional(),
         paths: paths("everything that the tool will touch").optional(),
       })
       .optional(),
@@ -84,7 +84,10 @@ const begin = workspaceRoute(calls.beginAction, {
     depth: number("how deep in nested agents; 0 at the top", 1_000).optional(),
     transaction: word("the transaction that it belongs to").optional(),
     summary: text("for people", 2_000).optional(),
-    on_failure: z.enum(["block", "warn"]).describe("when no snapshot can be made").optional(),
+    on_failure: z
+      .enum(["block", "warn"])
+      .describe("what to do if no snapshot can be made (default `block`)")
+      .optional(),
     otr: bool("off the record: nothing is stored").optional(),
   }),
   answer: (on, { body: { tool_call, on_failure, ...request } }) =>
@@ -100,7 +103,9 @@ const finish = workspaceRoute(calls.finishAction, {
     reason: text("for people", 10_000).optional(),
     on_failure: z
       .enum(["block", "warn"])
-      .describe("when what it left cannot be recorded: `warn` closes it all the same, and says so (default `block`)")
+      .describe(
+        "what to do if its changes cannot be recorded: `warn` closes it all the same with a note (default `block`)",
+      )
       .optional(),
   }),
   answer: (on, { params, body: { on_failure, ...end } }) =>
@@ -122,8 +127,8 @@ const abandon = workspaceRoute(calls.abandonActions, {
     session: word("the session"),
     turn: word("only this turn's").optional(),
     reason: text("for people", 2_000).optional(),
-    except: z.array(word("an action that goes on")).max(1_000).optional(),
-    unsure: bool("nobody knows whether they ran: what has changed since is not theirs for certain").optional(),
+    except: z.array(word("the id of an action that stays open")).max(1_000).optional(),
+    unsure: bool("the actions may never have run: changes since then name them only as candidates").optional(),
   }),
   answer: async (on, { body }) => ({ actions: await on.abandonActions(body) }),
 });
@@ -148,7 +153,7 @@ const beginTransaction = workspaceRoute(calls.beginTransaction, {
     session: word("only this session's actions belong to it").optional(),
     scope: z
       .enum(["folder", "actions"])
-      .describe("`folder`: also what nobody's action did to the folder meanwhile (default: `actions`)")
+      .describe("`folder`: also changes to the folder meanwhile that no action owns (default: `actions`)")
       .optional(),
   }),
   answer: (on, { body }) => on.beginTransaction({ scope: "actions", ...withoutUndefined(body), pid: null }),
@@ -165,7 +170,7 @@ const rollback = workspaceRoute(calls.rollbackTransaction, {
   tag: "transactions",
   role: "agent",
   summary: "Take back exactly what a transaction did, merged with later work",
-  body: z.strictObject({ force: bool("leave alone what cannot be changed").optional() }),
+  body: z.strictObject({ force: bool("skip paths that cannot be changed").optional() }),
   answer: (on, { params, body }) => on.rollbackTransaction(params["transaction"] ?? "", body),
 });
 
@@ -174,15 +179,15 @@ const conflicts = workspaceRoute(calls.listConflicts, {
   role: "reader",
   summary: "List what did not merge",
   query: z.strictObject({
-    all: flag("those that are settled too").optional(),
-    patch: flag("with what taking the undo would change").optional(),
+    all: flag("also settled conflicts").optional(),
+    patch: flag("add the changes that the undo's side would make").optional(),
     ...paging,
   }),
   answer: async (on, { query: { all, patch, ...part } }) =>
     pageOf(await on.conflicts(withoutUndefined({ all, patch })), part, ({ id }) => id),
 });
 
-/** The largest merged content, in bytes. It is made by a person or a model. */
+/** The largest merged content, in bytes. It is held in memory, since a person or a model makes it. */
 const MAX_MERGED = 64 * 1024 * 1024;
 
 const resolve = workspaceRoute(calls.resolveConflict, {

@@ -12,14 +12,14 @@ import { slicedPieces } from "../pieces.ts";
 
 const tag = "files";
 const at = moment("the moment to read at (default: the last recorded state)").optional();
-const fresh = flag("record first what was edited on disk, where there is a folder").optional();
+const fresh = flag("record edits on disk first, if the workspace has a folder").optional();
 const as = (meant: "content" | "history" | "iteration") =>
   z
     .enum([meant])
-    .describe("says what is meant where a file is itself called `history`, or lies in a folder called `at`")
+    .describe("the meaning of a path whose file is itself called `history`, or lies in a folder called `at`")
     .optional();
 
-/** A hosted workspace has only recorded files, so there is nothing to capture. */
+/** Records a path's present state before it is read. In a hosted workspace there is nothing to capture. */
 async function captured(on: WorkspaceApi, wanted: boolean | undefined, what: string): Promise<void> {
   if (wanted === true && on.path !== "") await on.record([what === "" ? "." : what]);
 }
@@ -52,7 +52,7 @@ const list = workspaceRoute(calls.listFiles, {
     depth: count("how many folders deep (default: all)", { least: 1 }).optional(),
     at,
     limit,
-    after: path("go on after this path: `next` of the page before").optional(),
+    after: path("continue after this path, which is `next` of the page before").optional(),
     fresh,
   }),
   answer: async (on, { query: { fresh: wanted, ...options } }) => {
@@ -168,9 +168,9 @@ const move = workspaceRoute(calls.moveFile, {
   summary: "Move a file, a link, or a folder with all that is in it",
   description: "`If-Match` is about the source.",
   body: z.strictObject({
-    from: path("what to move"),
-    to: path("where to: the new path itself"),
-    overwrite: z.boolean().describe("take the place of a file or a link that is there").optional(),
+    from: path("the path to move"),
+    to: path("the new path itself"),
+    overwrite: z.boolean().describe("replace an existing file or link").optional(),
     ...by,
   }),
   conditional: true,

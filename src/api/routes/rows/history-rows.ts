@@ -7,10 +7,10 @@ import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
 import * as z from "zod";
 import * as calls from "../calls/history-calls.ts";
 
-/** The fields that select somebody's work; at most one is given. */
+/** The fields of a selection. At most one is given. */
 const selectionFields = {
   action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
-  turn: word("an agent's turn; `last` is the one that changed something last").optional(),
+  turn: word("an agent's turn; `last`: the last one that changed something").optional(),
   session: word("an agent's session").optional(),
   actor: word("everything that this actor did").optional(),
   file: path("every change to this path, or beneath it").optional(),
@@ -84,7 +84,7 @@ const snapshot = workspaceRoute(calls.takeSnapshot, {
     message: text("for people", 10_000).optional(),
     name: word("a name for the moment, unique in the workspace").optional(),
     pin: bool("keep it from being pruned").optional(),
-    paranoid: bool("read everything again, whatever its stat says").optional(),
+    paranoid: bool("read every file again, even if its stat data is unchanged").optional(),
   }),
   answer: (on, { body }) => on.snapshot(body),
 });
@@ -93,7 +93,7 @@ const capture = workspaceRoute(calls.capture, {
   tag,
   role: "agent",
   summary: "Record what changed on disk at these paths, and beneath them",
-  body: z.strictObject({ paths: paths("where to look") }),
+  body: z.strictObject({ paths: paths("the paths to record") }),
   answer: (on, { body }) => on.record(body.paths),
 });
 
@@ -157,7 +157,7 @@ const explain = workspaceRoute(calls.explain, {
   answer: (on, { query }) => on.explain(query.path),
 });
 
-const dryRun = bool("say what would be done or refused, and change nothing").optional();
+const dryRun = bool("report what would be done or refused, and change nothing").optional();
 const leave = bool("leave what cannot be restored and do the rest (default: all or nothing)").optional();
 
 const restore = workspaceRoute(calls.restore, {
@@ -169,7 +169,7 @@ const restore = workspaceRoute(calls.restore, {
     moment: moment("which moment"),
     paths: paths("only these and what is beneath them (default: everything)").optional(),
     dry_run: dryRun,
-    keep_mtime: bool("give the files their old times").optional(),
+    keep_mtime: bool("restore the files' modification times").optional(),
     force: leave,
   }),
   answer: (on, { body: { moment: when, dry_run, keep_mtime, ...options } }) =>
@@ -180,7 +180,7 @@ const backBody = z.strictObject({
   ...selectionFields,
   operation: word("the operation's id (default: the last that is not undone)").optional(),
   dry_run: dryRun,
-  force: bool("take along paths that were edited since; what is there now is recorded first").optional(),
+  force: bool("include paths that were edited since; their present state is recorded first").optional(),
 });
 
 const backOptions = ({ operation, dry_run, force, ...selection }: z.output<typeof backBody>) => ({
@@ -251,7 +251,7 @@ const changes = workspaceRoute(calls.changes, {
   answer: (on, { query: { patch, ...selection } }) => on.changes(selectionOf(selection), withoutUndefined({ patch })),
 });
 
-/** Rows that read history, and that go back in it. */
+/** Rows that read history, and that restore and undo. */
 export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
   status,
   head,

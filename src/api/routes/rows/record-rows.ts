@@ -86,7 +86,9 @@ const migrate = workspaceRoute(calls.migrateRecords, {
     "Each with what it was when it was read. If they are not exactly the records that are there, nothing is written: 412.",
   body: z.strictObject({
     records: z
-      .array(z.strictObject({ id, before: jsonObject("as it was read"), record: jsonObject("what it becomes") }))
+      .array(
+        z.strictObject({ id, before: jsonObject("the record as it was read"), record: jsonObject("the new record") }),
+      )
       .max(100_000),
   }),
   answer: async (on, { body }) => {
@@ -117,10 +119,12 @@ const bring = workspaceRoute(calls.importRecords, {
   summary: "Bring in the records of a chronomemory log",
   description: "The body is its `events.wal`. Every line is verified first.",
   query: z.strictObject({
-    round_numbers: flag("take numbers that a double cannot hold rounded, instead of refusing the file").optional(),
-    up_to_tear: flag("take what stands in front of the first line that does not verify").optional(),
+    round_numbers: flag("round numbers that a double cannot hold exactly, instead of refusing the file").optional(),
+    up_to_tear: flag(
+      "import the lines before the first one that fails verification, instead of refusing the file",
+    ).optional(),
     checkpoint_bytes: count(
-      "of a compacted log: with so many bytes of its `snapshot.json` the body begins, and the log follows; nothing vouches for them",
+      "for a compacted log: the body begins with this many bytes of its `snapshot.json`, and the log follows; nothing proves these records",
       { most: MAX_IMPORT },
     ).optional(),
   }),

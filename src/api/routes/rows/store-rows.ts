@@ -56,7 +56,7 @@ const create = storeRoute(calls.createWorkspace, {
   },
 });
 
-/** Finds a workspace by its whole id or exact name; the beginning of an id is not enough. */
+/** Finds a workspace by its whole id or exact name, not by a prefix of the id. */
 async function wholeId(on: StoreApi, asked: string): Promise<string> {
   const found = (await on.workspaces()).find(({ id, name }) => id === asked || name === asked);
   if (found === undefined) throw notThere(asked);

@@ -7,7 +7,7 @@ import { pageOf } from "../pages.ts";
 import { optional } from "../../../util/optional.ts";
 
 /**
- * Rows about folders of the server's machine that follow other stores' workspaces. Only the machine's owner may use
+ * Rows about folders of the server's machine that follow other stores' workspaces. Only the server's owner may use
  * them.
  */
 
@@ -16,7 +16,7 @@ const tag = "sync";
 /** The limits on patterns and on the characters of one, as in `core/filter/filter-pattern.ts`. */
 const MAX_PATTERNS = 2_000;
 const MAX_PATTERN = 4_096;
-/** The largest merged content, in characters of Base64. A larger file is settled in the folder itself. */
+/** The largest merged content, in characters of Base64. A larger content must be merged in the folder itself. */
 const MAX_MERGED = 1_000_000;
 /** The longest timeout of a flush and the longest debounce of a file, in milliseconds. */
 const MAX_FLUSH_MS = 3_600_000;
@@ -37,20 +37,23 @@ const start = syncRoute(calls.startSync, {
       .enum(["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"])
       .describe("default: `two-way-safe`")
       .optional(),
-    filter_to: patterns("what does not come from the upstream, as lines of a `.gitignore`").optional(),
-    filter_from: patterns("what is not written back").optional(),
-    policy: z.enum(["sandbox"]).describe("a filter with a name").optional(),
+    filter_to: patterns("patterns, as in a `.gitignore`, of paths that do not come from the upstream").optional(),
+    filter_from: patterns("patterns of paths that are not written back").optional(),
+    policy: z.enum(["sandbox"]).describe("a named filter").optional(),
     editor_files: z
       .enum(["leave", "sync"])
       .describe("whether files that editors make for themselves stay where they are (default), or go both ways")
       .optional(),
-    debounce_ms: number("a file must have been quiet for so long (default 50)", MAX_DEBOUNCE_MS).optional(),
+    debounce_ms: number(
+      "the time for which a file must have been unchanged, in ms (default 50)",
+      MAX_DEBOUNCE_MS,
+    ).optional(),
     with_protected: z
       .boolean()
       .describe("files that are secrets by their names go both ways, too: for people")
       .optional(),
     token: text("a bearer token for an upstream on a port", 8_000).optional(),
-    force: z.boolean().describe("also into a home folder, or one of the system's").optional(),
+    force: z.boolean().describe("allows a home folder, or a system folder").optional(),
   }),
   answer: (on, { body: { filter_to, filter_from, editor_files, debounce_ms, with_protected, ...rest } }) => {
     const named = withoutUndefined({
@@ -103,7 +106,7 @@ const resume = syncRoute(calls.resumeSync, {
     accept: z
       .enum(["deletions", "restore", "as-new", "rejoin"])
       .describe(
-        "of one that is halted by a deletion of much: let it happen, or put the files back; of one that was put back, or is a copy: go on as another replica; of one whose origin was put back: go on, and propose what it has lost",
+        "the decision about a halted sync. `deletions`: allow the deletion of many files; `restore`: put them back; `as-new`: continue as another replica, because this one was restored from a backup or is a copy; `rejoin`: the origin was restored to an earlier state, so propose to it what it has lost",
       )
       .optional(),
   }),
@@ -148,12 +151,12 @@ const resolve = syncRoute(calls.resolveSync, {
     content_b64: z
       .base64()
       .max(MAX_MERGED)
-      .describe("with `merge`: what becomes of the file, as Base64; default: both sides, as far as they merge")
+      .describe("with `merge`: the merged content, as Base64; default: both sides, as far as they merge")
       .optional(),
     from: z
       .strictObject({ current_hash: sideHash, undo_hash: sideHash })
       .describe(
-        "what it was decided about, as the conflict names it: where one side is another one by now, it is refused; default: whatever both are by then",
+        "the hashes of both sides that the decision is about, as the conflict names them; refused if a side has changed since; default: whatever both sides are by then",
       )
       .optional(),
   }),

@@ -18,7 +18,7 @@ const verify = workspaceRoute(calls.verify, {
     expect: z
       .string()
       .max(4_000)
-      .describe("what `head` gave earlier: what was cut off or replaced since is found")
+      .describe("an earlier output of `head`: truncation and replacement since then are detected")
       .optional(),
   }),
   answer: (on, { query }) => on.verify(query),
@@ -94,12 +94,12 @@ const erase = workspaceRoute(calls.erase, {
   body: z.strictObject({
     what: path("a path with all beneath it, or the SHA-256 of a content").optional(),
     match: path("a pattern as in a .gitignore").optional(),
-    reason: text("why: it stands in the log for ever", 2_000).optional(),
+    reason: text("the reason, which the log keeps for ever", 2_000).optional(),
     dry_run: bool("show what would be erased").optional(),
   }),
   answer: async (on, { body: { what, match, reason, dry_run }, me }) => {
     const done = await on.erase(withoutUndefined({ what, match, reason, dryRun: dry_run }));
-    // A caller who may see only a part of the store must not learn whether others have a certain content.
+    // A caller who may see only some workspaces must not learn whether others have a certain content.
     return me.workspaces === null ? done : { ...done, elsewhere: [] };
   },
 });
@@ -144,7 +144,7 @@ const diskUse = workspaceRoute(calls.diskUsage, {
   summary: "How much space the store takes, and what of this workspace is whose",
   query: z.strictObject({ by: z.enum(["session", "path", "age"]).optional() }),
   answer: async (on, { query, me }) => {
-    // Others' sizes would also tell whether somebody has a certain content.
+    // The sizes of other workspaces would also reveal whether they have a certain content.
     needsWholeStore(me);
     const usage = await on.du(query);
     return mayDo(me.role, "operator") ? usage : { ...usage, store: "" };
@@ -168,12 +168,12 @@ const configure = workspaceRoute(calls.configure, {
     useGitignore: bool("leave out what git ignores").optional(),
     excludePatterns: patterns("names that are left out"),
     excludeGlobs: patterns("globs that are left out"),
-    forceInclude: patterns("what is tracked all the same"),
-    maxEntries: number("how many paths").optional(),
-    maxBytes: number("how many bytes in all; 0: no limit").optional(),
-    maxFileSize: number("how many bytes in one file").optional(),
+    forceInclude: patterns("patterns of paths that are tracked although other rules leave them out"),
+    maxEntries: number("the maximum number of paths").optional(),
+    maxBytes: number("the maximum number of bytes in all; 0: no limit").optional(),
+    maxFileSize: number("the maximum number of bytes in one file").optional(),
     keepAside: bool("keep small files aside that git ignores, before a run").optional(),
-    protectedNames: patterns("names of files that are secrets; with ! in front: that are none"),
+    protectedNames: patterns("names of files that are secrets; after `!`: names that are not"),
   }),
   answer: (on, { body }) => on.configure(body),
 });
@@ -186,7 +186,7 @@ const retention = workspaceRoute(calls.retention, {
   answer: (on) => on.retention(),
 });
 
-/** Rows that prove a history, or decide how much of it is kept. */
+/** Rows that verify a history, configure a workspace, or decide how much of the history is kept. */
 export const UPKEEP_ROWS: readonly WorkspaceRoute[] = [
   verify,
   verifyIntegrity,

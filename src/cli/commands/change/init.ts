@@ -11,7 +11,7 @@ import { secretsLine } from "../../render/secrets.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Only the given options: the others stay the workspace's own, or the defaults. */
+/** Returns the given options only. The others keep the workspace's present values, or the defaults. */
 function chosenConfig(input: Input): Partial<ConfigShape> {
   const config: Partial<ConfigShape> = {};
   if (!input.flag("gitignore")) config.useGitignore = false;
@@ -30,11 +30,11 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
 interface Began {
   readonly result: InitShape;
   readonly changed: readonly string[];
-  /** Whether the history that was there already is signed, and anything is recorded. `undefined` for a new one. */
+  /** The signing state of a history that existed already. `undefined` for a new history. */
   readonly signing: SigningShape | undefined;
   /** The folder, or the one file that is tracked. */
   readonly place: string;
-  /** Its place until now, if that is another. */
+  /** The previous place, if it is another one. */
   readonly from: string | undefined;
   readonly isAdopted: boolean;
 }
@@ -68,12 +68,12 @@ function goesOn({ signing, isAdopted, from }: Began): string {
   return isAdopted && from !== undefined ? "moved here" : "already protected";
 }
 
-/** A history has one folder: what is at the old place is not recorded any more. */
+/** Returns the lines on a moved history. A history has one place, so the old place is no longer recorded. */
 function movedLines({ result, place, from }: Began): string[] {
   if (from === undefined) return [];
   const status = `chronicle -w ${result.workspace} status`;
   return [
-    `its place was ${printable(from)} until now, of which nothing is recorded any more; ` +
+    `its place was ${printable(from)} until now, and is no longer recorded; ` +
       `what differs in ${printable(place)} from what is recorded: ${status}`,
   ];
 }

@@ -22,7 +22,7 @@ function optionsOf({ input, io }: CommandContext): ResolveOptions {
   return only;
 }
 
-/** A path as typed here, if a conflict of that path is open; else the text itself, as an id. */
+/** Returns the typed path, if a conflict of that path is open; else the text itself, as an id. */
 async function conflictNamed(context: CommandContext, workspace: WorkspaceApi): Promise<string> {
   const typed = context.input.args[0] ?? "";
   try {

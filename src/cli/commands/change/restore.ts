@@ -26,7 +26,10 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   };
 }
 
-/** A server cannot write to a folder of this machine, so the client fetches the files and writes them there. */
+/**
+ * Returns the function that restores. A server cannot write to a folder of this machine, so for `--to` with `--remote`
+ * the client fetches the files and writes them.
+ */
 function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): WorkspaceApi["restore"] {
   return async (moment, how = {}) => {
     const { to } = how;
@@ -36,7 +39,7 @@ function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): Worksp
   };
 }
 
-/** `asked`: the changes were shown before. */
+/** Prints the result. `asked`: the changes were shown before. */
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
   const most = mostLines(result, asked);
@@ -57,7 +60,8 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 }
 
 /**
- * The moment that was shown: by the time of the answer, a relative time, or the latest snapshot, may mean another one.
+ * Returns the moment that was shown. Until the answer, a relative time moves, and another snapshot may become the
+ * latest.
  */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;

@@ -63,7 +63,7 @@ function print(
     );
 }
 
-/** Says how to restore files outside of the folder: they come back only if they are named. */
+/** Prints how to restore files outside of the folder, which are restored only if they are named. */
 async function printOutside(context: CommandContext, workspace: WorkspaceApi, id: string): Promise<void> {
   const { outside } = await workspace.showAction(id);
   const [first] = outside;

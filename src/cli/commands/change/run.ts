@@ -20,13 +20,13 @@ import { optional } from "../../../util/optional.ts";
 interface Recorded {
   readonly result: RunShape;
   readonly undoTakes: string | undefined;
-  /** The workspace's id, if the command removed the folder by which it is found. */
+  /** The workspace's id, if the command removed the current folder, by which the workspace is found. */
   readonly away: string | undefined;
 }
 
 /**
- * Describes the operation that `undo` would take back after a run that changed nothing. If it cannot be read, the
- * summary goes without it.
+ * Returns the summary of the operation that `undo` would undo after a run that changed nothing; `undefined`, with a
+ * message, if it cannot be read.
  */
 async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Promise<string | undefined> {
   try {
@@ -52,8 +52,8 @@ async function record(context: CommandContext, command: readonly string[]): Prom
   const result = await workspace.run({
     command,
     ...optional({ within }),
-    // From here to the end of this process only the command reacts to interrupts: its changes are recorded and reported
-    // even if Ctrl-C is typed again.
+    // From now until this process ends, it ignores interrupts, and only the command reacts to them. The changes are
+    // thus recorded and reported even if Ctrl-C is typed again.
     onStart: () => void io.onInterrupt(() => undefined),
     cwd,
     env: io.env,
@@ -71,7 +71,10 @@ async function record(context: CommandContext, command: readonly string[]): Prom
   };
 }
 
-/** Checked before the command runs: otherwise a failure to write the summary would only show after its work is done. */
+/**
+ * Throws if the summary's file cannot be written. It is called before the command runs, so that the failure shows
+ * before the work is done.
+ */
 function checkSummary(context: CommandContext): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
@@ -86,7 +89,7 @@ function checkSummary(context: CommandContext): void {
   }
 }
 
-/** Reports a summary that cannot be written; the exit code stays the command's. */
+/** Writes the summary. A failure is only reported, since the exit code is the command's. */
 function writeSummary(context: CommandContext, cwd: string, result: RunShape): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
@@ -118,7 +121,7 @@ export async function run(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const command = input.args;
   if ((command[0] ?? "") === "") throw usageError("no command to run", "chronicle run -- <command> [argument...]");
-  if (input.flag("otr")) refuseKept(context);
+  if (input.flag("otr")) refuseRecordOptions(context);
   if (input.flag("otr")) return runOffRecord(context, command);
   let cwd: string;
   let recorded: Recorded;
@@ -140,8 +143,8 @@ export async function run(context: CommandContext): Promise<number> {
   return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
 }
 
-/** Refuses options about the record of a run, since there is none. Called before the command runs. */
-function refuseKept({ input, json }: CommandContext): void {
+/** Throws `USAGE` for options about the record of a run, which a run off the record does not have. */
+function refuseRecordOptions({ input, json }: CommandContext): void {
   const asked = [
     ["--rollback-on-failure", input.flag("rollbackOnFailure")],
     ["--summary", input.text("summary") !== undefined],
@@ -158,8 +161,8 @@ function refuseKept({ input, json }: CommandContext): void {
 }
 
 /**
- * Runs a command off the record. In a workspace, the paths it changed are noted, so that the next command does not
- * record them; if they cannot be noted, the command is not started.
+ * Runs a command off the record. In a workspace, the paths that the command changed are noted, so that the next capture
+ * does not record them. If notes are not possible, the command is not started.
  */
 async function runOffRecord(context: CommandContext, command: readonly string[]): Promise<number> {
   const { io } = context;
@@ -170,8 +173,8 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
     const quiet = { ...io, env: { ...io.env, [OFF_RECORD_VARIABLE]: "1", [ROLE_VARIABLE]: "agent" } };
     if (workspace === undefined) return await runUnrecorded(command, quiet);
     await workspace.offRecord(async () => {
-      // From here to the end of this process only the command reacts to interrupts: its changes are noted even if
-      // Ctrl-C is typed again.
+      // From now until this process ends, it ignores interrupts, and only the command reacts to them. The changes are
+      // thus noted even if Ctrl-C is typed again.
       io.onInterrupt(() => undefined);
       code = await runUnrecorded(command, quiet);
     });
@@ -180,21 +183,21 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
     const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };
     const failed = reportError(error, io, style);
     if (code === undefined) return failed === EXIT.usage ? failed : EXIT.notStarted;
-    context.say("chronicle: what the command left could not be noted: the next command records it");
+    context.say("chronicle: the command's changes could not be noted, so the next command records them");
   }
   return code ?? EXIT.notStarted;
 }
 
 /**
- * Refuses agents: they may not take their own work off the record. A person's script may, even within a run: the run's
- * role does not count.
+ * Throws `FORBIDDEN` for agents, which may not take their own work off the record. A person's script may, even within a
+ * run: a surrounding run does not count as an agent.
  */
 async function refuseAgents({ io, input }: CommandContext): Promise<void> {
   if (!(await isWithinAgents(io, input, "agents"))) return;
   throw new ChronicleError("FORBIDDEN", "an agent may not do this: run --otr", { hint: WHO_CAN });
 }
 
-/** Opens the workspace of this folder; `undefined` if there is none, and none is begun. */
+/** Opens the workspace of this folder, or returns `undefined` if there is none; creates none. */
 async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
   const { input, io } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
@@ -208,7 +211,7 @@ async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | un
   }
 }
 
-/** An error on closing is reported; the exit code stays the command's. */
+/** Closes the context. An error is only reported, since the exit code is the command's. */
 async function closeQuietly(context: CommandContext): Promise<void> {
   try {
     await context.close();
@@ -222,8 +225,8 @@ async function closeQuietly(context: CommandContext): Promise<void> {
 }
 
 /**
- * True if the command changed a file that no undo brings back: destroyed, or not recorded because its content was
- * erased.
+ * True if the command changed a file that no undo restores: its earlier content is lost, or its new content is not
+ * recorded because it was erased.
  */
 function isSomethingLost({ session }: RunShape): boolean {
   return session.omitted_changes?.some(({ lost, reason }) => lost || reason === "erased") === true;

@@ -41,9 +41,10 @@ async function begin(context: CommandContext): Promise<number> {
     throw usageError("--keep says what becomes of it when its process is gone", "add --pid <pid>");
   const options: TransactionOptions = {
     ...optional({ name, session }),
-    // The transaction covers changes of the folder from here on, even if a server keeps the history.
+    // The transaction owns all changes to the folder, also on a server, whose default is `actions`.
     scope: "folder",
-    // This process ends at once. Without another owner, the transaction stays open until it is ended explicitly.
+    // This process ends at once, so it cannot be the owner. Without `--pid`, the transaction stays open until it is
+    // ended explicitly.
     pid: input.number("pid") ?? null,
     onOwnerDeath: input.flag("keep") ? "keep" : "rollback",
   };
@@ -62,16 +63,16 @@ async function commit(context: CommandContext, id: string | undefined): Promise<
   return EXIT.done;
 }
 
-/** Describes the changes of a transaction, whoever made them, and how to take them back. */
+/** Describes the changes of a transaction, whoever made them, and how to undo them. */
 async function committed(context: CommandContext, workspace: WorkspaceApi, done: TransactionShape): Promise<string> {
   const { id, parent, run, changed = 0, snapshots } = done;
-  // A savepoint is not a separate step.
+  // A savepoint cannot be undone separately.
   if (parent !== undefined) return `a savepoint of ${parent.slice(0, 8)}, and taken back with it`;
   const actions = snapshots.length === 0 ? "" : `, ${counted(snapshots.length, "action")} among them`;
   const what = changed === 0 ? "no changes" : `${counted(changed, "change")}${actions}`;
   if (run !== undefined)
     return changed === 0 ? what : `${what}; part of run ${run.slice(0, 8)}, and taken back with it`;
-  // Files that were kept aside make it a step, too.
+  // A transaction that only changed files kept aside is an operation, too.
   const isStep = (await workspace.operations()).some((one) => one.id === id);
   return isStep ? `${what}; ${context.worded("chronicle undo takes it back")}` : what;
 }

@@ -12,7 +12,7 @@ import { ago } from "../../render/words.ts";
 import { selectionOf } from "../../support/selection.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Undo and redo differ in the method. */
+/** The direction of a step, with the method for it. */
 interface Direction {
   readonly verb: "undo" | "redo";
   readonly step: (workspace: WorkspaceApi, options: UndoOptions) => Promise<UndoShape>;
@@ -27,7 +27,7 @@ function summaryOf(context: CommandContext, result: UndoShape): string {
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
 
-/** How a step is reported; `asked`: the changes were shown before. */
+/** The way to report a step. `asked`: the changes were shown before. */
 interface Telling extends Direction {
   readonly asked: boolean;
 }
@@ -44,7 +44,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
-  // If all of it is in conflict, the file is not "like that already". For a selection, a note says why nothing was
+  // If every part is in conflict, "nothing to change" would be wrong. For a selection, a note says why nothing was
   // done.
   const isDone = isChanged(result);
   if (isDone || (result.unmerged.length === 0 && (result.selection === undefined || result.skipped.length > 0)))
@@ -74,7 +74,7 @@ function printFinished(context: CommandContext, result: UndoShape, style: Change
   for (const note of result.finished) context.print(printable(note));
   for (const line of restoredLines(result, style)) context.print(line);
   context.print(restoredSentence(result, result.dry_run ? "would be changed" : "changed"));
-  const next = "that is the interrupted step and nothing else; for one more, say it again";
+  const next = "only the interrupted step was finished; for another step, give the command again";
   context.print(context.paint("dim", next));
 }
 
@@ -90,7 +90,7 @@ async function agreed(
   let preview = await look(meant);
   for (;;) {
     const resumes = preview.finished.length > 0;
-    // There is nothing to ask: the step itself says why it has nothing to do.
+    // There is no question: the step itself reports why there is nothing to do.
     if (!resumes && isWithoutQuestion(preview)) return meant;
     if (!(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
@@ -98,14 +98,14 @@ async function agreed(
     if (!resumes && preview.operation !== null) return meant;
     const now = await look(meant);
     if (isSameStep(preview, now)) return meant;
-    context.say("something else was done meanwhile, so that this is asked again:");
+    context.say("something else was done meanwhile, so the question is asked again:");
     preview = now;
   }
 }
 
 /**
- * Options that name the step that was shown: by the time of the answer, the last operation, or a relative time, may
- * mean another one.
+ * Returns options that name the step that was shown. Until the answer, a newer operation may become the last one, and a
+ * relative time moves.
  */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
   if (finished.length > 0) return options;

@@ -25,10 +25,10 @@ export async function mv(context: CommandContext): Promise<number> {
 }
 
 /**
- * A content up to this size, in bytes, is held whole, so that it can be sent again after a lost connection; larger ones
- * are streamed.
+ * The maximum size, in bytes, of a content that is held whole, so that it can be sent again after a lost connection.
+ * Larger contents are streamed.
  */
-const AT_ONCE = 1024 * 1024;
+const MAX_HELD = 1024 * 1024;
 
 function permissionsOf({ input }: CommandContext): Pick<PutFileOptions, "permissions"> {
   const text = input.text("mode");
@@ -38,7 +38,7 @@ function permissionsOf({ input }: CommandContext): Pick<PutFileOptions, "permiss
   return { permissions: Number.parseInt(text, 8) };
 }
 
-/** The pieces of a file, or of stdin. Throws `USAGE` for a file that cannot be read. */
+/** Yields the pieces of a file, or of stdin. Throws `USAGE` for a file that cannot be read. */
 async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<Uint8Array> {
   if (file === "-") {
     for await (const piece of io.streams().input)
@@ -58,7 +58,7 @@ async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<U
 async function wholeOrPieces(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
   const iterator = pieces[Symbol.asyncIterator]();
   const held: Uint8Array[] = [];
-  for (let size = 0; size <= AT_ONCE;) {
+  for (let size = 0; size <= MAX_HELD;) {
     const { done, value } = await iterator.next();
     if (done === true) return Buffer.concat(held);
     held.push(value);
@@ -76,14 +76,14 @@ export async function put(context: CommandContext): Promise<number> {
   const [typed = "", file = "-"] = context.input.args;
   const options = { ...permissionsOf(context), ...conditionOf(context) };
   if (file === "-" && context.io.stdinIsTerminal) context.say("reading what is typed here; Ctrl-D ends it");
-  // Read the content first: a file that cannot be read is reported before the workspace is opened.
+  // The content is read first, so that a file that cannot be read is reported before the workspace is opened.
   const content = await wholeOrPieces(contentOf(context, file));
   const workspace = await context.workspace({});
   const path = await context.paths(workspace).toWorkspace(typed);
   return await reportWrite(context, workspace, await workspace.putFile(path, content, options));
 }
 
-/** Refuses a folder, so that none is deleted by a typing error. */
+/** Throws `USAGE` for a folder, so that none is deleted by a typing error. */
 async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string): Promise<void> {
   const { kind } = await workspace.file(path);
   if (kind === "dir")

@@ -11,7 +11,7 @@ function shown(value: ConfigShape[keyof ConfigShape]): string {
   return Array.isArray(value) ? value.map(printable).join("  ") : String(value);
 }
 
-/** The change that the command line asks for, if any. */
+/** Returns the change that the command line requests, if any. */
 function wantedChange(context: CommandContext, key: keyof ConfigShape | undefined): Partial<ConfigShape> | undefined {
   const values = context.input.args.slice(1);
   const clear = context.input.flag("clear");

@@ -13,7 +13,7 @@ import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Largest number of contents that are shown line by line. */
+/** The maximum number of contents that are shown, one a line. */
 const MOST_SHOWN = 20;
 const MOST_PATHS = 3;
 
@@ -32,7 +32,9 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   };
 }
 
-/** Requires a person. No option can stand for one: a program that starts commands can give options, too. */
+/**
+ * Throws `REFUSED` unless a person can be asked. No option replaces the person, since a program can give options, too.
+ */
 function refuseWithoutPerson(context: CommandContext): void {
   if (context.canAsk) return;
   throw new ChronicleError("REFUSED", "only a person at a terminal erases contents at once", {
@@ -73,7 +75,7 @@ function more(total: number): string[] {
   return total > MOST_SHOWN ? [`  and ${total - MOST_SHOWN} more`] : [];
 }
 
-/** Lines about the erased contents, and about those that stay. */
+/** Returns lines on the erased contents, and on those that stay. */
 function told({ paint }: CommandContext, shape: EraseShape): string[] {
   const { total, bytes, contents, kept, total_kept: stay, kept_aside: aside, untracked, elsewhere } = shape;
   const again = shape.already === 0 ? "" : ` (${shape.already} were erased before)`;

@@ -8,7 +8,7 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import { meantBy } from "../../../core/values/meant-by.ts";
 import { confirm, refuseWithoutPerson } from "../../support/confirm.ts";
 
-/** The time at which a history may be freed, to the minute. */
+/** Returns the time from which a history may be freed, to the minute. */
 function until(at: string | null): string {
   return at === null ? "kept" : `until ${at.slice(0, 16).replace("T", " ")}`;
 }
@@ -42,7 +42,7 @@ function sentence(item: WorkspaceShape): string {
   return `the history of ${item.path === "" ? named : printable(item.path)} (${item.id}, ${item.seq} events)`;
 }
 
-/** Asks for consent: on a terminal, the workspace is named first; elsewhere only `--yes` removes a history. */
+/** Returns whether the user agrees: on a terminal, the question names the workspace; elsewhere only `--yes` agrees. */
 async function agreed(context: CommandContext, prefix: string): Promise<boolean> {
   const now = context.input.flag("now");
   if (now) refuseWithoutPerson(context, "a history");

@@ -23,7 +23,8 @@ export async function importRecords(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const from = input.text("from");
   if (from !== "chronomemory") {
-    const what = from === undefined ? "it is not said whose log it is" : `the logs of '${from}' are not known`;
+    const what =
+      from === undefined ? "the program that wrote the log is not named" : `the logs of '${from}' are not known`;
     throw usageError(what, "chronicle import --from chronomemory <file>");
   }
   const file = input.args[0] ?? "";
@@ -41,7 +42,7 @@ export async function importRecords(context: CommandContext): Promise<number> {
   });
 }
 
-/** The original's checkpoint, beside its log. */
+/** The file name of the original's checkpoint, in the folder of its log. */
 const CHECKPOINT = "snapshot.json";
 
 function show(

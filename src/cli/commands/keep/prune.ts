@@ -33,7 +33,7 @@ function wantedOf({ input }: CommandContext): PruneOptions {
   return input.flag("dropPinned") ? { ...options, keepPinned: false } : options;
 }
 
-/** Limits on the command line override `config.yaml`. */
+/** Returns the limits of the command line, which override `config.yaml`. */
 function limitsOf({ input }: CommandContext): Partial<RetentionShape> {
   const limits: Partial<RetentionShape> = {};
   for (const [name, key] of LIMITS) {
@@ -61,7 +61,7 @@ function sentence(result: PruneShape): string {
   return `gave up ${given(result)} (event ${result.event}); ${kept}${young}`;
 }
 
-/** Says what happens to the freed contents. In another machine's store, they are brought back there. */
+/** Returns the text on what happens to the freed contents. */
 function afterwards(context: CommandContext, workspace: WorkspaceApi, result: PruneShape): string {
   if (result.dry_run || result.event === null) return "";
   const contents = `${counted(result.freed_contents, "content")} of ${formatBytes(result.freed_bytes)}`;
@@ -70,7 +70,10 @@ function afterwards(context: CommandContext, workspace: WorkspaceApi, result: Pr
   return `; for 24 hours \`${back}\` brings it back, then chronicle gc frees ${contents}`;
 }
 
-/** Asks for consent to give up states that can be brought back for one day only: by `--yes`, or at the terminal. */
+/**
+ * Returns whether the user agrees, by `--yes` or at the terminal, since the pruned states can be restored for one day
+ * only.
+ */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
   const now = context.input.flag("now");
   if (now) refuseWithoutPerson(context, "a part of a history");

@@ -13,7 +13,7 @@ import { usageError } from "../../../process/usage-error.ts";
 
 interface Verb {
   readonly readOnly: boolean;
-  /** Number of arguments after its name. */
+  /** The number of arguments after the verb's name. */
   readonly takes: number;
   readonly usage: string;
   readonly run: (context: CommandContext, records: RecordStoreApi) => Promise<number>;
@@ -62,7 +62,7 @@ async function put(context: CommandContext, records: RecordStoreApi): Promise<nu
   return EXIT.done;
 }
 
-/** Strict: nothing is stored that differs from the typed text. */
+/** Parses a record strictly: throws `USAGE` for a value that could not be stored exactly as typed. */
 function parseRecord(text: string): RecordBody {
   const hint = `a record is a JSON object: '{"text": "the sky is blue"}'`;
   try {
@@ -150,7 +150,7 @@ async function verify(context: CommandContext, records: RecordStoreApi): Promise
 
 function printVerify(context: CommandContext, { ok, events, head, problems, notes }: RecordVerifyShape): void {
   for (const { kind, where, detail } of problems) context.print(printable(`${kind}: ${where}: ${detail}`));
-  // Notes of a store of its own were printed when it was opened.
+  // The notes of a standalone store were printed when it was opened.
   if (context.input.text("folder") === undefined) for (const note of notes) context.say(`note: ${printable(note)}`);
   const what = `${counted(events, "event")}, head ${head.seq} ${head.hash.slice(0, 12)}`;
   if (ok) context.print(`${context.paint("green", "ok")}: ${what}`);

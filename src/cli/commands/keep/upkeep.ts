@@ -25,7 +25,7 @@ export async function gc(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Asks for consent to remove contents for good: by `--yes`, or at the terminal. */
+/** Returns whether the user agrees, by `--yes` or at the terminal, to remove events for good. */
 async function agreed(context: CommandContext): Promise<boolean> {
   if (context.input.flag("yes")) return true;
   if (!context.canAsk) {

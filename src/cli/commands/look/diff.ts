@@ -100,7 +100,7 @@ function sayNotCompared(context: CommandContext, result: DiffShape): void {
 
 const MOST_SAID = 5;
 
-/** Adds a hint to the error for an unknown moment: it may have been meant as a path. */
+/** Adds a hint to the error for an unknown moment, which may have been meant as a path. */
 function withPathHint(error: unknown, input: Input): unknown {
   const known =
     error instanceof ChronicleError && ["NOT_FOUND", "USAGE"].includes(error.code) && error.data["path"] === undefined;

@@ -5,8 +5,8 @@ import { NodeDisk } from "../../../disk/node-disk.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { printable } from "../../../process/printable.ts";
 
-/** Rules that take a path in. */
-const FOR: ReadonlySet<string> = new Set(["default", "force-include", "git-index"]);
+/** The rules that include a path. */
+const INCLUDING: ReadonlySet<string> = new Set(["default", "force-include", "git-index"]);
 
 function ruleText(result: ExplainShape): string {
   if (result.rule === "default") return "nothing leaves it out";
@@ -17,7 +17,7 @@ function ruleText(result: ExplainShape): string {
     : whole;
 }
 
-/** Says why a path is left out although the rules include it. */
+/** Returns the reason why a path is left out although the rules include it. */
 function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainShape["omitted"]>): string {
   // The detail names the kind of the special file, or the link on the way.
   if (reason === "special") return `: ${printable(detail)}`;
@@ -27,11 +27,11 @@ function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainS
 }
 
 /**
- * Tells whether the path exists, which the rules do not say. On another machine that cannot be checked. `folder`: the
- * workspace's, empty if it has none.
+ * Returns whether the path exists. If that cannot be checked (another root, an escaped path, another machine), returns
+ * `something`. `folder`: the workspace's; empty if it has none.
  */
 function thereNow(context: CommandContext, path: string, folder: string): "something" | "nothing" {
-  // Without a folder, the current state is the recorded one.
+  // A workspace without a folder has only recorded files.
   if (folder === "") return "nothing";
   if (/^(?:@[a-z0-9][a-z0-9-]*:|base64:)/.test(path) || context.remote !== undefined) return "something";
   return new NodeDisk().lstat(join(folder, path)) === undefined ? "nothing" : "something";
@@ -46,7 +46,7 @@ function sentence(result: ExplainShape, context: CommandContext, folder: string)
     return `nothing is there now, in the folder and in the record; it would be tracked: ${ruleText(result)}`;
   if (!result.tracked) return `${paint("yellow", "not tracked")}: ${ruleText(result)}`;
   const tracked = paint("green", "tracked");
-  if (FOR.has(result.rule)) return `${tracked}: ${ruleText(result)}`;
+  if (INCLUDING.has(result.rule)) return `${tracked}: ${ruleText(result)}`;
   return `${tracked}: it is recorded already; a new path would be left out by ${ruleText(result)}`;
 }
 

@@ -35,7 +35,7 @@ export async function manifest(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Reads `notes.txt@3` as the third iteration. With `--iteration` the whole text is a path. */
+/** Parses the target: `notes.txt@3` means the third iteration. With `--iteration`, the whole text is a path. */
 function readTarget(input: Input): { typed: string; iteration: number | undefined } {
   const text = input.args[0] ?? "";
   const iteration = input.number("iteration");
@@ -53,7 +53,7 @@ async function isRecorded(workspace: WorkspaceApi, path: string): Promise<boolea
   }
 }
 
-/** A file as typed, and its meaning. */
+/** A file as typed, and the path and iteration that it means. */
 interface Target {
   readonly typed: string;
   readonly path: string;
@@ -66,7 +66,7 @@ async function open(workspace: WorkspaceApi, target: Target): Promise<ContentStr
   } catch (error) {
     if (!(error instanceof ChronicleError) || !isUnknownPath(error)) throw error;
     if (await isRecorded(workspace, target.path)) {
-      // The engine names paths from the workspace's root, but the user may be in another folder.
+      // The engine's hint names the path relative to the workspace's root, but the user may be in another folder.
       const hint = `\`chronicle history ${quotePath(target.typed)}\` lists them`;
       throw new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
     }

@@ -19,7 +19,7 @@ const NOTHING_YET = `nothing is recorded here yet
   chronicle watch                record changes as they happen
   chronicle -h                   everything else`;
 
-/** Longest summary that fits a terminal beside the other columns. */
+/** Returns the length of the longest summary that fits a terminal beside the other columns. */
 function summaryWidth(context: CommandContext, items: readonly RecentItem[]): number {
   if (!context.io.out.isTerminal) return LONGEST_SUMMARY;
   const others = items.map((item) => recentRow(context, { ...item, summary: "" }));
@@ -32,10 +32,10 @@ function summaryWidth(context: CommandContext, items: readonly RecentItem[]): nu
 function recentRow(context: CommandContext, item: RecentItem, most = LONGEST_SUMMARY): string[] {
   const { paint } = context;
   const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
-  // The commands in an origin's history are meant for the origin, and would do something else here.
+  // The commands in an origin's history are valid at the origin only, so they are not shown.
   const command = isUpstream(context) ? "" : paint("cyan", context.worded(item.back));
   const back = item.undone === true ? paint("dim", "(undone)") : command;
-  // The number names the snapshot itself; the command of its line leads to the state before its changes.
+  // The number names the snapshot itself, whereas the line's command restores the state before its changes.
   const kind = item.kind === "snapshot" ? `snapshot ${item.snapshot}` : item.kind;
   return [ago(item.timestamp, context.io.now()), kind, shortened(printable(item.summary), most), changed, back];
 }
@@ -94,7 +94,9 @@ async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit
   if (newest.length < all.length) context.print(`… and ${all.length - newest.length} older: --limit 0`);
 }
 
-/** Prints recent work, or snapshots. A bare `chronicle` does the same; if nothing is recorded it says how to begin. */
+/**
+ * Prints recent work, or snapshots. A bare `chronicle` does the same; if nothing is recorded, it prints how to begin.
+ */
 export async function list(context: CommandContext): Promise<number> {
   const limit = context.input.number("limit") ?? DEFAULT_LIMIT;
   try {

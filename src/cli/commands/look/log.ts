@@ -18,8 +18,8 @@ function optionsOf(input: Input): LogOptions {
 }
 
 /**
- * Returns `limit` events in the wanted order: the newest ones, or those from `--from` on if it is given, so that a
- * program can page by it.
+ * Returns up to `limit` events in the requested order: the newest ones, or, with `--from`, the first ones from there,
+ * so that a program can page.
  */
 async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
   if (limit === 0) return workspace.log(options);
@@ -29,12 +29,12 @@ async function events(workspace: WorkspaceApi, options: LogOptions, limit: numbe
 
 const NEWEST = `the newest ${SHOWN_TO_PEOPLE} events`;
 
-/** True if the first events are meant, and not the newest. */
+/** True if the first events are requested, not the newest. */
 function isFirst({ from, reverse }: LogOptions): boolean {
   return from !== undefined && reverse !== true;
 }
 
-/** Drops the one event read beyond the limit. */
+/** Returns the events without the one that was read beyond the limit. */
 function cut(found: readonly LogEventShape[], options: LogOptions): readonly LogEventShape[] {
   if (options.reverse === true || isFirst(options)) return found.slice(0, SHOWN_TO_PEOPLE);
   return found.slice(-SHOWN_TO_PEOPLE);
@@ -54,7 +54,7 @@ function rowOf(event: LogEventShape, context: CommandContext): string[] {
   ];
 }
 
-/** A remark on a file that was changed at another copy of the workspace. */
+/** Returns a remark on a file that was changed at another copy of the workspace. */
 function elsewhere(record: unknown): string {
   if (typeof record !== "object" || record === null || !("cause" in record) || record.cause !== "replica") return "";
   return "upstream" in record ? "  from the origin" : "  from a replica";
@@ -69,7 +69,7 @@ export async function log(context: CommandContext): Promise<number> {
     context.printJson(await events(workspace, options, limit ?? 0));
     return EXIT.done;
   }
-  // Reads one more event, to know whether there are others.
+  // One more event than shown is read, to know whether there are others.
   const found = await events(workspace, options, limit ?? SHOWN_TO_PEOPLE + 1);
   const shown = limit === undefined ? cut(found, options) : found;
   if (shown.length < found.length) {

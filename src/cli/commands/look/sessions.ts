@@ -17,7 +17,7 @@ const DEFAULT_LIMIT = 20;
 const LONGEST_SUMMARY = 60;
 const MOST_FILES = 20;
 
-/** Lists actions, newest first; with an id, shows that one beside the current files. */
+/** Lists actions, newest first; with an id, shows that action and compares it with the current files. */
 export async function actions(context: CommandContext): Promise<number> {
   const [id] = context.input.args;
   return id === undefined ? listAll(context) : showOne(context, id);
@@ -53,8 +53,8 @@ async function listAll(context: CommandContext): Promise<number> {
 }
 
 /**
- * Finds the session or turn of the actions by its id or the beginning of it; `undefined` if there is none. Throws
- * `AMBIGUOUS` if several begin so.
+ * Returns the id of the session or turn of the actions that is meant by a whole id or a prefix; `undefined` if there is
+ * none. Throws `AMBIGUOUS` if several ids have that prefix.
  */
 function meantId(all: readonly ActionShape[], what: "session" | "turn", asked: string | undefined): string | undefined {
   if (asked === undefined) return undefined;
@@ -135,13 +135,13 @@ function named(name: string, value: string | null): string[] {
 
 const SIGNS = { created: "+", modified: "~", deleted: "-", permissions_changed: "m" } as const;
 
-/** Compares the current files with those kept. */
+/** Returns lines that compare the current files with those that the action backed up. */
 function diffLines(
   { paint }: CommandContext,
   { changes }: ActionDiffShape,
   { shown, isOutside }: { readonly shown: (path: string) => string; readonly isOutside: boolean },
 ): string[] {
-  // Paths outside of the workspace are not among those that are compared.
+  // Paths outside of the workspace are not compared.
   if (changes.length === 0)
     return [
       `now       ${isOutside ? "the workspace is as it was before; the paths outside were not compared" : "as it was before"}`,
@@ -171,7 +171,7 @@ export async function sessions(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** The changes of a running session are counted when it ends; until then, counts those recorded so far. */
+/** Returns the session with the number of its changes so far, if it is running: the engine counts them when it ends. */
 async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
   if (session.state !== "running") return session;
   try {
@@ -183,7 +183,7 @@ async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<Se
   }
 }
 
-/** A replica's session is sorted by its last change. */
+/** Returns the event by which a session is sorted: the last change for a replica's session, else the first event. */
 function orderOf({ kind, from_seq: from, to_seq: to }: SessionShape): number {
   return kind === "replica" ? (to ?? from) : from;
 }
@@ -198,7 +198,7 @@ function ownRow(session: SessionShape, { paint, io }: CommandContext): string[] 
   ];
 }
 
-/** The row of a replica's session. Only the replica knows the command. */
+/** Returns the row of a replica's session. Only the replica knows the command. */
 function replicaRow(session: SessionShape, { paint, io }: CommandContext): string[] {
   return [
     paint("dim", printable(session.session_id)),

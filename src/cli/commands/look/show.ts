@@ -38,7 +38,7 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
   ];
 }
 
-/** The session's own changes, and the paths that it or others changed; or the reason why they are no longer known. */
+/** Returns the session's own changes and its ambiguous paths, or the reason why they are no longer known. */
 async function changesIfKept(
   workspace: WorkspaceApi,
   session: SessionShape,

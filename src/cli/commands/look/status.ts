@@ -22,7 +22,7 @@ function labelled(label: string, [first = "", ...rest]: readonly string[]): stri
 /** The form in which a status is printed. */
 interface StatusStyle extends ChangesStyle {
   readonly worded: WithGlobalOptions;
-  /** Name of a workspace without a folder, if it has one. */
+  /** The name of a workspace without a folder, if it has a name. */
   readonly name: string | undefined;
 }
 
@@ -59,14 +59,14 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   ];
 }
 
-/** The path of a root; for a single file the file's, since nothing else of its folder is tracked. */
+/** Returns the path of a root; for a root that is a single file, the file's path. */
 function rootPath({ path, only }: StatusShape["roots"][number]): string {
   return only === undefined ? path : join(path, only);
 }
 
-/** The words for a folder without unrecorded changes. They claim no more than the coverage shows. */
+/** Returns the text for a folder without unrecorded changes. It claims no more than the coverage shows. */
 function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): string {
-  if (isDamaged) return "none are known: of a damaged history it cannot be said that all is recorded";
+  if (isDamaged) return "unknown, because the history is damaged";
   if (path === "") return "none";
   if (!coverage.complete) return "none that can be recorded; the coverage names the rest";
   return coverage.omitted.length === 0
@@ -79,7 +79,10 @@ async function nameOf(context: CommandContext, id: string): Promise<string | und
   return (await store.workspaces()).find((one) => one.id === id)?.name;
 }
 
-/** Adds the agents that seem to be recorded but are not: they run on this machine, wherever the workspace is. */
+/**
+ * Adds notes on agents that seem to be recorded but are not. Agents run on this machine, so there are none for a
+ * server.
+ */
 function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {
   if (remote !== undefined) return status;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });

@@ -11,7 +11,7 @@ import { columns } from "../../render/columns.ts";
 import { counted } from "../../render/words.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Prints the signed note, byte for byte: people keep it in a file, and other tools read it. */
+/** Prints the signed note byte for byte, since people keep it in a file and other tools read it. */
 export async function head(context: CommandContext): Promise<number> {
   if (context.input.flag("accept")) return accept(context);
   const workspace = await context.reading();
@@ -21,7 +21,7 @@ export async function head(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Asks for consent to go on from a history that cannot be proved: by `--yes`, or at the terminal. */
+/** Returns whether the user agrees, by `--yes` or at the terminal, to continue a history that cannot be proved. */
 async function agreed(context: CommandContext, { detail }: SigningShape): Promise<boolean> {
   if (context.input.flag("yes")) return true;
   if (!context.canAsk) {
@@ -33,7 +33,7 @@ async function agreed(context: CommandContext, { detail }: SigningShape): Promis
       },
     );
   }
-  return confirm(context, `${printable(detail ?? "")}. Go on from what is there?`);
+  return confirm(context, `${printable(detail ?? "")}. Continue from the present log?`);
 }
 
 async function accept(context: CommandContext): Promise<number> {
@@ -88,7 +88,7 @@ function printRepair(context: CommandContext, { healed, missing, set_aside: asid
   for (const { hash, needed_by: needs } of missing)
     printContent(context, `${paint("red", "not found")}  ${hash}`, needs);
   for (const { place, reason } of failed)
-    context.print(paint("red", `could not be asked to the end: ${printable(place)}: ${printable(reason)}`));
+    context.print(paint("red", `could not be searched completely: ${printable(place)}: ${printable(reason)}`));
   for (const file of aside) context.print(`put aside until the next gc: ${printable(file)}`);
   const [good, bad] = [counted(healed.length, "content"), counted(missing.length, "content")];
   context.print(`${good} healed, ${missing.length === 0 ? "none missing" : `${bad} still missing or damaged`}`);
@@ -109,7 +109,7 @@ const UNPROVED: readonly string[] = [
   "key-invalid",
   "signer-missing",
   "signer-unproved",
-  // About the given head: a wrong file was named.
+  // This problem concerns the given head: the user named a wrong file.
   "wrong-workspace",
 ];
 
@@ -125,7 +125,10 @@ const SIGNATURE = {
   none: "not signed",
 } as const;
 
-/** Says which heads the log was checked against. For a damaged log the words do not suggest that this made it good. */
+/**
+ * Returns lines on the heads that the log was checked against. For a damaged log, they do not suggest that the log is
+ * good.
+ */
 function anchorLines({ ok, anchored_to: anchor, expected, problems }: VerifyShape): string[] {
   const lines: string[] = [];
   if (ok && anchor !== null) lines.push(`held to the signed head at seq ${anchor}`);

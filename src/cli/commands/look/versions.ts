@@ -36,7 +36,7 @@ export async function conflicts(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Characters shown of a replica's id, as everywhere. */
+/** The length of a shortened replica id, in characters. */
 const SHORT = 8;
 
 export async function versions(context: CommandContext): Promise<number> {
@@ -72,8 +72,8 @@ async function list(context: CommandContext): Promise<number> {
 }
 
 /**
- * Says that there are no versions. Throws for a file that never existed, and a replica does not know what its
- * origin left out.
+ * Prints that there are no versions. Throws `NOT_FOUND` for a file that never existed. At a replica, the text says to
+ * ask the origin, which keeps the versions.
  */
 async function sayNone(context: CommandContext, workspace: WorkspaceApi, path: string | undefined): Promise<void> {
   if (path !== undefined) await workspace.history(path, { limit: 1 });

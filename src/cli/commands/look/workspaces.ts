@@ -11,7 +11,7 @@ import { usageError } from "../../../process/usage-error.ts";
 
 type Verb = (context: CommandContext, workspace: string | undefined) => Promise<number>;
 
-/** A column of `list`, left out if no workspace has a name. */
+/** The index of the column of `list` that is left out if no workspace has a name. */
 const NAME_COLUMN = 3;
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -35,7 +35,7 @@ export async function workspaces(context: CommandContext): Promise<number> {
   return verb(context, workspace);
 }
 
-/** For people: name, folder, and problems of a workspace. */
+/** Returns the name, folder and problem of a workspace, for people. */
 function labels(context: CommandContext, item: WorkspaceShape): [name: string, place: string, matter: string] {
   const { paint } = context;
   const named = item.name === undefined ? "" : printable(item.name);
@@ -83,7 +83,10 @@ async function create(context: CommandContext, name: string | undefined): Promis
 
 type Begun = Awaited<ReturnType<StoreApi["create"]>>;
 
-/** A name may contain an `@`, a moment may not: the whole text is tried as a name first. */
+/**
+ * Creates a workspace. `from` is first tried as a whole as a name, since a name may contain an `@`, but a moment may
+ * not.
+ */
 async function begin(store: StoreApi, name: string | undefined, from: string | undefined): Promise<Begun> {
   const named: CreateOptions = name === undefined ? {} : { name };
   if (from === undefined) return store.create(named);

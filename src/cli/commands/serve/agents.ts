@@ -17,13 +17,13 @@ import { usageError } from "../../../process/usage-error.ts";
 
 const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemini";
 
-/** A project's files may be committed, but the programs that they name exist for one person only. */
+/** The warning for a project's files, which may be committed although they name programs of one person's machine. */
 const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
 
-/** Its file follows. */
+/** The text before the path of the file that has such a server. */
 const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle's MCP server is not added to";
 
-/** The named agents; without names all of them, if that is harmless. */
+/** Returns the named agents; without names all of them, if `mayBeAll`. */
 function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
   if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
   if (words.length === 0) throw usageError("which agent?", USAGE);
@@ -76,7 +76,7 @@ function change(context: CommandContext, meant: readonly AgentConfig[], what: "i
   const places = placesIn(context);
   const strict = input.flag("strict");
   const dryRun = input.flag("dryRun");
-  // Everything is planned before the first write: a file that cannot be read stops all of it.
+  // All changes are planned before the first write, so that a file that cannot be read prevents them all.
   const all: Done[] = meant.map((agent) => {
     const wanted = wantedFor(agent.name, { ...places, strict });
     return { agent, plans: what === "install" ? planInstall(agent, base, wanted) : planUninstall(agent, base) };
@@ -155,7 +155,7 @@ async function status(context: CommandContext, meant: readonly AgentConfig[]): P
   return all.some((one) => one.problems.length > 0) ? EXIT.failed : EXIT.done;
 }
 
-/** A working hook is of no use if the agent does not call it. */
+/** Returns the test's result; a failure if the hook works but a known problem keeps the agent from calling it. */
 function asAgentDoes({ title }: AgentConfig, { problems }: AgentStatus, result: AgentTest): AgentTest {
   const stop = problems.find(({ stops, past }) => stops && past !== true);
   if (stop === undefined || !result.ok) return result;

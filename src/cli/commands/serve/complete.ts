@@ -9,8 +9,8 @@ import { CONFIG_KEYS } from "../../support/config-value.ts";
 const SHELLS: readonly string[] = ["bash", "zsh", "fish"];
 
 /**
- * Our own script for bash: the library's one runs the words of the line through `eval`, needs bash-completion, and
- * never offers files. This one works in any bash from 3.2 on.
+ * The completion script for bash, from 3.2 on. The library's script is not used: it passes the typed words to `eval`,
+ * needs bash-completion, and never offers files.
  */
 const BASH = `# bash completion for chronicle
 _chronicle() {
@@ -23,11 +23,11 @@ _chronicle() {
 complete -o default -F _chronicle chronicle
 `;
 
-/** The script that makes a shell call `chronicle complete -- <words>`. */
+/** Returns the script that makes a shell call `chronicle complete -- <words>`. */
 async function completionScript(shell: string): Promise<string> {
   if (shell === "bash") return BASH;
   const { script } = await import("@bomb.sh/tab");
-  // The library prints the script; this captures it, since a sourced file should hold nothing else.
+  // The library prints the script, so `console.log` is replaced to capture it.
   const lines: string[] = [];
   const { log } = console;
   console.log = (...words: unknown[]) => void lines.push(words.join(" "));
@@ -54,7 +54,7 @@ interface Suggestion {
   readonly about: string;
 }
 
-/** The possible next words; `files`: file names as well. */
+/** The possible next words. `files`: true if file names are possible as well. */
 interface Completions {
   readonly words: readonly Suggestion[];
   readonly files: boolean;
@@ -66,11 +66,11 @@ type Lookup = (what: Completes) => Promise<Suggestion[]>;
 /** The position of the word to be completed. */
 interface Place {
   readonly command: CommandSpec | undefined;
-  /** The option whose value it is. */
+  /** The option whose value the word is. */
   readonly option: OptionSpec | undefined;
-  /** Number of the command's arguments before it. */
+  /** The number of the command's arguments before the word. */
   readonly argument: number;
-  /** Only arguments can follow. */
+  /** True if only arguments can follow, because `--` was typed. */
   readonly dashed: boolean;
 }
 
@@ -108,7 +108,7 @@ function placeAfter(commands: readonly CommandSpec[], words: readonly string[]):
   return { command, option: undefined, argument, dashed: false };
 }
 
-/** The completion of the argument at a position; a repeated last argument also covers all that follow. */
+/** Returns the completion of the argument at a position. A repeated last argument covers all later positions. */
 function argumentCompletes(command: CommandSpec, at: number): Completes | undefined {
   const last = command.args.at(-1);
   const arg = command.args[at] ?? (last?.name.includes("...") === true ? last : undefined);
@@ -156,12 +156,12 @@ export async function completionsFor(
   if (command === undefined) return { words: startingWith(typed, names), files: false };
   if (command.name === "run") return { words: [], files: true };
   const found = await valuesOf(dashed ? "path" : argumentCompletes(command, argument), typed, lookup);
-  // Files are offered if any later argument is a path, because those before it may be left out: `diff` takes a path
-  // at once.
+  // Files are offered if this or any later argument is a path, because arguments before it may be left out, as in
+  // `diff`.
   return { ...found, files: found.files || command.args.slice(argument).some((arg) => arg.completes === "path") };
 }
 
-/** Shell completion's own codes: offer files as well, or only what was said. */
+/** The codes of the library's scripts: offer files as well, or only the given words. */
 const WITH_FILES = 0;
 const WITHOUT_FILES = 4;
 
@@ -208,7 +208,10 @@ async function offered(what: Completes, context: CommandContext): Promise<Sugges
   }
 }
 
-/** Prints the possible next words, one a line with a tab and a remark, and a last line for the shell's script. */
+/**
+ * Prints the possible next words, each on a line with a tab and a remark, and a last line with the code for the shell's
+ * script.
+ */
 export async function complete(context: CommandContext): Promise<number> {
   const { words, files } = await completionsFor(context.commands, context.input.args, (what) => offered(what, context));
   for (const { value, about } of words) context.print(`${value}\t${about.replaceAll(/[\t\n]/g, " ")}`);

@@ -7,7 +7,10 @@ import { printable } from "../../../process/printable.ts";
 import { placesOf } from "../../../process/places.ts";
 import { readTextIfThere } from "../../../process/user-files.ts";
 
-/** Answers a hook. A plugin calls this if there is no fast hook yet; it installs one for the next time. */
+/**
+ * Answers a hook. A plugin calls this command if there is no installed hook yet; the command installs one for the next
+ * time.
+ */
 export async function hook({ io, input }: CommandContext): Promise<number> {
   const [store, strict] = [input.text("store"), input.flag("strict")];
   try {

@@ -18,7 +18,10 @@ const MAX_PORT = 65_535;
 const MIN_TOKEN = 16;
 const AS_AGENT = { actor: "agent", role: "agent" } as const;
 
-/** Opens the workspace of the first of the client's folders that has a history, else that of the current folder. */
+/**
+ * Opens the chosen workspace, else that of the first of the client's folders that has a history; if the client names no
+ * folder, that of the current folder. With `--create`, creates a missing history.
+ */
 async function openWorkspace(context: CommandContext, { folders, client }: Asked): Promise<WorkspaceApi> {
   const store = await context.store(AS_AGENT);
   const as = { role: "agent", ...(client === "" ? {} : { client }) } as const;
@@ -45,7 +48,7 @@ async function openWorkspace(context: CommandContext, { folders, client }: Asked
   }
 }
 
-/** Adapts the hint for a client that did not choose the workspace and cannot choose another. */
+/** Replaces the hint of `NOT_FOUND`, since the client did not choose the workspace and cannot choose another. */
 function withWhoChose(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") return error;
   const hint =
@@ -54,22 +57,20 @@ function withWhoChose(error: unknown): unknown {
   return new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
 }
 
-/**
- * Reports at the start that the server refuses the client: otherwise the client would only learn it at its first call.
- */
+/** Throws at the start if the server refuses the client, which would otherwise learn it only at its first call. */
 async function refuseStranger(context: CommandContext): Promise<void> {
   if (context.remote === undefined) return;
   await context.store(AS_AGENT);
   try {
     await context.meThere();
   } catch (error) {
-    // A server that does not run yet may run when it is needed.
+    // A server that does not run yet may run at the first call.
     if (!(error instanceof ChronicleError) || error.code !== "UNAVAILABLE") throw error;
     context.say(`chronicle mcp: ${printable(error.message)}`);
   }
 }
 
-/** Begins a history, then opens it with an agent's rights. */
+/** Creates a history, then opens it with an agent's rights. */
 async function begin(store: StoreApi, folder: string, as: Omit<OpenOptions, "folder">): Promise<WorkspaceApi> {
   const { workspace } = await store.init({ roots: [folder] });
   await workspace.close();
@@ -107,7 +108,9 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
   endInterrupt();
 }
 
-/** Notes about an agent whose hooks are not called: it still starts this server, which is the only place to tell it. */
+/**
+ * Returns notes on agents whose hooks are not called. Such an agent still starts this server, the only way to reach it.
+ */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
   // No hook reaches a store in memory.
   if (remote !== undefined || input.text("store") === MEMORY_STORE) return [];
@@ -124,7 +127,7 @@ export async function mcp(context: CommandContext): Promise<number> {
   const parts: ServerParts = {
     version: io.version,
     workspace,
-    // The client's folders are on this machine. On a server, the workspace is the named one, or the server's own.
+    // The client's folders are on this machine. With `--remote`, the workspace is the named one, or the server's own.
     askClient: input.text("directory") === undefined && context.remote === undefined,
     notes: inactiveNotes(context),
     report: (message) => context.say(`chronicle mcp: ${printable(message)}`),

@@ -35,17 +35,14 @@ import { optional } from "../../../util/optional.ts";
 
 /** Delay after the start until the process checks the hook's image, in milliseconds. */
 const IMAGE_AFTER_MS = 5_000;
-/**
- * A process that listens but does not answer for this long, in milliseconds, counts as gone. If none listens, that is
- * known at once.
- */
-const PATIENCE_MS = 5_000;
-/** Time limit for the process that has the name to find the syncs it is to continue, in milliseconds. */
+/** The time after which a server that listens but does not answer counts as gone, in milliseconds. */
+const ANSWER_MS = 5_000;
+/** The time limit for the next server to find the syncs that it continues, in milliseconds. */
 const TAKE_UP_MS = 60_000;
 
 /**
- * Counts commits and events. Warnings about unsigned histories go to the clients: the exit of this process says nothing
- * about their work.
+ * Counts commits and events. Warnings about unsigned histories are not counted for this process's exit code: the
+ * clients get them.
  */
 function countingInto(recorded: { commits: number; events: number }): Pick<StoreOptions, "onCommit" | "onUnsigned"> {
   return {
@@ -74,8 +71,8 @@ export async function serve(context: CommandContext): Promise<number> {
   ownFolder(disk, dirname(run.socket), uid);
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
-  // Asking also tells a process of an older version to leave. A process that a hook started makes way.
-  const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, PATIENCE_MS) : undefined;
+  // The request also makes a server of an older version leave. A server that a hook started is replaced.
+  const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, ANSWER_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
     return tellAlreadyThere(context, { home: store.home, socket: run.address, there, ports, unserved });
@@ -88,7 +85,7 @@ export async function serve(context: CommandContext): Promise<number> {
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
     ...optional({ oidc }),
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
-    // A hook starts the process in an arbitrary folder, which is not hosted.
+    // A hook starts the server in an arbitrary folder, which is not hosted.
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
     onListening: (urls) => {
       tellListening(context, { socket: run.socket, urls, ports, operator });
@@ -107,7 +104,7 @@ export async function serve(context: CommandContext): Promise<number> {
   try {
     const left = await server.serve();
     const isKept = input.text("store") !== MEMORY_STORE;
-    if (isKept && server.leavesSyncs && left !== "signal") await succeed(context, disk, usual);
+    if (isKept && server.leavesSyncs && left !== "signal") await handSyncsOver(context, disk, usual);
     if (!quiet && !context.json) context.say(`ended: ${left}`);
     return EXIT.done;
   } catch (error) {
@@ -118,15 +115,18 @@ export async function serve(context: CommandContext): Promise<number> {
   }
 }
 
-/** Clients look for the socket at `address` in any case, so of all the store's files only that may be named. */
+/**
+ * Returns the path of `--socket`. Within the store only `address` is allowed, where clients look for the socket in any
+ * case.
+ */
 function namedSocket(context: CommandContext, { address }: RunFolder, wanted: string): string {
   const path = typedPath(context.io.cwd(), "--socket", wanted);
   return path === address ? path : writtenPath(context, "--socket", wanted);
 }
 
 /**
- * Makes the image for hooks that run after this process has left. Delayed, because the process that started this one
- * waits for an answer.
+ * Makes the image for hooks that run after this server has ended. The work is delayed, because the process that started
+ * this server waits for an answer.
  */
 function keepHookImage(disk: NodeDisk, run: RunFolder, home: string): void {
   const make = (): void => {
@@ -147,10 +147,10 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
 }
 
 /**
- * Syncs go on: the next process takes them up. One that already runs may have listed its syncs before these began, so
- * it is asked for them, and lists them again.
+ * Hands the syncs over to the next server. If one already runs, it may have listed its syncs before these started, so a
+ * request makes it list them again; else one is started.
  */
-async function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
+async function handSyncsOver({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
   if (isOwnAddress(disk, run, ownUid())) {
     const question = { address: run.address, path: "/v1/syncs", method: "GET", version: io.version } as const;
     const answer = await askServer({ ...question, answerMs: TAKE_UP_MS });
@@ -166,14 +166,14 @@ async function acceptorOf(store: StoreApi, onError: OnError): Promise<ReplicaAcc
   return (await import("../../../open.ts")).openReplicaAcceptor(store, onError);
 }
 
-/** The syncs of this process, and those that others run in the foreground. */
+/** Returns the syncs of this process, joined with those that other processes run in the foreground. */
 async function syncsOf(store: StoreApi, onError: OnError, findOther: FindOther): Promise<SyncRunner> {
   return new JoinedSyncs((await import("../../../open.ts")).openServedSyncs(store, onError), findOther);
 }
 
 /**
- * The first signal lets accepted requests be answered. The second ends the process at once: acknowledged writes are
- * durable.
+ * Ends the server on a signal. After the first signal, accepted requests are still answered. The second ends the
+ * process at once; acknowledged writes are durable.
  */
 function onInterrupt({ io }: CommandContext, server: StoreServer): () => void {
   let isTold = false;

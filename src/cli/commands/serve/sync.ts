@@ -17,14 +17,14 @@ export async function replicate(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const [socket, url] = [input.text("connect"), input.text("wsConnect")];
   if (socket !== undefined && url !== undefined) throw usageError("an origin is reached in one way", WAYS);
-  if (socket === undefined && url === undefined) throw usageError("where the origin is was not said", WAYS);
+  if (socket === undefined && url === undefined) throw usageError("the origin's address is missing", WAYS);
   const address = url === undefined ? socketUrl(socket ?? "", io.cwd()) : originUrl(url, io.cwd());
   const from = { url: address, workspace: input.text("workspace") };
   const options = await startOptions(context, from, input.args[0] ?? ".");
   return runSync(context, options);
 }
 
-/** A subcommand of `sync`; `typed`: the one argument behind its name. */
+/** A subcommand of `sync`. `typed`: the one argument after its name. */
 type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -57,7 +57,7 @@ export async function sync(context: CommandContext): Promise<number> {
   return verb(context, client.syncs, typed);
 }
 
-/** Starts no process if there is no sync. */
+/** Prints the state of syncs. Starts no server if there is no sync. */
 async function status(context: CommandContext, typed: string | undefined): Promise<number> {
   await using client = await readingClient(context);
   const all = client === undefined ? [] : await listed(context, client.syncs, typed);
@@ -77,7 +77,7 @@ async function listed(context: CommandContext, syncs: SyncApi, typed: string | u
   return typed === undefined ? syncs.list() : [await targetOf(context, syncs, typed)];
 }
 
-/** Says when a failed step is tried again. */
+/** Returns the text on when a failed step is tried again. */
 function againText(at: string, { io, worded }: CommandContext): string {
   const seconds = Math.max(0, Math.ceil((Date.parse(at) - io.now()) / 1000));
   return worded(`tried again in ${seconds} s; at once: chronicle sync flush`);
@@ -86,7 +86,7 @@ function againText(at: string, { io, worded }: CommandContext): string {
 /** The number of refused paths that are named; `sync conflicts` has more. */
 const MOST_REFUSED = 3;
 
-/** `most`: largest number of refused paths that are named. */
+/** Prints syncs. `most`: the maximum number of refused paths to name. */
 function tell(context: CommandContext, all: readonly SyncShape[], most = MOST_REFUSED): void {
   const { paint } = context;
   for (const [index, line] of syncLines(all, paint).entries()) {
@@ -107,7 +107,7 @@ function tell(context: CommandContext, all: readonly SyncShape[], most = MOST_RE
   }
 }
 
-/** A subcommand that changes the state of a sync, and prints the new one. */
+/** Returns a subcommand that changes the state of a sync and prints the new state. */
 function standing(change: (syncs: SyncApi, sync: SyncShape, context: CommandContext) => Promise<SyncShape>): Verb {
   return async (context, syncs, typed) => {
     const changed = await change(syncs, await targetOf(context, syncs, typed), context);
@@ -125,9 +125,7 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
   return restore ? syncs.resume(id, { accept: "restore" }) : syncs.resume(id);
 }
 
-/**
- * Waits until both sides have everything. If the origin refuses paths, that is not the case: each such path is named.
- */
+/** Waits until all changes have reached the other side. If the origin refuses paths, prints each of them and fails. */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
   const after = await flushed(syncs, await targetOf(context, syncs, typed), context);
   if (context.json) context.printJson(after);
@@ -135,7 +133,7 @@ async function flush(context: CommandContext, syncs: SyncApi, typed: string | un
   return after.state === "halted" || after.refused !== undefined ? EXIT.failed : EXIT.done;
 }
 
-/** Ctrl-C ends the waiting. */
+/** Flushes the sync. Ctrl-C ends the waiting. */
 async function flushed(syncs: SyncApi, { id }: SyncShape, { input, io }: CommandContext): Promise<SyncShape> {
   const seconds = input.number("timeout");
   const waiting = new AbortController();

@@ -16,7 +16,9 @@ import { optional } from "../../../util/optional.ts";
 
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/** An expiry as ISO-8601, from `30m`, `12h`, `30d`, `4w` from now, or a date; `null`: never. Throws `USAGE`. */
+/**
+ * Returns an expiry as ISO-8601, from a duration (`30m`, `12h`, `30d`, `4w`) or a date; `null`: never. Throws `USAGE`.
+ */
 export function expiryOf(text: string | undefined, now: number): string | null {
   if (text === undefined) return null;
   const [, count, unit = ""] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
@@ -30,9 +32,9 @@ export function expiryOf(text: string | undefined, now: number): string | null {
 
 const ID_BYTES = 6;
 const MAX_NAME = 100;
-/** Form of a replica's id: its workspace's id. */
+/** Matches a replica's id, which is its workspace's id. */
 const REPLICA = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** Form of names and ids of workspaces. */
+/** Matches names and ids of workspaces. */
 const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
 
 export async function token(context: CommandContext): Promise<number> {
@@ -112,7 +114,7 @@ function revoke(context: CommandContext, id: string | undefined): number {
   }
   if (matching.length > 1) {
     throw new ChronicleError("AMBIGUOUS", `${id} stands for ${matching.length} tokens`, {
-      hint: "say more of it",
+      hint: "give more of the id",
       data,
     });
   }
@@ -137,7 +139,7 @@ function nameOf(text: string | undefined, role: Role, id: string): string {
   throw usageError("a token's name has up to 100 printable ASCII characters", "choose another");
 }
 
-/** All but the hash. */
+/** Returns the record without the token's hash. */
 function shown({ id, name, role, workspaces, replicas, created, expires }: TokenRecord): object {
   return { id, name, role, workspaces, ...optional({ replicas }), created, expires };
 }
@@ -150,7 +152,7 @@ function scope({ workspaces }: TokenRecord): string {
   return workspaces === null ? "all workspaces" : workspaces.join(", ");
 }
 
-/** The replicas of other tokens that it may use. */
+/** Returns the text on the replicas that the token was made for. */
 function bound({ replicas = [] }: TokenRecord): string {
   return replicas.length === 0 ? "" : `for replica ${replicas.join(", ")}`;
 }
