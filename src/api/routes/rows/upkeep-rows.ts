@@ -89,7 +89,7 @@ const erase = workspaceRoute(calls.erase, {
   role: "operator",
   summary: "Take contents out of the history",
   description:
-    "They are not given out any more, and their bytes leave the store with the first `gc` in 24 hours; until then `unerase` brings them back. " +
+    "They are not given out any more, and their bytes leave the store with the first `gc` after 24 hours; until then `unerase` brings them back. " +
     "What a path has now is not erased, unless the path is named and left out by the rules. One of `what` and `match`.",
   body: z.strictObject({
     what: path("a path with all beneath it, or the SHA-256 of a content").optional(),
