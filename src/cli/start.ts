@@ -8,6 +8,11 @@ import { standingFolder } from "../process/user-path.ts";
 import { runCli } from "./run-cli.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
+/** Runs the command line of this process. Resolves to the exit code. */
+export async function start(inherited: Inheritance): Promise<number> {
+  return await runCli(processIo(packageJson.version, inherited));
+}
+
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
@@ -120,9 +125,4 @@ export function processIo(version: string, inherited: Inheritance): Io {
     endBy: (signal) => void process.once("beforeExit", () => endSelf(signal)),
     onUncaught,
   };
-}
-
-/** Runs the command line of this process. Resolves to the exit code. */
-export async function start(inherited: Inheritance): Promise<number> {
-  return await runCli(processIo(packageJson.version, inherited));
 }

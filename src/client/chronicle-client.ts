@@ -26,6 +26,70 @@ const STORE_REQUESTS = {
   doctor: storeCalls.doctor,
 };
 
+/** The client of a server. A `sessionId` is the whole id or the exact name of a workspace. */
+export class ChronicleClient {
+  /** The server's workspaces: list, create, fork, archive. */
+  readonly store: StoreApi;
+  /**
+   * Folders of the server's machine that follow other stores. Only the machine's owner may use them, on the Unix
+   * socket.
+   */
+  readonly syncs: SyncApi;
+  readonly #wire: Wire;
+
+  constructor(wire: Wire, home: string) {
+    this.#wire = wire;
+    this.store = new RemoteStore(wire, home);
+    this.syncs = new RemoteSyncs(wire);
+  }
+
+  /** Returns recorded files beneath a folder (default: all); `depth` 1: its direct children. */
+  async listFiles(sessionId: string, path?: string, depth?: number): Promise<FileShape[]> {
+    return (await this.workspace(sessionId).files(optional({ path, depth }))).files;
+  }
+
+  /** Returns a file as it is recorded now. */
+  async readFile(sessionId: string, path: string): Promise<ReadFile> {
+    const requests = this.#of(sessionId);
+    return readingOf(await requests.content(readFile, [path]), openAt(requests, path), this.#wire.retry);
+  }
+
+  /** Returns a file's iterations, oldest first: number, time (epoch ms), size, hash … */
+  fileHistory(sessionId: string, path: string): Promise<IterationShape[]> {
+    return this.workspace(sessionId).history(path);
+  }
+
+  /** Returns a file as it was at an iteration. */
+  async fileAtIteration(sessionId: string, path: string, iteration: number): Promise<ReadFile> {
+    const requests = this.#of(sessionId);
+    const reply = await requests.content(fileAtIteration, [path, iteration]);
+    return readingOf(reply, openAt(requests, path), this.#wire.retry);
+  }
+
+  /** Returns a workspace with all other operations. Sends no request until it is used. */
+  workspace(id: string): WorkspaceApi {
+    return new RemoteWorkspace(this.#wire, id);
+  }
+
+  /** Returns the caller as the server knows it. */
+  me(): Promise<MeShape> {
+    return new Requests(this.#wire).one(calls.me);
+  }
+
+  /** Closes the connections. */
+  close(): Promise<void> {
+    return this.#wire.close();
+  }
+
+  #of(id: string): Requests {
+    return new Requests(this.#wire, { id });
+  }
+}
+
+function openAt(requests: Requests, path: string): (iteration: number) => OpenContent {
+  return (iteration) => (range) => requests.content(fileAtIteration, [path, iteration], range);
+}
+
 /** The store of a server. Only a program on the server's machine can track a folder there: `init` throws `USAGE`. */
 class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
   /** The server's address. */
@@ -159,68 +223,4 @@ class RemoteSyncs extends requesting(SYNC_REQUESTS) implements SyncApi {
       if (!signal.aborted) throw error;
     }
   }
-}
-
-/** The client of a server. A `sessionId` is the whole id or the exact name of a workspace. */
-export class ChronicleClient {
-  /** The server's workspaces: list, create, fork, archive. */
-  readonly store: StoreApi;
-  /**
-   * Folders of the server's machine that follow other stores. Only the machine's owner may use them, on the Unix
-   * socket.
-   */
-  readonly syncs: SyncApi;
-  readonly #wire: Wire;
-
-  constructor(wire: Wire, home: string) {
-    this.#wire = wire;
-    this.store = new RemoteStore(wire, home);
-    this.syncs = new RemoteSyncs(wire);
-  }
-
-  /** Returns recorded files beneath a folder (default: all); `depth` 1: its direct children. */
-  async listFiles(sessionId: string, path?: string, depth?: number): Promise<FileShape[]> {
-    return (await this.workspace(sessionId).files(optional({ path, depth }))).files;
-  }
-
-  /** Returns a file as it is recorded now. */
-  async readFile(sessionId: string, path: string): Promise<ReadFile> {
-    const requests = this.#of(sessionId);
-    return readingOf(await requests.content(readFile, [path]), openAt(requests, path), this.#wire.retry);
-  }
-
-  /** Returns a file's iterations, oldest first: number, time (epoch ms), size, hash … */
-  fileHistory(sessionId: string, path: string): Promise<IterationShape[]> {
-    return this.workspace(sessionId).history(path);
-  }
-
-  /** Returns a file as it was at an iteration. */
-  async fileAtIteration(sessionId: string, path: string, iteration: number): Promise<ReadFile> {
-    const requests = this.#of(sessionId);
-    const reply = await requests.content(fileAtIteration, [path, iteration]);
-    return readingOf(reply, openAt(requests, path), this.#wire.retry);
-  }
-
-  /** Returns a workspace with all other operations. Sends no request until it is used. */
-  workspace(id: string): WorkspaceApi {
-    return new RemoteWorkspace(this.#wire, id);
-  }
-
-  /** Returns the caller as the server knows it. */
-  me(): Promise<MeShape> {
-    return new Requests(this.#wire).one(calls.me);
-  }
-
-  /** Closes the connections. */
-  close(): Promise<void> {
-    return this.#wire.close();
-  }
-
-  #of(id: string): Requests {
-    return new Requests(this.#wire, { id });
-  }
-}
-
-function openAt(requests: Requests, path: string): (iteration: number) => OpenContent {
-  return (iteration) => (range) => requests.content(fileAtIteration, [path, iteration], range);
 }

@@ -5,6 +5,14 @@ import type { RetryRule } from "./retry.ts";
 import { ChronicleClient } from "./chronicle-client.ts";
 import { Wire } from "./wire.ts";
 
+/**
+ * Creates a client of a server, in a browser or in Node. Sends no request yet. Throws `USAGE` for an invalid address.
+ */
+export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
+  const base = parseServerUrl(url);
+  return new ChronicleClient(new Wire(new FetchTransport(base, fetch), options), base);
+}
+
 /** Options of a client. */
 export interface ClientOptions {
   /** `http://127.0.0.1:7171`, `https://…`; in Node also `unix:/path/of/the/socket`. */
@@ -52,12 +60,4 @@ export function mustHaveUrl(url: unknown): void {
   throw new ChronicleError("USAGE", "url is missing", {
     hint: 'createClient({ url: "http://127.0.0.1:7420", token })',
   });
-}
-
-/**
- * Creates a client of a server, in a browser or in Node. Sends no request yet. Throws `USAGE` for an invalid address.
- */
-export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
-  const base = parseServerUrl(url);
-  return new ChronicleClient(new Wire(new FetchTransport(base, fetch), options), base);
 }

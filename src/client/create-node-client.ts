@@ -8,8 +8,25 @@ import { ChronicleClient } from "./chronicle-client.ts";
 import { type ClientOptions, mustHaveUrl, parseServerUrl, createClient as createFetchClient } from "./create-client.ts";
 import { Wire } from "./wire.ts";
 
+/**
+ * Creates a client of a server, by its URL or its Unix socket (`unix:/path`). Sends no request yet. Waits for a reply
+ * without limit, or, with `fetch`, as long as that waits.
+ */
+export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
+  mustHaveUrl(url);
+  if (!url.startsWith("unix:") && fetch !== undefined) return createFetchClient({ url, fetch, ...options });
+  if (!url.startsWith("unix:")) {
+    const base = parseServerUrl(url);
+    return new ChronicleClient(new Wire(NodeTransport.toPort(base), options), base);
+  }
+  const socket = url.slice("unix:".length).replace(/^\/\/(?=\/)/, "");
+  if (!socket.startsWith("/")) throw new ChronicleError("USAGE", "the path of a socket is absolute: unix:/path");
+  return new ChronicleClient(new Wire(NodeTransport.overSocket(socket), options), `unix:${socket}`);
+}
+
 /** The system's keep-alive probes begin after so many milliseconds, and detect a server that has vanished. */
 const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
+
 /** Redirects are refused: a token goes only to the server that it is meant for. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
@@ -132,20 +149,4 @@ async function* piecesOf(response: IncomingMessage, where: string): AsyncIterabl
   } catch (cause) {
     throw unavailable(where, cause);
   }
-}
-
-/**
- * Creates a client of a server, by its URL or its Unix socket (`unix:/path`). Sends no request yet. Waits for a reply
- * without limit, or, with `fetch`, as long as that waits.
- */
-export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
-  mustHaveUrl(url);
-  if (!url.startsWith("unix:") && fetch !== undefined) return createFetchClient({ url, fetch, ...options });
-  if (!url.startsWith("unix:")) {
-    const base = parseServerUrl(url);
-    return new ChronicleClient(new Wire(NodeTransport.toPort(base), options), base);
-  }
-  const socket = url.slice("unix:".length).replace(/^\/\/(?=\/)/, "");
-  if (!socket.startsWith("/")) throw new ChronicleError("USAGE", "the path of a socket is absolute: unix:/path");
-  return new ChronicleClient(new Wire(NodeTransport.overSocket(socket), options), `unix:${socket}`);
 }

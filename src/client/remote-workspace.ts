@@ -32,158 +32,6 @@ import * as file from "../api/routes/calls/file-calls.ts";
 import * as history from "../api/routes/calls/history-calls.ts";
 import * as upkeep from "../api/routes/calls/upkeep-calls.ts";
 
-interface Range {
-  readonly start: number;
-  /** Exclusive. */
-  readonly end: number;
-}
-
-/** Requests an immutable content, or a range of it. */
-export type OpenContent = (range?: Range) => Promise<WireReply>;
-
-/** Yields the bytes of a content of `size` bytes, or of a range of it. Resumes after a connection is cut. */
-async function* contentPieces(
-  open: OpenContent,
-  { size, range, rule }: { readonly size: number; readonly range: Range | undefined; readonly rule: RetryRule },
-): AsyncIterable<Uint8Array> {
-  const end = Math.min(range?.end ?? size, size);
-  let at = range?.start ?? 0;
-  for (let tried = 1; at < end; tried += 1) {
-    try {
-      for await (const piece of piecesFrom(open, { start: at, end }, size)) {
-        at += piece.length;
-        tried = 1;
-        yield piece;
-      }
-      if (at < end) throw new ChronicleError("UNAVAILABLE", "the content was cut off");
-    } catch (error) {
-      if (tried >= rule.tries || !isPassing(error)) throw error;
-      await pause(waitOf(tried, rule));
-    }
-  }
-}
-
-async function* piecesFrom(open: OpenContent, range: Range, size: number): AsyncIterable<Uint8Array> {
-  const whole = range.start === 0 && range.end === size;
-  const reply = await open(whole ? undefined : range);
-  // A proxy without support for ranges returns the whole content.
-  if (whole || reply.status === 206) yield* reply.body;
-  else yield* slicedPieces(reply.body, range);
-}
-
-/** A file that was read from a server. */
-export interface ReadFile extends FileContent {
-  /** The whole content, in memory. */
-  bytes(): Promise<Uint8Array>;
-  /** The whole content, as text (UTF-8). */
-  text(): Promise<string>;
-}
-
-/** The size in bytes up to which a content is read at once. A larger one is read on demand. */
-const AT_ONCE = 1024 * 1024;
-
-/** Returns the file in a reply. `open` requests the content of the same iteration again. */
-export async function readingOf(
-  reply: WireReply,
-  open: (iteration: number) => OpenContent,
-  rule: RetryRule,
-): Promise<ReadFile> {
-  const file = fileOfHeaders((name) => reply.header(name));
-  if (file === undefined) throw new ChronicleError("UNAVAILABLE", "the reply is not from a Chronicle server");
-  const { size, iteration } = file;
-  const here = size <= AT_ONCE ? await collectedBytes(reply.body, AT_ONCE) : undefined;
-  if (here === undefined) await reply.discard();
-  const pieces = (range?: Range): AsyncIterable<Uint8Array> =>
-    here?.length === size
-      ? slicedPieces(oncePiece(here), range)
-      : contentPieces(open(iteration), { size, range, rule });
-  const bytes = (): Promise<Uint8Array> => collectedBytes(pieces(), Number.POSITIVE_INFINITY);
-  return { ...file, pieces, bytes, text: async () => new TextDecoder().decode(await bytes()) };
-}
-
-async function* oncePiece(bytes: Uint8Array): AsyncIterable<Uint8Array> {
-  if (bytes.length > 0) yield bytes;
-}
-
-const RECORD_REQUESTS = { verify: calls.verifyRecords, importChronomemory: calls.importRecords };
-
-/** The records of users in a workspace of a server. Replies hold JSON: `RecordBody`. */
-class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreApi {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    super(requests);
-    this.#requests = requests;
-  }
-
-  async upsert(id: string, record: RecordBody, options?: RecordPut): Promise<RecordEventShape> {
-    return (await this.#requests.one(calls.putRecord, id, record, options)) as RecordEventShape;
-  }
-
-  async get(id: string): Promise<RecordBody | undefined> {
-    const found = await this.#requests.one(calls.getRecord, id);
-    return found === null ? undefined : (found.record as RecordBody);
-  }
-
-  async delete(id: string, options?: RecordPut): Promise<RecordEventShape | undefined> {
-    return ((await this.#requests.one(calls.deleteRecord, id, options)) as RecordEventShape | null) ?? undefined;
-  }
-
-  async all(): Promise<readonly (readonly [string, RecordBody])[]> {
-    const records = await this.#requests.all(calls.listRecords);
-    return records.map(({ id, record }) => [id, record as RecordBody]);
-  }
-
-  replay(from?: number): AsyncIterable<RecordEventShape> {
-    return this.#requests.each(calls.recordEvents, from) as AsyncIterable<RecordEventShape>;
-  }
-
-  /**
-   * Reads the records, changes them here, and writes them in one request. Throws `PRECONDITION_FAILED` if a record was
-   * written meanwhile.
-   */
-  async migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number> {
-    const rewrites = (await this.all()).map(([id, before]) => ({
-      id,
-      before,
-      record: change(structuredClone(before) as RecordBody, id),
-    }));
-    return (await this.#requests.one(calls.migrateRecords, rewrites)).records;
-  }
-
-  backup(): Promise<string> {
-    const error = new ChronicleError("USAGE", "a backup is made in a folder of the server's own machine", {
-      hint: "run `chronicle records backup` there, or `export` here",
-    });
-    return Promise.reject(error);
-  }
-
-  async *export(): AsyncIterable<string> {
-    for await (const { id, record } of this.#requests.each(calls.listRecords)) {
-      yield canonicalJson({ id, record: record as RecordBody });
-    }
-  }
-
-  async compact(): Promise<number> {
-    return (await this.#requests.one(compact)).events_archived;
-  }
-
-  async chainValid(): Promise<boolean> {
-    return (await this.verify()).ok;
-  }
-
-  /** Does nothing: the workspace is closed instead. */
-  async close(): Promise<void> {
-    await Promise.resolve();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
-  [Symbol.dispose](): void {}
-}
-
 /** The methods that send one request, or one for each page of a list. */
 const REQUESTS = {
   status: history.status,
@@ -376,4 +224,156 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
     const open: OpenContent = (part) => this.#requests.content(file.fileAtIteration, [path, iteration], part);
     return contentPieces(open, { size: kind === "dir" ? 0 : size, range, rule });
   }
+}
+
+const RECORD_REQUESTS = { verify: calls.verifyRecords, importChronomemory: calls.importRecords };
+
+/** The records of users in a workspace of a server. Replies hold JSON: `RecordBody`. */
+class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreApi {
+  readonly #requests: Requests;
+
+  constructor(requests: Requests) {
+    super(requests);
+    this.#requests = requests;
+  }
+
+  async upsert(id: string, record: RecordBody, options?: RecordPut): Promise<RecordEventShape> {
+    return (await this.#requests.one(calls.putRecord, id, record, options)) as RecordEventShape;
+  }
+
+  async get(id: string): Promise<RecordBody | undefined> {
+    const found = await this.#requests.one(calls.getRecord, id);
+    return found === null ? undefined : (found.record as RecordBody);
+  }
+
+  async delete(id: string, options?: RecordPut): Promise<RecordEventShape | undefined> {
+    return ((await this.#requests.one(calls.deleteRecord, id, options)) as RecordEventShape | null) ?? undefined;
+  }
+
+  async all(): Promise<readonly (readonly [string, RecordBody])[]> {
+    const records = await this.#requests.all(calls.listRecords);
+    return records.map(({ id, record }) => [id, record as RecordBody]);
+  }
+
+  replay(from?: number): AsyncIterable<RecordEventShape> {
+    return this.#requests.each(calls.recordEvents, from) as AsyncIterable<RecordEventShape>;
+  }
+
+  /**
+   * Reads the records, changes them here, and writes them in one request. Throws `PRECONDITION_FAILED` if a record was
+   * written meanwhile.
+   */
+  async migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number> {
+    const rewrites = (await this.all()).map(([id, before]) => ({
+      id,
+      before,
+      record: change(structuredClone(before) as RecordBody, id),
+    }));
+    return (await this.#requests.one(calls.migrateRecords, rewrites)).records;
+  }
+
+  backup(): Promise<string> {
+    const error = new ChronicleError("USAGE", "a backup is made in a folder of the server's own machine", {
+      hint: "run `chronicle records backup` there, or `export` here",
+    });
+    return Promise.reject(error);
+  }
+
+  async *export(): AsyncIterable<string> {
+    for await (const { id, record } of this.#requests.each(calls.listRecords)) {
+      yield canonicalJson({ id, record: record as RecordBody });
+    }
+  }
+
+  async compact(): Promise<number> {
+    return (await this.#requests.one(compact)).events_archived;
+  }
+
+  async chainValid(): Promise<boolean> {
+    return (await this.verify()).ok;
+  }
+
+  /** Does nothing: the workspace is closed instead. */
+  async close(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  [Symbol.dispose](): void {}
+}
+
+interface Range {
+  readonly start: number;
+  /** Exclusive. */
+  readonly end: number;
+}
+
+/** Requests an immutable content, or a range of it. */
+export type OpenContent = (range?: Range) => Promise<WireReply>;
+
+/** Yields the bytes of a content of `size` bytes, or of a range of it. Resumes after a connection is cut. */
+async function* contentPieces(
+  open: OpenContent,
+  { size, range, rule }: { readonly size: number; readonly range: Range | undefined; readonly rule: RetryRule },
+): AsyncIterable<Uint8Array> {
+  const end = Math.min(range?.end ?? size, size);
+  let at = range?.start ?? 0;
+  for (let tried = 1; at < end; tried += 1) {
+    try {
+      for await (const piece of piecesFrom(open, { start: at, end }, size)) {
+        at += piece.length;
+        tried = 1;
+        yield piece;
+      }
+      if (at < end) throw new ChronicleError("UNAVAILABLE", "the content was cut off");
+    } catch (error) {
+      if (tried >= rule.tries || !isPassing(error)) throw error;
+      await pause(waitOf(tried, rule));
+    }
+  }
+}
+
+async function* piecesFrom(open: OpenContent, range: Range, size: number): AsyncIterable<Uint8Array> {
+  const whole = range.start === 0 && range.end === size;
+  const reply = await open(whole ? undefined : range);
+  // A proxy without support for ranges returns the whole content.
+  if (whole || reply.status === 206) yield* reply.body;
+  else yield* slicedPieces(reply.body, range);
+}
+
+/** A file that was read from a server. */
+export interface ReadFile extends FileContent {
+  /** The whole content, in memory. */
+  bytes(): Promise<Uint8Array>;
+  /** The whole content, as text (UTF-8). */
+  text(): Promise<string>;
+}
+
+/** The size in bytes up to which a content is read at once. A larger one is read on demand. */
+const AT_ONCE = 1024 * 1024;
+
+/** Returns the file in a reply. `open` requests the content of the same iteration again. */
+export async function readingOf(
+  reply: WireReply,
+  open: (iteration: number) => OpenContent,
+  rule: RetryRule,
+): Promise<ReadFile> {
+  const file = fileOfHeaders((name) => reply.header(name));
+  if (file === undefined) throw new ChronicleError("UNAVAILABLE", "the reply is not from a Chronicle server");
+  const { size, iteration } = file;
+  const here = size <= AT_ONCE ? await collectedBytes(reply.body, AT_ONCE) : undefined;
+  if (here === undefined) await reply.discard();
+  const pieces = (range?: Range): AsyncIterable<Uint8Array> =>
+    here?.length === size
+      ? slicedPieces(oncePiece(here), range)
+      : contentPieces(open(iteration), { size, range, rule });
+  const bytes = (): Promise<Uint8Array> => collectedBytes(pieces(), Number.POSITIVE_INFINITY);
+  return { ...file, pieces, bytes, text: async () => new TextDecoder().decode(await bytes()) };
+}
+
+async function* oncePiece(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  if (bytes.length > 0) yield bytes;
 }

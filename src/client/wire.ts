@@ -6,112 +6,6 @@ import type { ActingAs } from "../api/workspace-api.ts";
 import { isBytes, type Transport, type WireReply } from "./transport.ts";
 import { RETRY, type RetryRule, retrying } from "./retry.ts";
 
-/** The error codes for statuses from a server that is not Chronicle, or a newer version of it. */
-const CODE_OF: Readonly<Record<number, ErrorCode>> = {
-  401: "UNAUTHENTICATED",
-  403: "FORBIDDEN",
-  404: "NOT_FOUND",
-  409: "REFUSED",
-  412: "PRECONDITION_FAILED",
-  413: "LIMIT_EXCEEDED",
-  429: "RATE_LIMITED",
-  500: "IO",
-  501: "PLATFORM_UNSUPPORTED",
-  502: "UNAVAILABLE",
-  503: "UNAVAILABLE",
-  504: "UNAVAILABLE",
-};
-
-/** Returns the error that a problem (RFC 9457) describes, with the same code, hint and data. */
-function problemError(status: number, text: string): ChronicleError {
-  const problem = parsed(text);
-  const { code, detail, title, hint, data } = problem;
-  const named = typeof code === "string" && isErrorCode(code) ? code : (CODE_OF[status] ?? "USAGE");
-  const message = [detail, title].find((one): one is string => typeof one === "string" && one !== "");
-  return new ChronicleError(named, message ?? `the server answered ${status}`, {
-    ...(typeof hint === "string" ? { hint } : {}),
-    data: isObject(data) ? data : { status },
-  });
-}
-
-function parsed(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    // The body is not a problem of Chronicle: only the status is known.
-    return {};
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/**
- * Returns the path and query of a request: fills in the `{names}` of the pattern, and leaves out undefined query
- * fields.
- */
-function makeTarget(pattern: string, params: Readonly<Record<string, string>>, query: object): string {
-  const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const value = params[name] ?? "";
-    return name === "path" ? urlPath(value) : component(name, value);
-  });
-  const fields = Object.entries(query).flatMap(([key, value]: [string, unknown]) =>
-    (Array.isArray(value) ? value : [value])
-      .filter((one) => one !== undefined)
-      .map((one) => `${key}=${inUrl(key, String(one))}`),
-  );
-  return fields.length === 0 ? path : `${path}?${fields.join("&")}`;
-}
-
-/** Encodes one component of a URL. Throws `USAGE` for an empty one, and for `.` and `..`, which URLs resolve. */
-function component(name: string, value: string): string {
-  if (value === "" || value === "." || value === "..") {
-    throw new ChronicleError("USAGE", `${JSON.stringify(value)} is no ${name}`);
-  }
-  return inUrl(name, value);
-}
-
-function inUrl(name: string, value: string): string {
-  if (value.isWellFormed()) return encodeURIComponent(value);
-  const code = name === "path" || name === "file" ? "PATH_INVALID" : "USAGE";
-  throw new ChronicleError(code, `${name} is not well-formed text`);
-}
-
-const ROOT_MARK = /^@[a-z0-9-]+:/;
-
-/**
- * Encodes a path of a workspace for a URL, each component percent-encoded. Some components have a meaning in URLs
- * (`..`, and empty ones). A path with such components is sent as `base64:<bytes>`, so that nothing on the way resolves
- * them, and the server's validator can name the fault. Throws `PATH_INVALID` for text that is not well-formed.
- */
-export function urlPath(given: string): string {
-  if (!given.isWellFormed()) {
-    throw new ChronicleError("PATH_INVALID", "the path is refused: it is not well-formed text", {
-      hint: "a name that is not UTF-8 is given as base64:<bytes>",
-    });
-  }
-  const [, mark = "", path = ""] = /^(@[a-z0-9-]+:)?(.*)$/s.exec(given) ?? [];
-  if (path.startsWith("base64:")) return encoded(mark + path.replaceAll("+", "-").replaceAll("/", "_"));
-  const trimmed = path.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
-  const plain = trimmed === "." ? "" : trimmed;
-  // A path that begins with the mark of a root or of bytes is sent as bytes, to be taken literally.
-  const parts = plain.split("/");
-  const stepping = parts.some((part) => part === "" || part === "." || part === "..");
-  const marked = plain.startsWith("base64:") || (mark === "" && ROOT_MARK.test(plain));
-  return encoded(mark + (stepping || marked ? `base64:${base64Url(plain)}` : plain));
-}
-
-function encoded(path: string): string {
-  return path.split("/").map(encodeURIComponent).join("/");
-}
-
-function base64Url(text: string): string {
-  const bytes = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte));
-  return btoa(bytes.join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
 interface WireOptions {
   readonly token?: string | undefined;
   readonly acting?: ActingAs;
@@ -319,4 +213,110 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   let text = "";
   for await (const piece of body) text += decoder.decode(piece, { stream: true });
   return text + decoder.decode();
+}
+
+/** The error codes for statuses from a server that is not Chronicle, or a newer version of it. */
+const CODE_OF: Readonly<Record<number, ErrorCode>> = {
+  401: "UNAUTHENTICATED",
+  403: "FORBIDDEN",
+  404: "NOT_FOUND",
+  409: "REFUSED",
+  412: "PRECONDITION_FAILED",
+  413: "LIMIT_EXCEEDED",
+  429: "RATE_LIMITED",
+  500: "IO",
+  501: "PLATFORM_UNSUPPORTED",
+  502: "UNAVAILABLE",
+  503: "UNAVAILABLE",
+  504: "UNAVAILABLE",
+};
+
+/** Returns the error that a problem (RFC 9457) describes, with the same code, hint and data. */
+function problemError(status: number, text: string): ChronicleError {
+  const problem = parsed(text);
+  const { code, detail, title, hint, data } = problem;
+  const named = typeof code === "string" && isErrorCode(code) ? code : (CODE_OF[status] ?? "USAGE");
+  const message = [detail, title].find((one): one is string => typeof one === "string" && one !== "");
+  return new ChronicleError(named, message ?? `the server answered ${status}`, {
+    ...(typeof hint === "string" ? { hint } : {}),
+    data: isObject(data) ? data : { status },
+  });
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    // The body is not a problem of Chronicle: only the status is known.
+    return {};
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Returns the path and query of a request: fills in the `{names}` of the pattern, and leaves out undefined query
+ * fields.
+ */
+function makeTarget(pattern: string, params: Readonly<Record<string, string>>, query: object): string {
+  const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = params[name] ?? "";
+    return name === "path" ? urlPath(value) : component(name, value);
+  });
+  const fields = Object.entries(query).flatMap(([key, value]: [string, unknown]) =>
+    (Array.isArray(value) ? value : [value])
+      .filter((one) => one !== undefined)
+      .map((one) => `${key}=${inUrl(key, String(one))}`),
+  );
+  return fields.length === 0 ? path : `${path}?${fields.join("&")}`;
+}
+
+/** Encodes one component of a URL. Throws `USAGE` for an empty one, and for `.` and `..`, which URLs resolve. */
+function component(name: string, value: string): string {
+  if (value === "" || value === "." || value === "..") {
+    throw new ChronicleError("USAGE", `${JSON.stringify(value)} is no ${name}`);
+  }
+  return inUrl(name, value);
+}
+
+function inUrl(name: string, value: string): string {
+  if (value.isWellFormed()) return encodeURIComponent(value);
+  const code = name === "path" || name === "file" ? "PATH_INVALID" : "USAGE";
+  throw new ChronicleError(code, `${name} is not well-formed text`);
+}
+
+const ROOT_MARK = /^@[a-z0-9-]+:/;
+
+/**
+ * Encodes a path of a workspace for a URL, each component percent-encoded. Some components have a meaning in URLs
+ * (`..`, and empty ones). A path with such components is sent as `base64:<bytes>`, so that nothing on the way resolves
+ * them, and the server's validator can name the fault. Throws `PATH_INVALID` for text that is not well-formed.
+ */
+export function urlPath(given: string): string {
+  if (!given.isWellFormed()) {
+    throw new ChronicleError("PATH_INVALID", "the path is refused: it is not well-formed text", {
+      hint: "a name that is not UTF-8 is given as base64:<bytes>",
+    });
+  }
+  const [, mark = "", path = ""] = /^(@[a-z0-9-]+:)?(.*)$/s.exec(given) ?? [];
+  if (path.startsWith("base64:")) return encoded(mark + path.replaceAll("+", "-").replaceAll("/", "_"));
+  const trimmed = path.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
+  const plain = trimmed === "." ? "" : trimmed;
+  // A path that begins with the mark of a root or of bytes is sent as bytes, to be taken literally.
+  const parts = plain.split("/");
+  const stepping = parts.some((part) => part === "" || part === "." || part === "..");
+  const marked = plain.startsWith("base64:") || (mark === "" && ROOT_MARK.test(plain));
+  return encoded(mark + (stepping || marked ? `base64:${base64Url(plain)}` : plain));
+}
+
+function encoded(path: string): string {
+  return path.split("/").map(encodeURIComponent).join("/");
+}
+
+function base64Url(text: string): string {
+  const bytes = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte));
+  return btoa(bytes.join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }

@@ -11,60 +11,6 @@ import type { ForkSource } from "../engine/undo/fork.ts";
 import { listedWorkspace, type RootsCache } from "../store/roots-cache.ts";
 import { optional } from "../util/optional.ts";
 
-/** The names of all files that a workspace's folder has before anything is recorded. */
-const BEFORE_ALL = /^(?:workspace\.json|stat\.cache|whereabouts\.json|(?:index|lock)\.db(?:-wal|-shm|-journal)?)$/;
-
-/**
- * Removes the folders of workspaces whose beginning was cut off (an `init` that was killed), if nothing was ever
- * recorded there and they are older than the grace period. A workspace that has lost its log stays: it has a signed
- * head, an index with events, or other files.
- */
-export async function clearUnbegun(parts: StoreParts): Promise<void> {
-  for (const id of workspaceIds(parts)) {
-    if (!(await isUnbegun(parts, id))) continue;
-    await withNames(parts, () => clear(parts, id));
-  }
-}
-
-/** True if nothing was recorded in the workspace, and it is older than the grace period. */
-async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
-  const { disk } = backends;
-  const { folder, log, workspaceJson, index: path } = layout.workspace(id);
-  if (backends.hasLog(log) || heads.last(id) !== undefined) return false;
-  // This file is written first, and never again; the folder itself changes whenever a process opens the workspace.
-  const begun = disk.lstat(workspaceJson) ?? disk.lstat(folder);
-  if (begun === undefined || !isGraceOver(Number(begun.mtimeNs / 1_000_000n), backends.now())) return false;
-  if (disk.list(folder).some(({ name }) => !BEFORE_ALL.test(name.toString()))) return false;
-  const index = await backends.openIndex(path);
-  try {
-    return (await index.head()).seq === 0;
-  } finally {
-    await index.close();
-  }
-}
-
-/**
- * Removes an unbegun workspace. The caller holds the lock of names, whose next holder removes the rest after a crash.
- */
-async function clear(parts: StoreParts, id: string): Promise<void> {
-  const { backends, layout } = parts;
-  const { disk } = backends;
-  const lock = await backends.openLock(layout.workspace(id).lock);
-  try {
-    using _held = await lock.exclusive(0);
-    if (!(await isUnbegun(parts, id))) return;
-    const aside = layout.workspace(unfinishedName(id)).folder;
-    backends.move(layout.workspace(id).folder, aside);
-    disk.syncFolder(layout.workspaces);
-    backends.removeFolder(aside);
-  } catch (error) {
-    // Another process uses the workspace after all.
-    if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
-  } finally {
-    lock.close();
-  }
-}
-
 /** The seq of the event with the workspace's own record. */
 const FIRST_EVENT = 1;
 
@@ -146,5 +92,59 @@ async function build(parts: StoreParts, id: string, record: WorkspaceRecord, see
     await beginHosted(opened.context, record, seed);
   } finally {
     await opened.close();
+  }
+}
+
+/** The names of all files that a workspace's folder has before anything is recorded. */
+const BEFORE_ALL = /^(?:workspace\.json|stat\.cache|whereabouts\.json|(?:index|lock)\.db(?:-wal|-shm|-journal)?)$/;
+
+/**
+ * Removes the folders of workspaces whose beginning was cut off (an `init` that was killed), if nothing was ever
+ * recorded there and they are older than the grace period. A workspace that has lost its log stays: it has a signed
+ * head, an index with events, or other files.
+ */
+export async function clearUnbegun(parts: StoreParts): Promise<void> {
+  for (const id of workspaceIds(parts)) {
+    if (!(await isUnbegun(parts, id))) continue;
+    await withNames(parts, () => clear(parts, id));
+  }
+}
+
+/** True if nothing was recorded in the workspace, and it is older than the grace period. */
+async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
+  const { disk } = backends;
+  const { folder, log, workspaceJson, index: path } = layout.workspace(id);
+  if (backends.hasLog(log) || heads.last(id) !== undefined) return false;
+  // This file is written first, and never again; the folder itself changes whenever a process opens the workspace.
+  const begun = disk.lstat(workspaceJson) ?? disk.lstat(folder);
+  if (begun === undefined || !isGraceOver(Number(begun.mtimeNs / 1_000_000n), backends.now())) return false;
+  if (disk.list(folder).some(({ name }) => !BEFORE_ALL.test(name.toString()))) return false;
+  const index = await backends.openIndex(path);
+  try {
+    return (await index.head()).seq === 0;
+  } finally {
+    await index.close();
+  }
+}
+
+/**
+ * Removes an unbegun workspace. The caller holds the lock of names, whose next holder removes the rest after a crash.
+ */
+async function clear(parts: StoreParts, id: string): Promise<void> {
+  const { backends, layout } = parts;
+  const { disk } = backends;
+  const lock = await backends.openLock(layout.workspace(id).lock);
+  try {
+    using _held = await lock.exclusive(0);
+    if (!(await isUnbegun(parts, id))) return;
+    const aside = layout.workspace(unfinishedName(id)).folder;
+    backends.move(layout.workspace(id).folder, aside);
+    disk.syncFolder(layout.workspaces);
+    backends.removeFolder(aside);
+  } catch (error) {
+    // Another process uses the workspace after all.
+    if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
+  } finally {
+    lock.close();
   }
 }

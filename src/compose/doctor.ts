@@ -24,126 +24,6 @@ import { Tombstones } from "../store/tombstones.ts";
 
 const UNWATCHED = "other machines may change it without notice to this one, so all of it is scanned each time";
 
-/** Reports folders on disks that cannot hold everything, or that other machines share: one check for each fact. */
-async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
-  const checks: DoctorCheck[] = [];
-  for (const id of workspaceIds(parts)) addAll(checks, await folderChecksOf(parts, id));
-  return checks;
-}
-
-/** Returns nothing for a workspace that cannot be opened: other checks report it. */
-async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
-  try {
-    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
-    try {
-      const { worktree } = context;
-      if (isHosted(worktree.roots)) return [];
-      return worktree.roots.flatMap(({ id: root, folder }) => {
-        const traits = worktree.traitsOf(pathInRoot(root, ROOT));
-        const { fileSystem, source } = traits;
-        const lacked = lackedBy(traits);
-        const details = [
-          ...(lacked.length === 0
-            ? []
-            : [`${folder} is on ${fileSystem}, which cannot hold ${lacked.join(", ")} (${source})`]),
-          ...(isSharedFileSystem(fileSystem) ? [`${folder} is on ${fileSystem}: ${UNWATCHED}`] : []),
-        ];
-        return details.map((detail) => ({ name: "file system", ok: true, detail }));
-      });
-    } finally {
-      await close();
-    }
-  } catch (error) {
-    if (error instanceof ChronicleError || errnoOf(error) !== undefined) return [];
-    throw error;
-  }
-}
-
-/** The most files of a workspace that a check names. */
-const MOST_NAMED = 3;
-
-/** Reports recorded files that the rules leave out now, such as secrets: one check for each workspace that has some. */
-async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
-  const checks: DoctorCheck[] = [];
-  for (const id of workspaceIds(parts)) addAll(checks, await leftOutChecksOf(parts, id));
-  return checks;
-}
-
-/** Returns nothing for a workspace that cannot be opened, or whose folder cannot be read: other checks report it. */
-async function leftOutChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
-  try {
-    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
-    try {
-      const found = (await answer(context, () => leftOutByNow(context))).map(shownPath);
-      return found.length === 0 ? [] : [leftOutCheck(id, found)];
-    } finally {
-      await close();
-    }
-  } catch (error) {
-    if (error instanceof ChronicleError || errnoOf(error) !== undefined) return [];
-    throw error;
-  }
-}
-
-function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
-  const [first = ""] = found;
-  const shown = found.slice(0, MOST_NAMED).join(", ");
-  const more = found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : "";
-  const many = found.length === 1 ? "1 recorded file is" : `${found.length} recorded files are`;
-  const command = `chronicle -w ${id} erase ${quotePath(first)} --dry-run`;
-  return {
-    name: "left out",
-    ok: true,
-    detail: `${many} left out by the rules now, but their contents are in the history: ${shown}${more}; \`${command}\` shows what an erasure would remove`,
-  };
-}
-
-/** A fault of a history: nothing can be written to it, or its events are not signed. */
-interface HistoryFault {
-  readonly check: DoctorCheck;
-  /** The reason why it is not signed, if that is the fault. */
-  readonly reason: SigningReason | null;
-}
-
-/** Returns the faults of the histories that take no writes or are not signed. Reads each whole log, but no contents. */
-async function historyFaults(parts: StoreParts): Promise<HistoryFault[]> {
-  const faults: HistoryFault[] = [];
-  for (const id of workspaceIds(parts)) {
-    const fault = await faultOf(parts, id);
-    if (fault !== undefined) faults.push(fault);
-  }
-  return faults;
-}
-
-async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | undefined> {
-  try {
-    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
-    try {
-      const { state, reason, detail, hint } = await answer(context, async ({ damage }) =>
-        signingShape(context, damage ?? (await findDamage(context))),
-      );
-      if (state !== "read-only" && state !== "unsigned") return undefined;
-      return { check: historyCheck(id, detail ?? state, hint), reason };
-    } finally {
-      await close();
-    }
-  } catch (error) {
-    const known = codedError(error);
-    if (!(known instanceof ChronicleError)) throw error;
-    // Another process holds the lock, which says nothing about the history.
-    return known.code === "LOCKED" ? undefined : { check: historyCheck(id, known.message, known.hint), reason: null };
-  }
-}
-
-function historyCheck(id: string, detail: string, hint: string | null | undefined): DoctorCheck {
-  return {
-    name: "history",
-    ok: false,
-    detail: `workspace ${id}: ${detail}`,
-    hint: hint ?? `\`chronicle -w ${id} verify\` says what is wrong with it`,
-  };
-}
-
 /** The free space in bytes below which the check fails. */
 const LOW_SPACE = 256 * 1024 * 1024;
 
@@ -324,4 +204,124 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   if (kept === 0) return [];
   const detail = `${kept} ${kept === 1 ? "history or part of one" : "histories or parts of them"} can be brought back: \`chronicle unforget\``;
   return [{ name, ok: true, detail }];
+}
+
+/** Reports folders on disks that cannot hold everything, or that other machines share: one check for each fact. */
+async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
+  const checks: DoctorCheck[] = [];
+  for (const id of workspaceIds(parts)) addAll(checks, await folderChecksOf(parts, id));
+  return checks;
+}
+
+/** Returns nothing for a workspace that cannot be opened: other checks report it. */
+async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
+  try {
+    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
+    try {
+      const { worktree } = context;
+      if (isHosted(worktree.roots)) return [];
+      return worktree.roots.flatMap(({ id: root, folder }) => {
+        const traits = worktree.traitsOf(pathInRoot(root, ROOT));
+        const { fileSystem, source } = traits;
+        const lacked = lackedBy(traits);
+        const details = [
+          ...(lacked.length === 0
+            ? []
+            : [`${folder} is on ${fileSystem}, which cannot hold ${lacked.join(", ")} (${source})`]),
+          ...(isSharedFileSystem(fileSystem) ? [`${folder} is on ${fileSystem}: ${UNWATCHED}`] : []),
+        ];
+        return details.map((detail) => ({ name: "file system", ok: true, detail }));
+      });
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (error instanceof ChronicleError || errnoOf(error) !== undefined) return [];
+    throw error;
+  }
+}
+
+/** The most files of a workspace that a check names. */
+const MOST_NAMED = 3;
+
+/** Reports recorded files that the rules leave out now, such as secrets: one check for each workspace that has some. */
+async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
+  const checks: DoctorCheck[] = [];
+  for (const id of workspaceIds(parts)) addAll(checks, await leftOutChecksOf(parts, id));
+  return checks;
+}
+
+/** Returns nothing for a workspace that cannot be opened, or whose folder cannot be read: other checks report it. */
+async function leftOutChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
+  try {
+    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
+    try {
+      const found = (await answer(context, () => leftOutByNow(context))).map(shownPath);
+      return found.length === 0 ? [] : [leftOutCheck(id, found)];
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (error instanceof ChronicleError || errnoOf(error) !== undefined) return [];
+    throw error;
+  }
+}
+
+function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
+  const [first = ""] = found;
+  const shown = found.slice(0, MOST_NAMED).join(", ");
+  const more = found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : "";
+  const many = found.length === 1 ? "1 recorded file is" : `${found.length} recorded files are`;
+  const command = `chronicle -w ${id} erase ${quotePath(first)} --dry-run`;
+  return {
+    name: "left out",
+    ok: true,
+    detail: `${many} left out by the rules now, but their contents are in the history: ${shown}${more}; \`${command}\` shows what an erasure would remove`,
+  };
+}
+
+/** A fault of a history: nothing can be written to it, or its events are not signed. */
+interface HistoryFault {
+  readonly check: DoctorCheck;
+  /** The reason why it is not signed, if that is the fault. */
+  readonly reason: SigningReason | null;
+}
+
+/** Returns the faults of the histories that take no writes or are not signed. Reads each whole log, but no contents. */
+async function historyFaults(parts: StoreParts): Promise<HistoryFault[]> {
+  const faults: HistoryFault[] = [];
+  for (const id of workspaceIds(parts)) {
+    const fault = await faultOf(parts, id);
+    if (fault !== undefined) faults.push(fault);
+  }
+  return faults;
+}
+
+async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | undefined> {
+  try {
+    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
+    try {
+      const { state, reason, detail, hint } = await answer(context, async ({ damage }) =>
+        signingShape(context, damage ?? (await findDamage(context))),
+      );
+      if (state !== "read-only" && state !== "unsigned") return undefined;
+      return { check: historyCheck(id, detail ?? state, hint), reason };
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    const known = codedError(error);
+    if (!(known instanceof ChronicleError)) throw error;
+    // Another process holds the lock, which says nothing about the history.
+    return known.code === "LOCKED" ? undefined : { check: historyCheck(id, known.message, known.hint), reason: null };
+  }
+}
+
+function historyCheck(id: string, detail: string, hint: string | null | undefined): DoctorCheck {
+  return {
+    name: "history",
+    ok: false,
+    detail: `workspace ${id}: ${detail}`,
+    hint: hint ?? `\`chronicle -w ${id} verify\` says what is wrong with it`,
+  };
 }

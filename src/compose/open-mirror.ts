@@ -15,64 +15,6 @@ import { workspaceRecord } from "../engine/log/own-record.ts";
 import type { HistoryContext, StoreTasks } from "../engine/log/context.ts";
 import { retentionOf } from "../store/retention-files.ts";
 
-/** A history whose contents the store must keep: a workspace's own, or a part of its mirror of the origin's. */
-export interface MarkedHistory {
-  /** A unique key. */
-  readonly key: string;
-  readonly anchor: HistoryAnchor | undefined;
-  openLog(): Promise<EventLog>;
-  /** Resolves to the id of the history's workspace; `undefined` if the history has no line yet. */
-  workspaceOf(log: EventLog): Promise<string | undefined>;
-  /** Resolves to the heads of the history that are kept outside of its log. */
-  known(): Promise<readonly Head[]>;
-}
-
-/** Returns all histories in the folder of a workspace. */
-export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
-  const files = parts.layout.workspace(id);
-  // The contents that a history of another format needs are unknown: free nothing.
-  refuseOtherWorkspace(parts.backends.disk, files.workspaceJson);
-  const own: MarkedHistory = {
-    key: id,
-    anchor: undefined,
-    openLog: () => parts.backends.openLog(files),
-    workspaceOf: async () => id,
-    known: () => anchorsOf(parts, files, id),
-  };
-  return [own, ...mirrorsOf(parts, files, id)];
-}
-
-/** Returns the histories of a mirror. They have no other heads, as lines that they lack are sent again. */
-function mirrorsOf({ backends }: StoreParts, { upstream }: WorkspaceLayout, id: string): MarkedHistory[] {
-  return mirrorParts(backends, upstream).map((anchor) => ({
-    key: `${id}/${anchor?.seq ?? 0}`,
-    anchor,
-    openLog: () => backends.openLog(upstream.mirror(anchor?.seq ?? 0), { after: anchor }),
-    workspaceOf: async (log) => anchor?.workspace ?? (await firstWorkspace(log)),
-    known: async () => [],
-  }));
-}
-
-/** Returns the workspace that the first line of a log begins. */
-async function firstWorkspace(log: EventLog): Promise<string | undefined> {
-  for await (const [line] of log.read({ seq: 1, offset: 0 })) {
-    if (line !== undefined) return /^workspace:(.+)$/.exec(parseLine(line.bytes).recordId)?.[1];
-  }
-  return undefined;
-}
-
-/** Returns the heads of a history that are kept outside of its log: the signed one, and that of the index. */
-async function anchorsOf({ backends, heads }: StoreParts, files: WorkspaceLayout, id: string): Promise<Head[]> {
-  const kept = heads.last(id);
-  const index = await backends.openIndex(files.index);
-  try {
-    const known = await index.head();
-    return [...(kept?.valid === true ? [kept] : []), known].filter(({ seq }) => seq > 0);
-  } finally {
-    await index.close();
-  }
-}
-
 /**
  * Opens a workspace's mirror of its origin's history for reading: as a workspace without a folder, with the origin's
  * id. Does not disturb a process that follows the origin. Throws `NOT_FOUND` if the workspace follows no origin, or has
@@ -131,4 +73,62 @@ function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Pa
     withheld: () => new FileWithheldContents(disk, withheld).list(),
     copy: async () => undefined,
   };
+}
+
+/** A history whose contents the store must keep: a workspace's own, or a part of its mirror of the origin's. */
+export interface MarkedHistory {
+  /** A unique key. */
+  readonly key: string;
+  readonly anchor: HistoryAnchor | undefined;
+  openLog(): Promise<EventLog>;
+  /** Resolves to the id of the history's workspace; `undefined` if the history has no line yet. */
+  workspaceOf(log: EventLog): Promise<string | undefined>;
+  /** Resolves to the heads of the history that are kept outside of its log. */
+  known(): Promise<readonly Head[]>;
+}
+
+/** Returns all histories in the folder of a workspace. */
+export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
+  const files = parts.layout.workspace(id);
+  // The contents that a history of another format needs are unknown: free nothing.
+  refuseOtherWorkspace(parts.backends.disk, files.workspaceJson);
+  const own: MarkedHistory = {
+    key: id,
+    anchor: undefined,
+    openLog: () => parts.backends.openLog(files),
+    workspaceOf: async () => id,
+    known: () => anchorsOf(parts, files, id),
+  };
+  return [own, ...mirrorsOf(parts, files, id)];
+}
+
+/** Returns the histories of a mirror. They have no other heads, as lines that they lack are sent again. */
+function mirrorsOf({ backends }: StoreParts, { upstream }: WorkspaceLayout, id: string): MarkedHistory[] {
+  return mirrorParts(backends, upstream).map((anchor) => ({
+    key: `${id}/${anchor?.seq ?? 0}`,
+    anchor,
+    openLog: () => backends.openLog(upstream.mirror(anchor?.seq ?? 0), { after: anchor }),
+    workspaceOf: async (log) => anchor?.workspace ?? (await firstWorkspace(log)),
+    known: async () => [],
+  }));
+}
+
+/** Returns the workspace that the first line of a log begins. */
+async function firstWorkspace(log: EventLog): Promise<string | undefined> {
+  for await (const [line] of log.read({ seq: 1, offset: 0 })) {
+    if (line !== undefined) return /^workspace:(.+)$/.exec(parseLine(line.bytes).recordId)?.[1];
+  }
+  return undefined;
+}
+
+/** Returns the heads of a history that are kept outside of its log: the signed one, and that of the index. */
+async function anchorsOf({ backends, heads }: StoreParts, files: WorkspaceLayout, id: string): Promise<Head[]> {
+  const kept = heads.last(id);
+  const index = await backends.openIndex(files.index);
+  try {
+    const known = await index.head();
+    return [...(kept?.valid === true ? [kept] : []), known].filter(({ seq }) => seq > 0);
+  } finally {
+    await index.close();
+  }
 }

@@ -12,23 +12,6 @@ import { FileHeadKeeper, makeFolders } from "../store/file-head-keeper.ts";
 import { StoreGauge } from "../store/store-gauge.ts";
 import { keepOwners } from "../store/store-owner.ts";
 
-const PARTS = new WeakMap<StoreApi, StoreParts>();
-
-/** Remembers the parts of a store for `partsOf`. */
-export function notePartsOf(store: StoreApi, parts: StoreParts): void {
-  PARTS.set(store, parts);
-}
-
-/** Returns the parts of a store of this machine. Throws `PLATFORM_UNSUPPORTED` for one that is elsewhere. */
-export function partsOf(store: StoreApi): StoreParts {
-  const parts = PARTS.get(store);
-  if (parts !== undefined) return parts;
-  throw new ChronicleError(
-    "PLATFORM_UNSUPPORTED",
-    "replication is run where the store is, not by a client of its server",
-  );
-}
-
 const DEFAULT_WAIT_MS = 30_000;
 
 /** Throws `IO` if there is something else than a folder at the store's place. */
@@ -90,4 +73,21 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     gauge: new StoreGauge(disk, layout.home, now),
     userHome: options.userHome,
   };
+}
+
+const PARTS = new WeakMap<StoreApi, StoreParts>();
+
+/** Remembers the parts of a store for `partsOf`. */
+export function notePartsOf(store: StoreApi, parts: StoreParts): void {
+  PARTS.set(store, parts);
+}
+
+/** Returns the parts of a store of this machine. Throws `PLATFORM_UNSUPPORTED` for one that is elsewhere. */
+export function partsOf(store: StoreApi): StoreParts {
+  const parts = PARTS.get(store);
+  if (parts !== undefined) return parts;
+  throw new ChronicleError(
+    "PLATFORM_UNSUPPORTED",
+    "replication is run where the store is, not by a client of its server",
+  );
 }

@@ -42,56 +42,6 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { watchLog } from "../store/watch-log.ts";
 
-/** An open engine that decides what replicas write back. */
-export interface OpenWriteBack extends AsyncDisposable {
-  readonly parts: WriteBackParts;
-}
-
-/**
- * Opens the engine that decides what replicas write back. No other operation queue of this process may use `context`.
- * Disposal waits for the engine's work.
- */
-export function openWriteBack(
-  context: Context,
-  contents: WorkspaceContents & Partial<SecretContents>,
-  rules: WriteBackRules = {},
-): OpenWriteBack {
-  const queue = openQueue(context, async () => undefined);
-  const received = new ReceivedContents(context.blobs, contents);
-  return {
-    parts: { target: new EngineWriteBack(context, queue, rules), blobs: context.blobs, received },
-    [Symbol.asyncDispose]: () => queue.close(),
-  };
-}
-
-class EngineWriteBack implements WriteBackTarget {
-  readonly #context: Context;
-  readonly #queue: OperationQueue;
-  readonly #rules: WriteBackRules;
-
-  constructor(context: Context, queue: OperationQueue, rules: WriteBackRules) {
-    this.#context = context;
-    this.#queue = queue;
-    this.#rules = rules;
-  }
-
-  settled(replica: string): Promise<SettledWriteBack> {
-    return this.#queue.read(() => settledWriteBack(this.#context, replica));
-  }
-
-  reserve(bytes: number): void {
-    if (bytes > 0) refuseOverQuota(this.#context, bytes);
-  }
-
-  refusal(entry: WriteBackEntry): WriteBackReason | undefined {
-    return refusalOf(entry, this.#context.worktree.roots, this.#rules);
-  }
-
-  decide(batch: WriteBackBatch): Promise<WriteBackAnswer> {
-    return this.#queue.change(() => acceptWriteBack(this.#context, batch, this.#rules));
-  }
-}
-
 /** A workspace that replicas follow, open in this process and shared by all its sessions. Disposal releases it. */
 export interface OriginLease extends Disposable {
   /** The context of the engine that decides what replicas write back. */
@@ -123,8 +73,10 @@ interface OriginsOptions {
 
 /** The time in ms for which a workspace stays open after its last session: most replicas soon connect again. */
 const IDLE_MS = 10_000;
+
 /** The most time in ms to wait for writers before the end of the log is read. */
 const HOLD_OFF_MS = 250;
+
 /** The delay in ms before changed cursors are written. */
 const CURSORS_MS = 1_000;
 
@@ -331,4 +283,54 @@ async function holdOff(context: Context): Promise<HeldLock> {
 async function locate({ index }: Context, seq: number) {
   const row = await index.locate(seq);
   return row === undefined || isInBase(row) ? undefined : { seq, offset: row.offset };
+}
+
+/** An open engine that decides what replicas write back. */
+export interface OpenWriteBack extends AsyncDisposable {
+  readonly parts: WriteBackParts;
+}
+
+/**
+ * Opens the engine that decides what replicas write back. No other operation queue of this process may use `context`.
+ * Disposal waits for the engine's work.
+ */
+export function openWriteBack(
+  context: Context,
+  contents: WorkspaceContents & Partial<SecretContents>,
+  rules: WriteBackRules = {},
+): OpenWriteBack {
+  const queue = openQueue(context, async () => undefined);
+  const received = new ReceivedContents(context.blobs, contents);
+  return {
+    parts: { target: new EngineWriteBack(context, queue, rules), blobs: context.blobs, received },
+    [Symbol.asyncDispose]: () => queue.close(),
+  };
+}
+
+class EngineWriteBack implements WriteBackTarget {
+  readonly #context: Context;
+  readonly #queue: OperationQueue;
+  readonly #rules: WriteBackRules;
+
+  constructor(context: Context, queue: OperationQueue, rules: WriteBackRules) {
+    this.#context = context;
+    this.#queue = queue;
+    this.#rules = rules;
+  }
+
+  settled(replica: string): Promise<SettledWriteBack> {
+    return this.#queue.read(() => settledWriteBack(this.#context, replica));
+  }
+
+  reserve(bytes: number): void {
+    if (bytes > 0) refuseOverQuota(this.#context, bytes);
+  }
+
+  refusal(entry: WriteBackEntry): WriteBackReason | undefined {
+    return refusalOf(entry, this.#context.worktree.roots, this.#rules);
+  }
+
+  decide(batch: WriteBackBatch): Promise<WriteBackAnswer> {
+    return this.#queue.change(() => acceptWriteBack(this.#context, batch, this.#rules));
+  }
 }

@@ -9,6 +9,31 @@ import { OriginAcceptor } from "../replication/origin/origin-acceptor.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Origins } from "./origins.ts";
 
+/** Serves replicas from the workspaces of a store. `onError` receives errors of this side. */
+export function openAcceptor(parts: StoreParts, onError: (error: unknown) => void): ReplicaAcceptor {
+  const origins = new Origins(parts, { onError });
+  const acceptor = new OriginAcceptor({
+    originOf: async ({ id }, admission) => {
+      const lease = await origins.lease(id);
+      const options = optionsFor(lease.options, admission);
+      const admit = (replica: string): void => admitReplica(options.cursors, replica, admission.presenter);
+      return {
+        options: { ...options, admit },
+        [Symbol.dispose]: () => lease[Symbol.dispose](),
+      };
+    },
+    onError,
+  });
+  return {
+    accept: (connection, admission) => acceptor.accept(connection, admission),
+    load: () => acceptor.load(),
+    close: async () => {
+      await acceptor.close();
+      await origins[Symbol.asyncDispose]();
+    },
+  };
+}
+
 /**
  * Restricts what a replica may write: nothing if it is read-only. If the admission names an actor, this name replaces
  * that of a person in the entries that the replica sends.
@@ -61,29 +86,4 @@ export function optionsFor(options: OriginOptions, admission: Admitted): OriginO
   const may = { readOnly, mayHaveSecrets: admission.presenter.isOperator };
   if (writeBack === undefined) return { ...rest, ...may };
   return { ...rest, ...may, writeBack: { ...writeBack, target: admittedWrites(writeBack.target, admission) } };
-}
-
-/** Serves replicas from the workspaces of a store. `onError` receives errors of this side. */
-export function openAcceptor(parts: StoreParts, onError: (error: unknown) => void): ReplicaAcceptor {
-  const origins = new Origins(parts, { onError });
-  const acceptor = new OriginAcceptor({
-    originOf: async ({ id }, admission) => {
-      const lease = await origins.lease(id);
-      const options = optionsFor(lease.options, admission);
-      const admit = (replica: string): void => admitReplica(options.cursors, replica, admission.presenter);
-      return {
-        options: { ...options, admit },
-        [Symbol.dispose]: () => lease[Symbol.dispose](),
-      };
-    },
-    onError,
-  });
-  return {
-    accept: (connection, admission) => acceptor.accept(connection, admission),
-    load: () => acceptor.load(),
-    close: async () => {
-      await acceptor.close();
-      await origins[Symbol.asyncDispose]();
-    },
-  };
 }

@@ -29,25 +29,6 @@ import { treeSize } from "../store/store-gauge.ts";
 import { faultOfWorkspaceFile } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
-/**
- * Opens a workspace's mirror of its origin's history for verification. Returns `undefined` if the workspace follows no
- * origin, or if the mirror is empty.
- */
-async function openCopy(parts: StoreParts, id: string, tasks: StoreTasks): Promise<HistoryCopy | undefined> {
-  const files = parts.layout.workspace(id).upstream;
-  const [start] = mirrorParts(parts.backends, files)
-    .slice(-1)
-    .map((anchor) => ({ seq: anchor?.seq ?? 0 }));
-  // A part without an anchor has nothing to verify until it has a line.
-  if (start === undefined || (start.seq === 0 && !parts.backends.hasLog(files.mirror(0).log))) return undefined;
-  const { context, close } = await openMirror(parts, id, { tasks });
-  return {
-    context,
-    where: start.seq === 0 ? "upstream/" : `upstream/from-${start.seq}/`,
-    [Symbol.asyncDispose]: close,
-  };
-}
-
 /** Returns the tasks that an engine may ask of the whole store. */
 export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
   const { configFolder, layout, backends } = parts;
@@ -450,4 +431,23 @@ function sizeOf(disk: Disk, path: string): number {
 
 function databaseSize(disk: Disk, path: string): number {
   return sumOf(["", "-wal", "-shm"], (suffix) => sizeOf(disk, path + suffix));
+}
+
+/**
+ * Opens a workspace's mirror of its origin's history for verification. Returns `undefined` if the workspace follows no
+ * origin, or if the mirror is empty.
+ */
+async function openCopy(parts: StoreParts, id: string, tasks: StoreTasks): Promise<HistoryCopy | undefined> {
+  const files = parts.layout.workspace(id).upstream;
+  const [start] = mirrorParts(parts.backends, files)
+    .slice(-1)
+    .map((anchor) => ({ seq: anchor?.seq ?? 0 }));
+  // A part without an anchor has nothing to verify until it has a line.
+  if (start === undefined || (start.seq === 0 && !parts.backends.hasLog(files.mirror(0).log))) return undefined;
+  const { context, close } = await openMirror(parts, id, { tasks });
+  return {
+    context,
+    where: start.seq === 0 ? "upstream/" : `upstream/from-${start.seq}/`,
+    [Symbol.asyncDispose]: close,
+  };
 }

@@ -46,171 +46,6 @@ import { SyncTokens } from "../store/sync-tokens.ts";
 import { watchLog } from "../store/watch-log.ts";
 import { optional } from "../util/optional.ts";
 
-/** A replica's folder, and the other folders that follow the same origin from this store. */
-interface Placed {
-  readonly id: string;
-  readonly folder: string;
-  readonly url: string;
-  /** The folders of other replicas of this origin. */
-  readonly beside: readonly string[];
-}
-
-/**
- * Returns a halt for a folder that would contain itself without end: one that is nested with the folder of its origin,
- * or with another folder that follows the same origin. The origin's folder is the one that its history records. It is
- * checked only if the origin's address is one of this machine, or its workspace is in this store, and if the folder is
- * still the recorded one.
- */
-async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
-  const { folder, beside } = placed;
-  const other = beside.find((one) => areNested(one, folder));
-  if (other !== undefined) return nested(folder, other, "another folder that follows this origin");
-  const origin = await originFolder(parts, placed);
-  if (origin === undefined || !areNested(origin, folder)) return undefined;
-  return nested(folder, origin, "the folder that it follows");
-}
-
-/**
- * Returns the same halt for a folder that does not follow the origin yet, if the origin is a workspace of this store.
- */
-async function checkNestingInStore(
-  parts: StoreParts,
-  origin: string,
-  folder: string,
-): Promise<ReplicaHalt | undefined> {
-  const { disk } = parts.backends;
-  if (!parts.backends.hasLog(parts.layout.workspace(origin).log)) return undefined;
-  const { context, close } = await openContext(parts, origin, { readOnly: true, tasks: storeTasks(parts, origin) });
-  try {
-    const record = await answer(context, () => workspaceRecord(context));
-    const path = record.roots[0]?.folder ?? "";
-    if (path === "" || !isFolderStillAt(disk, path, record) || !areNested(path, folder)) return undefined;
-    return nested(folder, path, "the folder that it follows");
-  } finally {
-    await close();
-  }
-}
-
-/** True if two absolute paths without links are equal, or one contains the other. */
-function areNested(a: string, b: string): boolean {
-  const [outer, inner] = a.length <= b.length ? [a, b] : [b, a];
-  return inner === outer || outer === "/" || inner.startsWith(`${outer}/`);
-}
-
-function nested(folder: string, other: string, what: string): ReplicaHalt {
-  const how = folder.length > other.length ? "lies in" : folder === other ? "is" : "lies around";
-  return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
-}
-
-/** Returns the origin's own folder, if it is on this machine and still the recorded one. */
-async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
-  const { disk } = parts.backends;
-  const { workspaceId, record } = await recordOfOrigin(parts, id);
-  const isNear = parts.backends.hasLog(parts.layout.workspace(workspaceId).log) || isHere(url);
-  const path = record.roots[0]?.folder ?? "";
-  return isNear && path !== "" && isFolderStillAt(disk, path, record) ? path : undefined;
-}
-
-async function recordOfOrigin(
-  parts: StoreParts,
-  id: string,
-): Promise<{ readonly workspaceId: string; readonly record: WorkspaceRecord }> {
-  const { context, close } = await openMirror(parts, id, { tasks: storeTasks(parts, id) });
-  try {
-    return { workspaceId: context.workspaceId, record: await answer(context, () => workspaceRecord(context)) };
-  } finally {
-    await close();
-  }
-}
-
-/**
- * True if the address is one of this machine. It may be the end of a tunnel: the caller compares the folder with the
- * recorded one.
- */
-function isHere(url: string): boolean {
-  if (url.startsWith("unix:")) return true;
-  const host = URL.canParse(url) ? new URL(url).hostname : "";
-  return host === "localhost" || host === "[::1]" || host.startsWith("127.");
-}
-
-/** The least work for which threads are worth their start. */
-const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
-/** Any work: without threads (in the simulation) files are always written early, to exercise that. */
-const ANY = { files: 1, bytes: 1 };
-
-/**
- * Returns the writer that stages a first sync's files while their contents arrive, and clears the stage of an earlier
- * process. Returns `undefined` if the disk folds names, as it would be unknown which files exist, or if the disk cannot
- * hold every entry, which the apply reports.
- */
-function earlyFilesOf(
-  disk: Disk,
-  { worktree, pools }: NonNullable<OpenedContext["early"]>,
-): StagedEarlyFiles | undefined {
-  const { early: stage } = worktree;
-  if (stage === undefined) return undefined;
-  stage.clear();
-  const traits = worktree.traitsOf(ROOT);
-  if (foldsNames(traits) || !traits.modes || !holdsAllEntries(traits)) return undefined;
-  return new StagedEarlyFiles({ disk, stage, pools, least: pools === undefined ? ANY : LEAST });
-}
-
-/**
- * An open workspace that follows an origin. No other process can follow the origin for it until it is disposed of.
- */
-export interface ReplicaHold extends AsyncDisposable {
-  /** The replica's own history and folder. */
-  readonly context: Context;
-  /** The mirror of the origin's history. */
-  readonly mirror: Mirror;
-  /** For `ReplicaSession`, with `sandboxId` (the workspace's id) and the caller's own options. */
-  readonly options: Pick<ReplicaOptions, "upstream" | "mirror" | "blobs" | "notes" | "withheld" | "early">;
-}
-
-/**
- * Opens a workspace as a replica. Throws `NOT_FOUND`, `LOCKED` if another process follows its origin, `LOG_DAMAGED` if
- * the mirror is damaged.
- */
-export async function openReplica(parts: StoreParts, id: string): Promise<ReplicaHold> {
-  const { backends, layout, blobs } = parts;
-  const { upstream } = layout.workspace(id);
-  if (!isThere(parts, id)) throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(id)}`);
-  makeFolders(backends.disk, upstream.folder);
-  await using closing = new AsyncDisposableStack();
-  closing.use(await followOrigin(backends, upstream));
-  const { context, close, early } = await openContext(parts, id, { tasks: storeTasks(parts, id), follows: true });
-  closing.defer(async () => {
-    noteUnfollowed(context);
-    await close();
-  });
-  const files = early === undefined ? undefined : closing.use(earlyFilesOf(backends.disk, early));
-  const mirror = await openLogMirror(parts, upstream);
-  closing.defer(() => mirror.close());
-  const notes = new FileWitnessNotes(backends.disk, upstream.witness);
-  const withheld = new FileWithheldContents(backends.disk, upstream.withheld);
-  const open = closing.move();
-  return {
-    context,
-    mirror,
-    options: { upstream: mirror, mirror, blobs, notes, withheld, early: files },
-    [Symbol.asyncDispose]: () => open.disposeAsync(),
-  };
-}
-
-/**
- * Opens the mirror. If the mirror is damaged, the hint of the error names its folder: all of it can be fetched again.
- */
-async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
-  try {
-    return await LogMirror.open(new FileMirrorPlaces(parts, layout));
-  } catch (error) {
-    if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
-    const { code, message, data } = error;
-    const hint = `move ${layout.folder} away and connect again: it is fetched anew`;
-    throw new ChronicleError(code, message, { hint, data, cause: error });
-  }
-}
-
 /** A replica's view of its origin. */
 export interface KnownOrigin {
   readonly url: string;
@@ -434,4 +269,170 @@ function makeWithFolders(disk: Disk, folder: string): void {
   if (disk.lstat(folder) !== undefined) return;
   makeWithFolders(disk, join(folder, ".."));
   disk.makeFolder(folder, 0o755);
+}
+
+/** A replica's folder, and the other folders that follow the same origin from this store. */
+interface Placed {
+  readonly id: string;
+  readonly folder: string;
+  readonly url: string;
+  /** The folders of other replicas of this origin. */
+  readonly beside: readonly string[];
+}
+
+/**
+ * Returns a halt for a folder that would contain itself without end: one that is nested with the folder of its origin,
+ * or with another folder that follows the same origin. The origin's folder is the one that its history records. It is
+ * checked only if the origin's address is one of this machine, or its workspace is in this store, and if the folder is
+ * still the recorded one.
+ */
+async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
+  const { folder, beside } = placed;
+  const other = beside.find((one) => areNested(one, folder));
+  if (other !== undefined) return nested(folder, other, "another folder that follows this origin");
+  const origin = await originFolder(parts, placed);
+  if (origin === undefined || !areNested(origin, folder)) return undefined;
+  return nested(folder, origin, "the folder that it follows");
+}
+
+/**
+ * Returns the same halt for a folder that does not follow the origin yet, if the origin is a workspace of this store.
+ */
+async function checkNestingInStore(
+  parts: StoreParts,
+  origin: string,
+  folder: string,
+): Promise<ReplicaHalt | undefined> {
+  const { disk } = parts.backends;
+  if (!parts.backends.hasLog(parts.layout.workspace(origin).log)) return undefined;
+  const { context, close } = await openContext(parts, origin, { readOnly: true, tasks: storeTasks(parts, origin) });
+  try {
+    const record = await answer(context, () => workspaceRecord(context));
+    const path = record.roots[0]?.folder ?? "";
+    if (path === "" || !isFolderStillAt(disk, path, record) || !areNested(path, folder)) return undefined;
+    return nested(folder, path, "the folder that it follows");
+  } finally {
+    await close();
+  }
+}
+
+/** True if two absolute paths without links are equal, or one contains the other. */
+function areNested(a: string, b: string): boolean {
+  const [outer, inner] = a.length <= b.length ? [a, b] : [b, a];
+  return inner === outer || outer === "/" || inner.startsWith(`${outer}/`);
+}
+
+function nested(folder: string, other: string, what: string): ReplicaHalt {
+  const how = folder.length > other.length ? "lies in" : folder === other ? "is" : "lies around";
+  return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
+}
+
+/** Returns the origin's own folder, if it is on this machine and still the recorded one. */
+async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
+  const { disk } = parts.backends;
+  const { workspaceId, record } = await recordOfOrigin(parts, id);
+  const isNear = parts.backends.hasLog(parts.layout.workspace(workspaceId).log) || isHere(url);
+  const path = record.roots[0]?.folder ?? "";
+  return isNear && path !== "" && isFolderStillAt(disk, path, record) ? path : undefined;
+}
+
+async function recordOfOrigin(
+  parts: StoreParts,
+  id: string,
+): Promise<{ readonly workspaceId: string; readonly record: WorkspaceRecord }> {
+  const { context, close } = await openMirror(parts, id, { tasks: storeTasks(parts, id) });
+  try {
+    return { workspaceId: context.workspaceId, record: await answer(context, () => workspaceRecord(context)) };
+  } finally {
+    await close();
+  }
+}
+
+/**
+ * True if the address is one of this machine. It may be the end of a tunnel: the caller compares the folder with the
+ * recorded one.
+ */
+function isHere(url: string): boolean {
+  if (url.startsWith("unix:")) return true;
+  const host = URL.canParse(url) ? new URL(url).hostname : "";
+  return host === "localhost" || host === "[::1]" || host.startsWith("127.");
+}
+
+/**
+ * An open workspace that follows an origin. No other process can follow the origin for it until it is disposed of.
+ */
+export interface ReplicaHold extends AsyncDisposable {
+  /** The replica's own history and folder. */
+  readonly context: Context;
+  /** The mirror of the origin's history. */
+  readonly mirror: Mirror;
+  /** For `ReplicaSession`, with `sandboxId` (the workspace's id) and the caller's own options. */
+  readonly options: Pick<ReplicaOptions, "upstream" | "mirror" | "blobs" | "notes" | "withheld" | "early">;
+}
+
+/**
+ * Opens a workspace as a replica. Throws `NOT_FOUND`, `LOCKED` if another process follows its origin, `LOG_DAMAGED` if
+ * the mirror is damaged.
+ */
+export async function openReplica(parts: StoreParts, id: string): Promise<ReplicaHold> {
+  const { backends, layout, blobs } = parts;
+  const { upstream } = layout.workspace(id);
+  if (!isThere(parts, id)) throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(id)}`);
+  makeFolders(backends.disk, upstream.folder);
+  await using closing = new AsyncDisposableStack();
+  closing.use(await followOrigin(backends, upstream));
+  const { context, close, early } = await openContext(parts, id, { tasks: storeTasks(parts, id), follows: true });
+  closing.defer(async () => {
+    noteUnfollowed(context);
+    await close();
+  });
+  const files = early === undefined ? undefined : closing.use(earlyFilesOf(backends.disk, early));
+  const mirror = await openLogMirror(parts, upstream);
+  closing.defer(() => mirror.close());
+  const notes = new FileWitnessNotes(backends.disk, upstream.witness);
+  const withheld = new FileWithheldContents(backends.disk, upstream.withheld);
+  const open = closing.move();
+  return {
+    context,
+    mirror,
+    options: { upstream: mirror, mirror, blobs, notes, withheld, early: files },
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+/**
+ * Opens the mirror. If the mirror is damaged, the hint of the error names its folder: all of it can be fetched again.
+ */
+async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
+  try {
+    return await LogMirror.open(new FileMirrorPlaces(parts, layout));
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
+    const { code, message, data } = error;
+    const hint = `move ${layout.folder} away and connect again: it is fetched anew`;
+    throw new ChronicleError(code, message, { hint, data, cause: error });
+  }
+}
+
+/** The least work for which threads are worth their start. */
+const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
+
+/** Any work: without threads (in the simulation) files are always written early, to exercise that. */
+const ANY = { files: 1, bytes: 1 };
+
+/**
+ * Returns the writer that stages a first sync's files while their contents arrive, and clears the stage of an earlier
+ * process. Returns `undefined` if the disk folds names, as it would be unknown which files exist, or if the disk cannot
+ * hold every entry, which the apply reports.
+ */
+function earlyFilesOf(
+  disk: Disk,
+  { worktree, pools }: NonNullable<OpenedContext["early"]>,
+): StagedEarlyFiles | undefined {
+  const { early: stage } = worktree;
+  if (stage === undefined) return undefined;
+  stage.clear();
+  const traits = worktree.traitsOf(ROOT);
+  if (foldsNames(traits) || !traits.modes || !holdsAllEntries(traits)) return undefined;
+  return new StagedEarlyFiles({ disk, stage, pools, least: pools === undefined ? ANY : LEAST });
 }

@@ -2,37 +2,6 @@ import { basename } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 
-/** The number of bytes that are read at once: most files of /proc are shorter. */
-const PIECE_BYTES = 4 * 1024;
-
-/** Reads a file of /proc, whose size is unknown, as text; `undefined` if there is none, or it is not ours to read. */
-export function procText(disk: Disk, path: string): string | undefined {
-  return orNothing(() => {
-    const fd = disk.open(path, "read");
-    try {
-      const pieces: Buffer[] = [];
-      for (;;) {
-        const piece = Buffer.allocUnsafe(PIECE_BYTES);
-        const count = disk.read(fd, piece, null);
-        if (count === 0) return Buffer.concat(pieces).toString("utf8");
-        pieces.push(piece.subarray(0, count));
-      }
-    } finally {
-      disk.close(fd);
-    }
-  });
-}
-
-/** Returns the result of `work`; `undefined` if a process has ended meanwhile, or belongs to another user. */
-export function orNothing<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return undefined;
-  }
-}
-
 /** Programs that may run between an agent and its hook, and end with the hook. */
 const BETWEEN = /^(sh|bash|dash|zsh|ksh|fish|ash|busybox|env|timeout|chronicle-hook|perl)$/;
 const MOST_STEPS = 6;
@@ -63,4 +32,35 @@ function isBetween(disk: Disk, pid: number, name: string): boolean {
   if (BETWEEN.test(name)) return true;
   const program = orNothing(() => disk.readlink(`/proc/${pid}/exe`).toString());
   return program !== undefined && BETWEEN.test(basename(program));
+}
+
+/** The number of bytes that are read at once: most files of /proc are shorter. */
+const PIECE_BYTES = 4 * 1024;
+
+/** Reads a file of /proc, whose size is unknown, as text; `undefined` if there is none, or it is not ours to read. */
+export function procText(disk: Disk, path: string): string | undefined {
+  return orNothing(() => {
+    const fd = disk.open(path, "read");
+    try {
+      const pieces: Buffer[] = [];
+      for (;;) {
+        const piece = Buffer.allocUnsafe(PIECE_BYTES);
+        const count = disk.read(fd, piece, null);
+        if (count === 0) return Buffer.concat(pieces).toString("utf8");
+        pieces.push(piece.subarray(0, count));
+      }
+    } finally {
+      disk.close(fd);
+    }
+  });
+}
+
+/** Returns the result of `work`; `undefined` if a process has ended meanwhile, or belongs to another user. */
+export function orNothing<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
 }

@@ -19,45 +19,6 @@ import { launcherPath } from "./program-paths.ts";
 import { printable } from "../process/printable.ts";
 import { optional } from "../util/optional.ts";
 
-interface DirectHook {
-  readonly adapter: HookAdapter;
-  readonly input: string;
-  readonly strict: boolean;
-  readonly owner: number | null;
-  readonly disk: Disk;
-  readonly run: RunFolder;
-  readonly store: StoreOptions;
-}
-
-/** Answers a hook in this process, directly on the store: slower, but always possible. */
-async function answerDirectly(io: HookIo, hook: DirectHook): Promise<HookAnswer> {
-  let close = (): Promise<void> => Promise.resolve();
-  const { adapter, input, strict, owner, disk, run } = hook;
-  let workspaces: OpenWorkspaces | undefined;
-  let isTool = false;
-  const open = async (folder: string, create: boolean) => {
-    if (workspaces === undefined) {
-      const store = await io.openStore(hook.store, isTool);
-      const opened = new OpenWorkspaces(store, { isThere: () => true, now: () => io.now() });
-      workspaces = opened;
-      close = async () => {
-        await opened.close();
-        await store.close();
-      };
-    }
-    return workspaces.open(folder, create);
-  };
-  const onCall = ({ kind }: HookCall): void => {
-    isTool = kind === "before" || kind === "after";
-  };
-  try {
-    const notes = new FileNotes(disk, run.folder);
-    return await answerHook({ adapter, input, strict, owner, open, notes, onCall, guarded: guardedOf(hook.store) });
-  } finally {
-    await close();
-  }
-}
-
 /** A hook waits this long for a lock, in milliseconds: agents give up on hooks after a minute or so. */
 const WAIT_MS = 20_000;
 
@@ -181,4 +142,43 @@ function tell({ io, disk, run }: HookRun, { stdout, problem }: HookAnswer): numb
     if (disk.lstat(file) !== undefined) io.err.write(`  more in ${printable(file)}, and by: chronicle doctor\n`);
   }
   return 0;
+}
+
+interface DirectHook {
+  readonly adapter: HookAdapter;
+  readonly input: string;
+  readonly strict: boolean;
+  readonly owner: number | null;
+  readonly disk: Disk;
+  readonly run: RunFolder;
+  readonly store: StoreOptions;
+}
+
+/** Answers a hook in this process, directly on the store: slower, but always possible. */
+async function answerDirectly(io: HookIo, hook: DirectHook): Promise<HookAnswer> {
+  let close = (): Promise<void> => Promise.resolve();
+  const { adapter, input, strict, owner, disk, run } = hook;
+  let workspaces: OpenWorkspaces | undefined;
+  let isTool = false;
+  const open = async (folder: string, create: boolean) => {
+    if (workspaces === undefined) {
+      const store = await io.openStore(hook.store, isTool);
+      const opened = new OpenWorkspaces(store, { isThere: () => true, now: () => io.now() });
+      workspaces = opened;
+      close = async () => {
+        await opened.close();
+        await store.close();
+      };
+    }
+    return workspaces.open(folder, create);
+  };
+  const onCall = ({ kind }: HookCall): void => {
+    isTool = kind === "before" || kind === "after";
+  };
+  try {
+    const notes = new FileNotes(disk, run.folder);
+    return await answerHook({ adapter, input, strict, owner, open, notes, onCall, guarded: guardedOf(hook.store) });
+  } finally {
+    await close();
+  }
 }

@@ -10,53 +10,9 @@ import { agentProcess } from "./agent-process.ts";
 import { FileNotes, KeptNotes } from "./file-notes.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 
-/**
- * The largest body of a call, in bytes. It has a tool's input and response, and agents sometimes write tens of
- * megabytes.
- */
-const MAX_BODY = 256 * 1024 * 1024;
-
-/** The parts that all hooks share; the agent's process comes with each call. */
-type RouteParts = Omit<HookParts, "owner" | "open"> & {
-  readonly workspaces: OpenWorkspaces;
-  /** Finds the agent's process from the program that started its hook. */
-  readonly ownerOf: (parent: number) => number | null;
-};
-
-/**
- * Returns the route `POST /hooks/<agent>[?strict=1]`, whose answer is the output that the agent's hook should print.
- */
-function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
-  return {
-    method: "POST",
-    path: "/hooks/:agent",
-    maxBody: MAX_BODY,
-    async handle({ params, query, headers, body }) {
-      const adapter = hookAdapter(params["agent"] ?? "");
-      const strict = query.get("strict") === "1";
-      const owner = parts.ownerOf(Number(headers["x-chronicle-parent"]));
-      const { notes, workspaces, guarded } = parts;
-      const leases: Lease[] = [];
-      const open = async (folder: string, create: boolean): Promise<WorkspaceApi> => {
-        const lease = await workspaces.openFolder(folder, create);
-        leases.push(lease);
-        return lease.workspace.as({ role: "agent" });
-      };
-      try {
-        const answer = await answerHook({ notes, open, owner, adapter, strict, guarded, input: body.toString("utf8") });
-        onAnswer(adapter.name, answer);
-        const problem =
-          answer.problem === undefined ? {} : { "x-chronicle-problem": encodeURIComponent(answer.problem) };
-        return { status: 200, headers: { "content-type": "application/json", ...problem }, body: answer.stdout };
-      } finally {
-        for (const lease of leases) lease[Symbol.dispose]();
-      }
-    },
-  };
-}
-
 /** A session that was silent for this long, in milliseconds, is over: thirty days. */
 const NOTES_MS = 30 * 86_400_000;
+
 /** The time of an agent's last call is written at most this often, in milliseconds. */
 const REMEMBER_MS = 10_000;
 
@@ -100,4 +56,49 @@ export class HookEndpoint {
     this.#remembered.set(agent, now);
     rememberCall(disk, folder, agent, { at: new Date(now).toISOString(), event: answer.call.kind, version });
   }
+}
+
+/**
+ * The largest body of a call, in bytes. It has a tool's input and response, and agents sometimes write tens of
+ * megabytes.
+ */
+const MAX_BODY = 256 * 1024 * 1024;
+
+/** The parts that all hooks share; the agent's process comes with each call. */
+type RouteParts = Omit<HookParts, "owner" | "open"> & {
+  readonly workspaces: OpenWorkspaces;
+  /** Finds the agent's process from the program that started its hook. */
+  readonly ownerOf: (parent: number) => number | null;
+};
+
+/**
+ * Returns the route `POST /hooks/<agent>[?strict=1]`, whose answer is the output that the agent's hook should print.
+ */
+function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
+  return {
+    method: "POST",
+    path: "/hooks/:agent",
+    maxBody: MAX_BODY,
+    async handle({ params, query, headers, body }) {
+      const adapter = hookAdapter(params["agent"] ?? "");
+      const strict = query.get("strict") === "1";
+      const owner = parts.ownerOf(Number(headers["x-chronicle-parent"]));
+      const { notes, workspaces, guarded } = parts;
+      const leases: Lease[] = [];
+      const open = async (folder: string, create: boolean): Promise<WorkspaceApi> => {
+        const lease = await workspaces.openFolder(folder, create);
+        leases.push(lease);
+        return lease.workspace.as({ role: "agent" });
+      };
+      try {
+        const answer = await answerHook({ notes, open, owner, adapter, strict, guarded, input: body.toString("utf8") });
+        onAnswer(adapter.name, answer);
+        const problem =
+          answer.problem === undefined ? {} : { "x-chronicle-problem": encodeURIComponent(answer.problem) };
+        return { status: 200, headers: { "content-type": "application/json", ...problem }, body: answer.stdout };
+      } finally {
+        for (const lease of leases) lease[Symbol.dispose]();
+      }
+    },
+  };
 }

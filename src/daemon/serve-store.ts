@@ -31,38 +31,12 @@ import { StoreHealth, type StoreTrouble } from "./store-health.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
 import { optional } from "../util/optional.ts";
 
-/**
- * Returns a mark that changes when this program is installed anew: after that, this process cannot load the old
- * program's chunks any more.
- */
-function codeMark(disk: Disk): string {
-  const stat = disk.lstat(fileURLToPath(import.meta.url));
-  return stat === undefined ? "gone" : `${stat.ino} ${stat.mtimeNs}`;
-}
-
-/** True if version `a` (`1.2.3`) is later than `b`. Anything after `-` or `+` is ignored. */
-function isLater(a: string, b: string): boolean {
-  const [left, right] = [a, b].map((one) => (/^\d+(\.\d+)*/.exec(one)?.[0] ?? "0").split(".").map(Number));
-  for (let at = 0; at < 3; at += 1) {
-    const difference = (left?.[at] ?? 0) - (right?.[at] ?? 0);
-    if (difference !== 0) return difference > 0;
-  }
-  return false;
-}
-
-/** Returns the checker of a provider's tokens. Its code is loaded with the first token that is in no `TokenStore`. */
-function lazyIssuer(options: OidcOptions): OtherIssuer {
-  let issuer: Promise<OtherIssuer> | undefined;
-  return async (token) => {
-    issuer ??= import("../server/callers/oidc.ts").then(({ oidcIssuer }) => oidcIssuer(options));
-    return (await issuer)(token);
-  };
-}
-
 /** Longest interval at which the process checks whether it is still needed, in milliseconds. */
 const LOOK_MS = 1_000;
+
 /** Default number of watched folders. */
 const WATCH_MOST = 32;
+
 /** A workspace that was unused for this long, in milliseconds, is closed. */
 const CLOSE_AFTER_MS = 120_000;
 
@@ -480,4 +454,32 @@ export class StoreServer {
 
 function wordsOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/**
+ * Returns a mark that changes when this program is installed anew: after that, this process cannot load the old
+ * program's chunks any more.
+ */
+function codeMark(disk: Disk): string {
+  const stat = disk.lstat(fileURLToPath(import.meta.url));
+  return stat === undefined ? "gone" : `${stat.ino} ${stat.mtimeNs}`;
+}
+
+/** True if version `a` (`1.2.3`) is later than `b`. Anything after `-` or `+` is ignored. */
+function isLater(a: string, b: string): boolean {
+  const [left, right] = [a, b].map((one) => (/^\d+(\.\d+)*/.exec(one)?.[0] ?? "0").split(".").map(Number));
+  for (let at = 0; at < 3; at += 1) {
+    const difference = (left?.[at] ?? 0) - (right?.[at] ?? 0);
+    if (difference !== 0) return difference > 0;
+  }
+  return false;
+}
+
+/** Returns the checker of a provider's tokens. Its code is loaded with the first token that is in no `TokenStore`. */
+function lazyIssuer(options: OidcOptions): OtherIssuer {
+  let issuer: Promise<OtherIssuer> | undefined;
+  return async (token) => {
+    issuer ??= import("../server/callers/oidc.ts").then(({ oidcIssuer }) => oidcIssuer(options));
+    return (await issuer)(token);
+  };
 }

@@ -7,155 +7,27 @@ import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts
 import type { WorkspaceShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** The location of the workspaces on this machine. */
-interface StorePlace {
-  readonly disk: Disk;
-  readonly home: string;
-}
-
-/** Returns a workspace's log; `undefined` if its history has not begun, or was removed. */
-function logOf({ disk, home }: StorePlace, id: string): FileStat | undefined {
-  const stat = disk.lstat(join(home, "workspaces", id, "events.wal"));
-  return stat === undefined || stat.size === 0 ? undefined : stat;
-}
-
-/** Returns a mark that changes with each event of a workspace, and when its history is removed or begun. */
-function logMark(place: StorePlace, id: string): string {
-  const stat = logOf(place, id);
-  return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`;
-}
-
-/** A folder that could not be opened again is retried after this time, in milliseconds. */
-const REOPEN_MS = 5_000;
-
-interface HostedFolderOptions {
-  readonly store: Pick<StoreApi, "home" | "workspaces">;
-  readonly disk: Disk;
-  /** Opens workspaces, and watches each one it opens. */
-  readonly workspaces: OpenWorkspaces;
-  readonly folder: string;
-}
-
-/** A lost workspace that is to be opened again. */
-interface Lost {
-  readonly id: string;
-  /** The mark of its log when it was found archived or removed: it is not opened until the mark changes. */
-  readonly mark?: string;
-  /** The earliest moment to open it, by `performance.now`. */
-  readonly notBefore: number;
-}
-
-/** The folder that a server was started in: its workspace stays open, and watched, for as long as the server lives. */
-export class HostedFolder {
-  readonly #options: HostedFolderOptions;
-  #lease: Lease | undefined;
-  #lost: Lost | undefined;
-  #working: Promise<void> | undefined;
-
-  constructor(options: HostedFolderOptions) {
-    this.#options = options;
-  }
-
-  get workspace(): WorkspaceApi | undefined {
-    return this.#lease?.workspace;
-  }
-
-  /** Opens the folder, and begins its history if there is none. Throws the reason if it cannot. */
-  async open(): Promise<WorkspaceApi> {
-    const { workspaces, folder } = this.#options;
-    const lease = await workspaces.openFolder(folder, true);
-    this.#keep(lease);
-    return lease.workspace;
-  }
-
-  /**
-   * Keeps up with other openings. If the workspace was reopened meanwhile, with other settings or because its folder
-   * was moved, replaces the lease held so far. If it was given up, opens it again, unless it is archived or removed by
-   * now. Throws the reason if it cannot, and tries again later.
-   */
-  keepUp(): Promise<void> {
-    this.#working ??= this.#work().finally(() => (this.#working = undefined));
-    return this.#working;
-  }
-
-  close(): void {
-    this.#lost = undefined;
-    this.#letGo();
-  }
-
-  async #work(): Promise<void> {
-    const { workspaces } = this.#options;
-    const before = this.#lease;
-    if (before !== undefined && !workspaces.isCurrent(before.workspace)) {
-      this.#lost = { id: before.workspace.id, notBefore: 0 };
-      this.#letGo();
-    }
-    const lost = this.#lost;
-    if (lost === undefined || performance.now() < lost.notBefore || workspaces.isBeingGivenUp(lost.id)) return;
-    await this.#openAgain(lost);
-  }
-
-  async #openAgain(lost: Lost): Promise<void> {
-    const { id } = lost;
-    const { store, disk, workspaces } = this.#options;
-    const mark = logMark({ disk, home: store.home }, id);
-    if (mark === lost.mark) return;
-    this.#lost = { id, notBefore: performance.now() + REOPEN_MS };
-    const found = (await store.workspaces()).find((one) => one.id === id);
-    if (found === undefined || found.archived === true) {
-      this.#settle({ id, mark, notBefore: 0 });
-      return;
-    }
-    // The workspace may have been opened for reading while it was archived, and so without following the folder.
-    if (lost.mark !== undefined) workspaces.letGo(id);
-    const lease = await workspaces.openKey(id);
-    // The server was closed meanwhile.
-    if (this.#lost === undefined) lease[Symbol.dispose]();
-    else this.#keep(lease);
-  }
-
-  #settle(lost: Lost): void {
-    if (this.#lost !== undefined) this.#lost = lost;
-  }
-
-  #letGo(): void {
-    const lease = this.#lease;
-    this.#lease = undefined;
-    lease?.[Symbol.dispose]();
-  }
-
-  #keep(lease: Lease): void {
-    this.#lease = lease;
-    this.#lost = undefined;
-    // When it is archived or removed, the lease is given back at once. A workspace whose folder was moved is reopened
-    // by the next `keepUp`.
-    const end = (): void => {
-      if (wasMoved(lease.gone.reason)) return;
-      lease[Symbol.dispose]();
-      if (this.#lease !== lease) return;
-      this.#lease = undefined;
-      this.#lost = { id: lease.workspace.id, notBefore: 0 };
-    };
-    if (lease.gone.aborted) end();
-    else lease.gone.addEventListener("abort", end);
-  }
-}
-
 /** Shortest interval between two listings of the store, in milliseconds. */
 const LIST_MS = 1_000;
+
 /** Listing may take at most this part of the time (one in 20): a program may begin thousands of workspaces. */
 const BUSY_FACTOR = 20;
+
 /**
  * Longer than a tick of any file system's clock, in milliseconds: a folder that was changed this recently may change
  * again unnoticed.
  */
 const TICK_MS = 2_000;
+
 /** A log from which nothing could be read for this long, in milliseconds, is not read again. */
 const NEW_MS = 60_000;
+
 /** Interval at which a folder that could not be watched is checked again, in milliseconds. */
 const AWAY_MS = 5_000;
+
 /** A workspace that could not be opened, or was listed with a problem, is retried after this time, in milliseconds. */
 const RETRY_MS = 30_000;
+
 /** Longest time between retries when they keep failing, in milliseconds. */
 const LONGEST_RETRY_MS = 600_000;
 
@@ -380,3 +252,137 @@ export class WatchedFolders {
 function lastFirst(a: WorkspaceShape, b: WorkspaceShape): number {
   return Date.parse(b.last_event ?? b.created) - Date.parse(a.last_event ?? a.created);
 }
+
+interface HostedFolderOptions {
+  readonly store: Pick<StoreApi, "home" | "workspaces">;
+  readonly disk: Disk;
+  /** Opens workspaces, and watches each one it opens. */
+  readonly workspaces: OpenWorkspaces;
+  readonly folder: string;
+}
+
+/** A lost workspace that is to be opened again. */
+interface Lost {
+  readonly id: string;
+  /** The mark of its log when it was found archived or removed: it is not opened until the mark changes. */
+  readonly mark?: string;
+  /** The earliest moment to open it, by `performance.now`. */
+  readonly notBefore: number;
+}
+
+/** The folder that a server was started in: its workspace stays open, and watched, for as long as the server lives. */
+export class HostedFolder {
+  readonly #options: HostedFolderOptions;
+  #lease: Lease | undefined;
+  #lost: Lost | undefined;
+  #working: Promise<void> | undefined;
+
+  constructor(options: HostedFolderOptions) {
+    this.#options = options;
+  }
+
+  get workspace(): WorkspaceApi | undefined {
+    return this.#lease?.workspace;
+  }
+
+  /** Opens the folder, and begins its history if there is none. Throws the reason if it cannot. */
+  async open(): Promise<WorkspaceApi> {
+    const { workspaces, folder } = this.#options;
+    const lease = await workspaces.openFolder(folder, true);
+    this.#keep(lease);
+    return lease.workspace;
+  }
+
+  /**
+   * Keeps up with other openings. If the workspace was reopened meanwhile, with other settings or because its folder
+   * was moved, replaces the lease held so far. If it was given up, opens it again, unless it is archived or removed by
+   * now. Throws the reason if it cannot, and tries again later.
+   */
+  keepUp(): Promise<void> {
+    this.#working ??= this.#work().finally(() => (this.#working = undefined));
+    return this.#working;
+  }
+
+  close(): void {
+    this.#lost = undefined;
+    this.#letGo();
+  }
+
+  async #work(): Promise<void> {
+    const { workspaces } = this.#options;
+    const before = this.#lease;
+    if (before !== undefined && !workspaces.isCurrent(before.workspace)) {
+      this.#lost = { id: before.workspace.id, notBefore: 0 };
+      this.#letGo();
+    }
+    const lost = this.#lost;
+    if (lost === undefined || performance.now() < lost.notBefore || workspaces.isBeingGivenUp(lost.id)) return;
+    await this.#openAgain(lost);
+  }
+
+  async #openAgain(lost: Lost): Promise<void> {
+    const { id } = lost;
+    const { store, disk, workspaces } = this.#options;
+    const mark = logMark({ disk, home: store.home }, id);
+    if (mark === lost.mark) return;
+    this.#lost = { id, notBefore: performance.now() + REOPEN_MS };
+    const found = (await store.workspaces()).find((one) => one.id === id);
+    if (found === undefined || found.archived === true) {
+      this.#settle({ id, mark, notBefore: 0 });
+      return;
+    }
+    // The workspace may have been opened for reading while it was archived, and so without following the folder.
+    if (lost.mark !== undefined) workspaces.letGo(id);
+    const lease = await workspaces.openKey(id);
+    // The server was closed meanwhile.
+    if (this.#lost === undefined) lease[Symbol.dispose]();
+    else this.#keep(lease);
+  }
+
+  #settle(lost: Lost): void {
+    if (this.#lost !== undefined) this.#lost = lost;
+  }
+
+  #letGo(): void {
+    const lease = this.#lease;
+    this.#lease = undefined;
+    lease?.[Symbol.dispose]();
+  }
+
+  #keep(lease: Lease): void {
+    this.#lease = lease;
+    this.#lost = undefined;
+    // When it is archived or removed, the lease is given back at once. A workspace whose folder was moved is reopened
+    // by the next `keepUp`.
+    const end = (): void => {
+      if (wasMoved(lease.gone.reason)) return;
+      lease[Symbol.dispose]();
+      if (this.#lease !== lease) return;
+      this.#lease = undefined;
+      this.#lost = { id: lease.workspace.id, notBefore: 0 };
+    };
+    if (lease.gone.aborted) end();
+    else lease.gone.addEventListener("abort", end);
+  }
+}
+
+/** The location of the workspaces on this machine. */
+interface StorePlace {
+  readonly disk: Disk;
+  readonly home: string;
+}
+
+/** Returns a workspace's log; `undefined` if its history has not begun, or was removed. */
+function logOf({ disk, home }: StorePlace, id: string): FileStat | undefined {
+  const stat = disk.lstat(join(home, "workspaces", id, "events.wal"));
+  return stat === undefined || stat.size === 0 ? undefined : stat;
+}
+
+/** Returns a mark that changes with each event of a workspace, and when its history is removed or begun. */
+function logMark(place: StorePlace, id: string): string {
+  const stat = logOf(place, id);
+  return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`;
+}
+
+/** A folder that could not be opened again is retried after this time, in milliseconds. */
+const REOPEN_MS = 5_000;

@@ -37,207 +37,6 @@ import {
 } from "./kept-owners.ts";
 import * as fs from "node:fs";
 
-/**
- * File systems that give each folder its birth time and never change it: ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs
- * (the `f_type` of statfs(2)). Not overlays, because files that are copied up there are made anew.
- */
-const KEEPS_BIRTHS: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994]);
-
-/** True if the kernel reports birth times. Determined once. */
-let reportsBirths: boolean | undefined;
-
-/**
- * Returns the birth time of the file or folder with this name, in nanoseconds since 1970. Returns `undefined` if
- * nothing has that name, or if its file system does not store birth times reliably. Throws if it cannot be read.
- */
-export function birthTime(path: PathLike): string | undefined {
-  if (process.platform !== "linux") return undefined;
-  const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
-  if (stat === undefined || stat.birthtimeNs <= 0n) return undefined;
-  reportsBirths ??= ["/", process.execPath].some(hasOwnBirth);
-  return reportsBirths && KEEPS_BIRTHS.has(statfsSync(path).type) ? String(stat.birthtimeNs) : undefined;
-}
-
-/**
- * True if Node reports a birth time for this path. Without statx(2) (an old kernel, or a sandbox that forbids it), it
- * returns the time of the last change instead.
- */
-function hasOwnBirth(path: string): boolean {
-  const { birthtimeNs, ctimeNs } = lstatSync(path, { bigint: true });
-  return birthtimeNs > 0n && birthtimeNs !== ctimeNs;
-}
-
-/** Absolute names only: the programs that run here must not depend on anybody's PATH. */
-const SYNC_PROGRAMS = ["/usr/bin/sync", "/bin/sync"];
-
-/** Syncs the file system of the program's standard input. */
-const OPERANDS = ["-f", "/proc/self/fd/0"];
-
-/** The program that can sync one file system, searched once. `path` is `undefined` if there is none. */
-let program: { readonly path: string | undefined } | undefined;
-
-/**
- * Makes everything durable on the file system of an open folder (`syncfs`). Returns false if this cannot be done here.
- * Throws `EIO` if it was tried and failed; as after every failed sync, it is then unknown what is durable.
- *
- * Node has no `syncfs`, but GNU coreutils (8.24 and later) do: `sync -f`. The folder is passed as an open descriptor,
- * so that it is this folder whatever its name now means. Since Linux 5.8 `syncfs` reports earlier failed writes.
- */
-export function syncFileSystem(fd: number): boolean {
-  program ??= { path: findProgram() };
-  if (program.path === undefined) return false;
-  const run = spawnSync(program.path, OPERANDS, { stdio: [fd, "ignore", "ignore"], env: {} });
-  return run.error === undefined && isSynced(run.status);
-}
-
-/** Does the same beside this thread's other work. The descriptor must stay open until it has ended. */
-export async function syncFileSystemBeside(fd: number): Promise<boolean> {
-  program ??= { path: findProgram() };
-  if (program.path === undefined) return false;
-  const run = spawn(program.path, OPERANDS, { stdio: [fd, "ignore", "ignore"], env: {} });
-  const ended = Promise.withResolvers<number | null | undefined>();
-  run.on("error", () => ended.resolve(undefined));
-  run.on("exit", (status) => ended.resolve(status));
-  const status = await ended.promise;
-  return status !== undefined && isSynced(status);
-}
-
-function isSynced(status: number | null): true {
-  if (status === 0) return true;
-  throw Object.assign(new Error("EIO: the file system could not be synced, syncfs"), {
-    code: "EIO",
-    syscall: "syncfs",
-  });
-}
-
-function findProgram(): string | undefined {
-  if (process.platform !== "linux" || !existsSync("/proc/self/fd")) return undefined;
-  return SYNC_PROGRAMS.find((path) => existsSync(path) && isCapable(path));
-}
-
-/** True for GNU coreutils. Others (busybox) may ignore `-f` or give it another meaning. */
-function isCapable(path: string): boolean {
-  const { stdout } = spawnSync(path, ["--version"], { encoding: "utf8", env: {} });
-  const [, major = "0", minor = "0"] = /^sync \(GNU coreutils\) (\d+)\.(\d+)/.exec(stdout) ?? [];
-  return Number(major) > 8 || (Number(major) === 8 && Number(minor) >= 24);
-}
-
-/** The `f_type` of statfs(2) of Linux's own file systems, whose traits are known without probing. */
-const OWN: ReadonlyMap<number, string> = new Map([
-  [0xef53, "ext4"],
-  [0x58465342, "xfs"],
-  [0x9123683e, "btrfs"],
-  [0x01021994, "tmpfs"],
-  [0x794c7630, "overlay"],
-  [0xf2f52010, "f2fs"],
-  [0x2fc12fc1, "zfs"],
-  [0xca451a4e, "bcachefs"],
-]);
-
-/** See `Disk.fileSystemOf`. */
-function fileSystemOf(path: PathLike): FileSystem {
-  const { type } = statfsSync(path);
-  const own = process.platform === "linux" ? OWN.get(type) : undefined;
-  if (own !== undefined) return { kind: own, isLinux: true, mount: own };
-  return mountedAt(path) ?? { kind: `0x${type.toString(16)}`, isLinux: false, mount: `${process.platform} ${type}` };
-}
-
-/** Returns the mount that contains the path, from proc(5). */
-function mountedAt(path: PathLike): FileSystem | undefined {
-  if (process.platform !== "linux") return undefined;
-  let found: FileSystem | undefined;
-  let length = -1;
-  const place = `${realpathSync.native(path)}/`;
-  for (const line of mountLines()) {
-    const [first = "", second = ""] = line.split(" - ");
-    const [, , device = "", root = "", point = "", options = ""] = first.split(" ");
-    const [kind = "", source = "", superOptions = ""] = second.split(" ");
-    const folder = unescaped(point);
-    // The last of several mounts on the same folder is the visible one.
-    if (!place.startsWith(folder.endsWith("/") ? folder : `${folder}/`) || folder.length < length) continue;
-    length = folder.length;
-    found = { kind, isLinux: false, mount: [device, root, kind, source, options, superOptions].join(" ") };
-  }
-  return found;
-}
-
-function mountLines(): string[] {
-  try {
-    return readFileSync("/proc/self/mountinfo", "utf8").split("\n");
-  } catch {
-    // Without /proc, the kind is the number from statfs.
-    return [];
-  }
-}
-
-/** Decodes spaces, tabs, line ends and backslashes, which are written as octal numbers. */
-function unescaped(text: string): string {
-  return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
-}
-
-/** Absolute names only: the programs that run here must not depend on anybody's PATH. */
-const LS_PROGRAMS = ["/usr/bin/ls", "/bin/ls"];
-
-/** Prints one line for each folder, in the given order: permissions with a mark, links, owner, group, label. */
-const OPTIONS = ["-ldnbUZ", "--"];
-
-/** The most folders per call: their paths must fit into a program's arguments. */
-const AT_ONCE = 200;
-const MOST_LISTED_BYTES = 64 * 1024 * 1024;
-
-/** Groups: the setgid bit; a mark (`+`: an access control list); the group; the label (`?` if the system has none). */
-const LINE = /^d[r-][w-][x-][r-][w-]([xsS-])[r-][w-][xtT-]([.+@]?) +\d+ \d+ +(\d+) +(\S+) /;
-
-/** The properties of a folder that a new file in it gets. */
-interface Makes {
-  readonly isPlain: boolean;
-  readonly group: string;
-  readonly label: string;
-}
-
-/**
- * See `Disk.makesAlike`. Node reads no extended attributes, but GNU `ls` shows whether a folder has an access control
- * list, and its label. Returns `undefined` if there is no such program, or if its output for a folder is unexpected.
- */
-async function foldersAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined> {
-  const program = process.platform === "linux" ? LS_PROGRAMS.find((path) => existsSync(path)) : undefined;
-  if (program === undefined) return undefined;
-  const [model] = (await askAll(program, [like])) ?? [];
-  const found = await askAll(program, folders);
-  if (model === undefined || found === undefined) return undefined;
-  const isAlike = ({ isPlain, group, label }: Makes): boolean =>
-    isPlain && group === model.group && label === model.label;
-  return new Set(folders.filter((_, i) => model.isPlain && found[i] !== undefined && isAlike(found[i])));
-}
-
-async function askAll(program: string, folders: readonly string[]): Promise<readonly Makes[] | undefined> {
-  const found: Makes[] = [];
-  for (let at = 0; at < folders.length; at += AT_ONCE) {
-    const some = folders.slice(at, at + AT_ONCE);
-    const told = linesOf(await run(program, [...OPTIONS, ...some]));
-    if (told?.length !== some.length) return undefined;
-    addAll(found, told);
-  }
-  return found;
-}
-
-function linesOf(text: string | undefined): Makes[] | undefined {
-  const lines = (text ?? "").split("\n").filter((line) => line !== "");
-  const found = lines.flatMap((line): Makes[] => {
-    const [, bit = "", mark = "", group = "", label = ""] = LINE.exec(line) ?? [];
-    return group === "" ? [] : [{ isPlain: !/[sS]/.test(bit) && mark !== "+" && mark !== "@", group, label }];
-  });
-  return found.length === lines.length ? found : undefined;
-}
-
-/** Returns the output of a program; `undefined` if it failed. */
-function run(program: string, args: readonly string[]): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const options = { env: { LC_ALL: "C" }, maxBuffer: MOST_LISTED_BYTES };
-    execFile(program, args, options, (error, stdout) => resolve(error === null ? stdout : undefined));
-  });
-}
-
 const C = fs.constants;
 
 /** Never follows a link, and never waits for the other end of a FIFO. libuv adds `O_CLOEXEC` to every open. */
@@ -590,4 +389,205 @@ function kindOfItem(item: Dirent<Buffer>): NodeKind {
   if (item.isFile()) return "file";
   if (item.isDirectory()) return "dir";
   return item.isSymbolicLink() ? "symlink" : "special";
+}
+
+/**
+ * File systems that give each folder its birth time and never change it: ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs
+ * (the `f_type` of statfs(2)). Not overlays, because files that are copied up there are made anew.
+ */
+const KEEPS_BIRTHS: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994]);
+
+/** True if the kernel reports birth times. Determined once. */
+let reportsBirths: boolean | undefined;
+
+/**
+ * Returns the birth time of the file or folder with this name, in nanoseconds since 1970. Returns `undefined` if
+ * nothing has that name, or if its file system does not store birth times reliably. Throws if it cannot be read.
+ */
+export function birthTime(path: PathLike): string | undefined {
+  if (process.platform !== "linux") return undefined;
+  const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  if (stat === undefined || stat.birthtimeNs <= 0n) return undefined;
+  reportsBirths ??= ["/", process.execPath].some(hasOwnBirth);
+  return reportsBirths && KEEPS_BIRTHS.has(statfsSync(path).type) ? String(stat.birthtimeNs) : undefined;
+}
+
+/**
+ * True if Node reports a birth time for this path. Without statx(2) (an old kernel, or a sandbox that forbids it), it
+ * returns the time of the last change instead.
+ */
+function hasOwnBirth(path: string): boolean {
+  const { birthtimeNs, ctimeNs } = lstatSync(path, { bigint: true });
+  return birthtimeNs > 0n && birthtimeNs !== ctimeNs;
+}
+
+/** Absolute names only: the programs that run here must not depend on anybody's PATH. */
+const SYNC_PROGRAMS = ["/usr/bin/sync", "/bin/sync"];
+
+/** Syncs the file system of the program's standard input. */
+const OPERANDS = ["-f", "/proc/self/fd/0"];
+
+/** The program that can sync one file system, searched once. `path` is `undefined` if there is none. */
+let program: { readonly path: string | undefined } | undefined;
+
+/**
+ * Makes everything durable on the file system of an open folder (`syncfs`). Returns false if this cannot be done here.
+ * Throws `EIO` if it was tried and failed; as after every failed sync, it is then unknown what is durable.
+ *
+ * Node has no `syncfs`, but GNU coreutils (8.24 and later) do: `sync -f`. The folder is passed as an open descriptor,
+ * so that it is this folder whatever its name now means. Since Linux 5.8 `syncfs` reports earlier failed writes.
+ */
+export function syncFileSystem(fd: number): boolean {
+  program ??= { path: findProgram() };
+  if (program.path === undefined) return false;
+  const run = spawnSync(program.path, OPERANDS, { stdio: [fd, "ignore", "ignore"], env: {} });
+  return run.error === undefined && isSynced(run.status);
+}
+
+/** Does the same beside this thread's other work. The descriptor must stay open until it has ended. */
+export async function syncFileSystemBeside(fd: number): Promise<boolean> {
+  program ??= { path: findProgram() };
+  if (program.path === undefined) return false;
+  const run = spawn(program.path, OPERANDS, { stdio: [fd, "ignore", "ignore"], env: {} });
+  const ended = Promise.withResolvers<number | null | undefined>();
+  run.on("error", () => ended.resolve(undefined));
+  run.on("exit", (status) => ended.resolve(status));
+  const status = await ended.promise;
+  return status !== undefined && isSynced(status);
+}
+
+function isSynced(status: number | null): true {
+  if (status === 0) return true;
+  throw Object.assign(new Error("EIO: the file system could not be synced, syncfs"), {
+    code: "EIO",
+    syscall: "syncfs",
+  });
+}
+
+function findProgram(): string | undefined {
+  if (process.platform !== "linux" || !existsSync("/proc/self/fd")) return undefined;
+  return SYNC_PROGRAMS.find((path) => existsSync(path) && isCapable(path));
+}
+
+/** True for GNU coreutils. Others (busybox) may ignore `-f` or give it another meaning. */
+function isCapable(path: string): boolean {
+  const { stdout } = spawnSync(path, ["--version"], { encoding: "utf8", env: {} });
+  const [, major = "0", minor = "0"] = /^sync \(GNU coreutils\) (\d+)\.(\d+)/.exec(stdout) ?? [];
+  return Number(major) > 8 || (Number(major) === 8 && Number(minor) >= 24);
+}
+
+/** The `f_type` of statfs(2) of Linux's own file systems, whose traits are known without probing. */
+const OWN: ReadonlyMap<number, string> = new Map([
+  [0xef53, "ext4"],
+  [0x58465342, "xfs"],
+  [0x9123683e, "btrfs"],
+  [0x01021994, "tmpfs"],
+  [0x794c7630, "overlay"],
+  [0xf2f52010, "f2fs"],
+  [0x2fc12fc1, "zfs"],
+  [0xca451a4e, "bcachefs"],
+]);
+
+/** See `Disk.fileSystemOf`. */
+function fileSystemOf(path: PathLike): FileSystem {
+  const { type } = statfsSync(path);
+  const own = process.platform === "linux" ? OWN.get(type) : undefined;
+  if (own !== undefined) return { kind: own, isLinux: true, mount: own };
+  return mountedAt(path) ?? { kind: `0x${type.toString(16)}`, isLinux: false, mount: `${process.platform} ${type}` };
+}
+
+/** Returns the mount that contains the path, from proc(5). */
+function mountedAt(path: PathLike): FileSystem | undefined {
+  if (process.platform !== "linux") return undefined;
+  let found: FileSystem | undefined;
+  let length = -1;
+  const place = `${realpathSync.native(path)}/`;
+  for (const line of mountLines()) {
+    const [first = "", second = ""] = line.split(" - ");
+    const [, , device = "", root = "", point = "", options = ""] = first.split(" ");
+    const [kind = "", source = "", superOptions = ""] = second.split(" ");
+    const folder = unescaped(point);
+    // The last of several mounts on the same folder is the visible one.
+    if (!place.startsWith(folder.endsWith("/") ? folder : `${folder}/`) || folder.length < length) continue;
+    length = folder.length;
+    found = { kind, isLinux: false, mount: [device, root, kind, source, options, superOptions].join(" ") };
+  }
+  return found;
+}
+
+function mountLines(): string[] {
+  try {
+    return readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+  } catch {
+    // Without /proc, the kind is the number from statfs.
+    return [];
+  }
+}
+
+/** Decodes spaces, tabs, line ends and backslashes, which are written as octal numbers. */
+function unescaped(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}
+
+/** Absolute names only: the programs that run here must not depend on anybody's PATH. */
+const LS_PROGRAMS = ["/usr/bin/ls", "/bin/ls"];
+
+/** Prints one line for each folder, in the given order: permissions with a mark, links, owner, group, label. */
+const OPTIONS = ["-ldnbUZ", "--"];
+
+/** The most folders per call: their paths must fit into a program's arguments. */
+const AT_ONCE = 200;
+const MOST_LISTED_BYTES = 64 * 1024 * 1024;
+
+/** Groups: the setgid bit; a mark (`+`: an access control list); the group; the label (`?` if the system has none). */
+const LINE = /^d[r-][w-][x-][r-][w-]([xsS-])[r-][w-][xtT-]([.+@]?) +\d+ \d+ +(\d+) +(\S+) /;
+
+/** The properties of a folder that a new file in it gets. */
+interface Makes {
+  readonly isPlain: boolean;
+  readonly group: string;
+  readonly label: string;
+}
+
+/**
+ * See `Disk.makesAlike`. Node reads no extended attributes, but GNU `ls` shows whether a folder has an access control
+ * list, and its label. Returns `undefined` if there is no such program, or if its output for a folder is unexpected.
+ */
+async function foldersAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined> {
+  const program = process.platform === "linux" ? LS_PROGRAMS.find((path) => existsSync(path)) : undefined;
+  if (program === undefined) return undefined;
+  const [model] = (await askAll(program, [like])) ?? [];
+  const found = await askAll(program, folders);
+  if (model === undefined || found === undefined) return undefined;
+  const isAlike = ({ isPlain, group, label }: Makes): boolean =>
+    isPlain && group === model.group && label === model.label;
+  return new Set(folders.filter((_, i) => model.isPlain && found[i] !== undefined && isAlike(found[i])));
+}
+
+async function askAll(program: string, folders: readonly string[]): Promise<readonly Makes[] | undefined> {
+  const found: Makes[] = [];
+  for (let at = 0; at < folders.length; at += AT_ONCE) {
+    const some = folders.slice(at, at + AT_ONCE);
+    const told = linesOf(await run(program, [...OPTIONS, ...some]));
+    if (told?.length !== some.length) return undefined;
+    addAll(found, told);
+  }
+  return found;
+}
+
+function linesOf(text: string | undefined): Makes[] | undefined {
+  const lines = (text ?? "").split("\n").filter((line) => line !== "");
+  const found = lines.flatMap((line): Makes[] => {
+    const [, bit = "", mark = "", group = "", label = ""] = LINE.exec(line) ?? [];
+    return group === "" ? [] : [{ isPlain: !/[sS]/.test(bit) && mark !== "+" && mark !== "@", group, label }];
+  });
+  return found.length === lines.length ? found : undefined;
+}
+
+/** Returns the output of a program; `undefined` if it failed. */
+function run(program: string, args: readonly string[]): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const options = { env: { LC_ALL: "C" }, maxBuffer: MOST_LISTED_BYTES };
+    execFile(program, args, options, (error, stdout) => resolve(error === null ? stdout : undefined));
+  });
 }

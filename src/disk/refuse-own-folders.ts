@@ -5,39 +5,6 @@ import { isIn } from "../core/tree/root-place.ts";
 import { decodeName } from "../core/values/path.ts";
 import type { Disk } from "./disk.ts";
 
-/**
- * Returns whether a path is a folder or lies in it: by its own path, or because a folder above it is the same one by
- * another spelling or a bind mount. Both paths have no links. Parts of `path` that do not exist are ignored.
- */
-export function liesIn(disk: Disk, path: string, folder: string): boolean {
-  if (isIn(path, folder) || isIn(spelled(disk, path), spelled(disk, folder))) return true;
-  const wanted = disk.lstat(folder);
-  for (let at = path; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
-    const stat = disk.lstat(at);
-    if (stat !== undefined && stat.ino === wanted?.ino && stat.dev === wanted.dev) return true;
-    if (at === "/") return false;
-  }
-}
-
-/** Returns a folder's path with each name as it is listed: some disks report another inode number for each spelling. */
-function spelled(disk: Disk, folder: string): string {
-  const names = folder.split("/").filter((name) => name !== "");
-  return names.reduce((above, name) => `${above}/${listedName(disk, above === "" ? "/" : above, name)}`, "");
-}
-
-/** Returns the name by which a folder lists a file: on a disk that folds names, other names lead to it as well. */
-export function listedName(disk: Disk, folder: string, name: string): string {
-  try {
-    const names = disk.list(folder).map((one) => decodeName(one.name));
-    const folded = { caseInsensitive: true, normalise: true };
-    return names.includes(name) ? name : (names.find((one) => isOneName(one, name, folded)) ?? name);
-  } catch (error) {
-    // The folder may be entered, and not listed.
-    if (errnoOf(error) === undefined) throw error;
-    return name;
-  }
-}
-
 /** The number of links that Linux follows in one path. */
 const MOST_LINKS = 40;
 
@@ -101,5 +68,38 @@ function kindOf(disk: Disk, path: string): string | undefined {
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     return undefined;
+  }
+}
+
+/**
+ * Returns whether a path is a folder or lies in it: by its own path, or because a folder above it is the same one by
+ * another spelling or a bind mount. Both paths have no links. Parts of `path` that do not exist are ignored.
+ */
+export function liesIn(disk: Disk, path: string, folder: string): boolean {
+  if (isIn(path, folder) || isIn(spelled(disk, path), spelled(disk, folder))) return true;
+  const wanted = disk.lstat(folder);
+  for (let at = path; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
+    const stat = disk.lstat(at);
+    if (stat !== undefined && stat.ino === wanted?.ino && stat.dev === wanted.dev) return true;
+    if (at === "/") return false;
+  }
+}
+
+/** Returns a folder's path with each name as it is listed: some disks report another inode number for each spelling. */
+function spelled(disk: Disk, folder: string): string {
+  const names = folder.split("/").filter((name) => name !== "");
+  return names.reduce((above, name) => `${above}/${listedName(disk, above === "" ? "/" : above, name)}`, "");
+}
+
+/** Returns the name by which a folder lists a file: on a disk that folds names, other names lead to it as well. */
+export function listedName(disk: Disk, folder: string, name: string): string {
+  try {
+    const names = disk.list(folder).map((one) => decodeName(one.name));
+    const folded = { caseInsensitive: true, normalise: true };
+    return names.includes(name) ? name : (names.find((one) => isOneName(one, name, folded)) ?? name);
+  } catch (error) {
+    // The folder may be entered, and not listed.
+    if (errnoOf(error) === undefined) throw error;
+    return name;
   }
 }

@@ -2,50 +2,6 @@ import { resolve } from "node:path";
 import type { HookAction, HookCall, HookKind } from "./hook-call.ts";
 import { type HookInput, textAt, neededText, objectAt } from "./hook-input.ts";
 
-/** The names by which each process finds its own folder and its own root. */
-const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cwd|root)(?=\/|$)/;
-
-/**
- * Makes a path that an agent's tool names absolute. In it, `/proc/self/cwd` means the agent's folder and
- * `/proc/self/root` its root: the process that answers the hook would take them for its own. Other paths in `/proc`
- * stay as they are.
- */
-export function agentPath(cwd: string, path: string): string {
-  const [own = "", which] = OWN.exec(path) ?? [];
-  if (which === undefined) return resolve(cwd, path);
-  return resolve(which === "cwd" ? cwd : "/", `./${path.slice(own.length)}`);
-}
-
-/** `*** Update File: src/a.ts`: the headers of the patch text that `apply_patch` takes (codex-rs/apply-patch). */
-const HEADER = /^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\r?$/gm;
-
-/** A command line that is only `apply_patch` with a here-document: Codex runs it itself. */
-const HEREDOC = /^\s*apply_?patch\s+<<-?\s*(['"]?)(\w+)\1[ \t]*\n(?<patch>[^]*?)\n\2\s*$/;
-
-/** `cd DIR &&` before it, where `DIR` is a single literal word: Codex understands that, too. */
-const FOLDER = /^\s*cd\s+(?:'([^'\n]+)'|"([^"\n$`\\]+)"|([^\s'"$`\\;&|<>()*?~{}[\]]+))\s*&&/;
-
-/** A patch in a shell line. */
-interface PatchInLine {
-  readonly patch: string;
-  /** The folder in which the patch is applied, relative to the line's folder. */
-  readonly folder: string;
-}
-
-/** Returns the patch that a shell line passes to `apply_patch`, if the line does nothing else. */
-export function patchInLine(line: string): PatchInLine | undefined {
-  const [prefix = "", ...folders] = FOLDER.exec(line) ?? [];
-  const patch = HEREDOC.exec(line.slice(prefix.length))?.groups?.["patch"];
-  return patch === undefined ? undefined : { patch, folder: folders.find((one) => one !== undefined) ?? "." };
-}
-
-/** Returns the paths in a patch for `apply_patch`, each once, in their order; for a move, both. */
-export function patchPaths(patch: string): string[] {
-  const found = new Set<string>();
-  for (const [, path] of patch.matchAll(HEADER)) if (path !== undefined) found.add(path.trim());
-  return [...found];
-}
-
 /** Turns a tool's input into an action; `undefined` if the tool changes nothing. */
 export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefined;
 
@@ -108,6 +64,50 @@ function actionOf(
   const reader = Object.hasOwn(table, tool) ? table[tool] : undefined;
   if (reader === undefined) return { type: tool, payload: {} };
   return reader(input, cwd);
+}
+
+/** The names by which each process finds its own folder and its own root. */
+const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cwd|root)(?=\/|$)/;
+
+/**
+ * Makes a path that an agent's tool names absolute. In it, `/proc/self/cwd` means the agent's folder and
+ * `/proc/self/root` its root: the process that answers the hook would take them for its own. Other paths in `/proc`
+ * stay as they are.
+ */
+export function agentPath(cwd: string, path: string): string {
+  const [own = "", which] = OWN.exec(path) ?? [];
+  if (which === undefined) return resolve(cwd, path);
+  return resolve(which === "cwd" ? cwd : "/", `./${path.slice(own.length)}`);
+}
+
+/** `*** Update File: src/a.ts`: the headers of the patch text that `apply_patch` takes (codex-rs/apply-patch). */
+const HEADER = /^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\r?$/gm;
+
+/** A command line that is only `apply_patch` with a here-document: Codex runs it itself. */
+const HEREDOC = /^\s*apply_?patch\s+<<-?\s*(['"]?)(\w+)\1[ \t]*\n(?<patch>[^]*?)\n\2\s*$/;
+
+/** `cd DIR &&` before it, where `DIR` is a single literal word: Codex understands that, too. */
+const FOLDER = /^\s*cd\s+(?:'([^'\n]+)'|"([^"\n$`\\]+)"|([^\s'"$`\\;&|<>()*?~{}[\]]+))\s*&&/;
+
+/** A patch in a shell line. */
+interface PatchInLine {
+  readonly patch: string;
+  /** The folder in which the patch is applied, relative to the line's folder. */
+  readonly folder: string;
+}
+
+/** Returns the patch that a shell line passes to `apply_patch`, if the line does nothing else. */
+export function patchInLine(line: string): PatchInLine | undefined {
+  const [prefix = "", ...folders] = FOLDER.exec(line) ?? [];
+  const patch = HEREDOC.exec(line.slice(prefix.length))?.groups?.["patch"];
+  return patch === undefined ? undefined : { patch, folder: folders.find((one) => one !== undefined) ?? "." };
+}
+
+/** Returns the paths in a patch for `apply_patch`, each once, in their order; for a move, both. */
+export function patchPaths(patch: string): string[] {
+  const found = new Set<string>();
+  for (const [, path] of patch.matchAll(HEADER)) if (path !== undefined) found.add(path.trim());
+  return [...found];
 }
 
 /** How the input of one agent's hooks describes tool calls. */

@@ -5,46 +5,6 @@ import { createMcpHandler, type McpHttpHandler } from "@modelcontextprotocol/ser
 import { type RequestHead, strangerOf, type ServedAddresses } from "../util/web-guard.ts";
 import { makeServer, type ServerParts } from "./make-server.ts";
 
-/** The reason why a request is refused. */
-interface Refusal {
-  readonly status: number;
-  readonly message: string;
-}
-
-const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
-
-/** Admits requests to MCP on a loopback port: only those with the token, and none from a foreign host or origin. */
-class LoopbackAdmission {
-  readonly #served: ServedAddresses;
-  readonly #token: Buffer;
-
-  constructor(port: number, token: string) {
-    const hosts = HOSTS.map((host) => `${host}:${port}`);
-    this.#served = { hosts, origins: hosts.map((host) => `http://${host}`), sharedWith: [] };
-    this.#token = digestOf(token);
-  }
-
-  /** Returns why a request is refused, judged by its head alone; `undefined` if it is admitted. */
-  refusalOf(head: RequestHead): Refusal | undefined {
-    const stranger = strangerOf(head, this.#served);
-    if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };
-    if (!this.#isBearer(head.headers.authorization)) {
-      return { status: 401, message: "give the server's token: Authorization: Bearer TOKEN" };
-    }
-    return head.url === "/mcp" ? undefined : { status: 404, message: "only /mcp is served" };
-  }
-
-  /** Compares digests, so that timing reveals neither the token's length nor how much of it was right. */
-  #isBearer(authorization: string | undefined): boolean {
-    const given = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
-    return timingSafeEqual(digestOf(given), this.#token);
-  }
-}
-
-function digestOf(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
-}
-
 /** Longest request body, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 ** 2;
 
@@ -160,4 +120,44 @@ function refuse(response: ServerResponse, status: number, message: string): void
   };
   response.writeHead(status, headers);
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
+}
+
+/** The reason why a request is refused. */
+interface Refusal {
+  readonly status: number;
+  readonly message: string;
+}
+
+const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
+
+/** Admits requests to MCP on a loopback port: only those with the token, and none from a foreign host or origin. */
+class LoopbackAdmission {
+  readonly #served: ServedAddresses;
+  readonly #token: Buffer;
+
+  constructor(port: number, token: string) {
+    const hosts = HOSTS.map((host) => `${host}:${port}`);
+    this.#served = { hosts, origins: hosts.map((host) => `http://${host}`), sharedWith: [] };
+    this.#token = digestOf(token);
+  }
+
+  /** Returns why a request is refused, judged by its head alone; `undefined` if it is admitted. */
+  refusalOf(head: RequestHead): Refusal | undefined {
+    const stranger = strangerOf(head, this.#served);
+    if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };
+    if (!this.#isBearer(head.headers.authorization)) {
+      return { status: 401, message: "give the server's token: Authorization: Bearer TOKEN" };
+    }
+    return head.url === "/mcp" ? undefined : { status: 404, message: "only /mcp is served" };
+  }
+
+  /** Compares digests, so that timing reveals neither the token's length nor how much of it was right. */
+  #isBearer(authorization: string | undefined): boolean {
+    const given = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
+    return timingSafeEqual(digestOf(given), this.#token);
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
 }

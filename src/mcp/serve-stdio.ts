@@ -8,6 +8,21 @@ import {
 import { serveStdio as serve } from "@modelcontextprotocol/server/stdio";
 import { makeServer, type ServerParts } from "./make-server.ts";
 
+/** A server on two streams. */
+interface StdioServer {
+  /** Resolves at the end of the input, once every request is answered. */
+  readonly done: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Serves one client: one message per line in, one per line out, nothing else. */
+export function serveStdio(parts: ServerParts, input: Readable, output: Writable): StdioServer {
+  const transport = new LineTransport(input, output);
+  const onerror = (error: Error) => parts.report(error.message);
+  const handle = serve(() => makeServer(parts), { transport, onerror });
+  return { done: transport.done, close: () => handle.close() };
+}
+
 /** The longest message that is read, in bytes. Longer ones are refused, and the connection stays open. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
@@ -181,19 +196,4 @@ function idWithin(text: string): string | number | undefined {
   const found = head ?? tail;
   if (found === undefined) return undefined;
   return found.startsWith('"') ? found.slice(1, -1) : Number(found);
-}
-
-/** A server on two streams. */
-interface StdioServer {
-  /** Resolves at the end of the input, once every request is answered. */
-  readonly done: Promise<void>;
-  close(): Promise<void>;
-}
-
-/** Serves one client: one message per line in, one per line out, nothing else. */
-export function serveStdio(parts: ServerParts, input: Readable, output: Writable): StdioServer {
-  const transport = new LineTransport(input, output);
-  const onerror = (error: Error) => parts.report(error.message);
-  const handle = serve(() => makeServer(parts), { transport, onerror });
-  return { done: transport.done, close: () => handle.close() };
 }

@@ -2,17 +2,6 @@ import { styleText } from "node:util";
 import { quoteCommand } from "../core/shell/quote-command.ts";
 import { withVisible } from "../core/values/invisible.ts";
 
-/** A format of `styleText`. */
-export type Format = Parameters<typeof styleText>[0];
-
-/** Colours a text, or returns it unchanged. */
-export type Paint = (format: Format, text: string) => string;
-
-/** Returns a `Paint` for a sink that shows colours, or does not. */
-export function paintFor(colours: boolean): Paint {
-  return colours ? (format, text) => styleText(format, text, { validateStream: false }) : (_format, text) => text;
-}
-
 const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\t": "\\t", "\r": "\\r", "\u001b": "\\e" };
 
 function escape(char: string): string {
@@ -42,4 +31,15 @@ export function shortened(text: string, most: number): string {
 /** Returns a command as one could type it, on one line. */
 export function shownCommand(argv: readonly string[]): string {
   return printable(quoteCommand(argv));
+}
+
+/** A format of `styleText`. */
+export type Format = Parameters<typeof styleText>[0];
+
+/** Colours a text, or returns it unchanged. */
+export type Paint = (format: Format, text: string) => string;
+
+/** Returns a `Paint` for a sink that shows colours, or does not. */
+export function paintFor(colours: boolean): Paint {
+  return colours ? (format, text) => styleText(format, text, { validateStream: false }) : (_format, text) => text;
 }

@@ -5,48 +5,6 @@ import type { Io } from "./io.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { printable } from "./printable.ts";
 
-/**
- * Returns the absolute form of a path that was typed, relative to the current folder. Refuses an empty path, which
- * would
- * mean that folder itself, and one with a `~` that no shell has replaced, which would name a folder in it. `what` names
- * the option or argument. A function for `cwd` is called only for a relative path, as the current folder may be gone.
- * Throws `USAGE`.
- */
-export function typedPath(cwd: string | (() => string), what: string, typed: string): string {
-  if (typed === "") throw usageError(`${what} is empty`, "give a path; the folder you stand in is .");
-  if (typed.startsWith("~")) {
-    const hint = `give the whole path: only a shell replaces ~, where it is not quoted; for that very name: ./${typed}`;
-    throw usageError(`${what} begins with ~, which no shell has replaced: ${typed}`, hint);
-  }
-  if (isAbsolute(typed)) return resolve(typed);
-  return resolve(typeof cwd === "string" ? cwd : cwd(), typed);
-}
-
-/**
- * Returns the current folder of a process. Throws `NOT_FOUND` if it was removed: the system has no name for it then.
- */
-export function standingFolder(cwd: () => string): string {
-  try {
-    return cwd();
-  } catch (error) {
-    if (errnoOf(error) !== "ENOENT") throw error;
-    throw new ChronicleError("NOT_FOUND", "the folder you stand in is gone", {
-      hint: "go to another one (cd), or name the workspace: chronicle -w ID …",
-      cause: error,
-    });
-  }
-}
-
-/** Returns the current folder; `undefined` if it was removed. For callers that can do without one. */
-export function standingFolderIfThere(io: Pick<Io, "cwd">): string | undefined {
-  try {
-    return io.cwd();
-  } catch (error) {
-    if (error instanceof ChronicleError && error.code === "NOT_FOUND") return undefined;
-    throw error;
-  }
-}
-
 /** Returns the path beneath a folder; `undefined` if it lies elsewhere. */
 function beneath(folder: string, path: string): string | undefined {
   const inner = relative(folder, path);
@@ -166,5 +124,47 @@ export class UserPaths {
     const here = beneath(this.#root, this.#cwd);
     const fromHere = here === undefined || here === "" || path.startsWith("@") ? path : posix.relative(here, path);
     return printable(fromHere || ".");
+  }
+}
+
+/**
+ * Returns the absolute form of a path that was typed, relative to the current folder. Refuses an empty path, which
+ * would
+ * mean that folder itself, and one with a `~` that no shell has replaced, which would name a folder in it. `what` names
+ * the option or argument. A function for `cwd` is called only for a relative path, as the current folder may be gone.
+ * Throws `USAGE`.
+ */
+export function typedPath(cwd: string | (() => string), what: string, typed: string): string {
+  if (typed === "") throw usageError(`${what} is empty`, "give a path; the folder you stand in is .");
+  if (typed.startsWith("~")) {
+    const hint = `give the whole path: only a shell replaces ~, where it is not quoted; for that very name: ./${typed}`;
+    throw usageError(`${what} begins with ~, which no shell has replaced: ${typed}`, hint);
+  }
+  if (isAbsolute(typed)) return resolve(typed);
+  return resolve(typeof cwd === "string" ? cwd : cwd(), typed);
+}
+
+/**
+ * Returns the current folder of a process. Throws `NOT_FOUND` if it was removed: the system has no name for it then.
+ */
+export function standingFolder(cwd: () => string): string {
+  try {
+    return cwd();
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+    throw new ChronicleError("NOT_FOUND", "the folder you stand in is gone", {
+      hint: "go to another one (cd), or name the workspace: chronicle -w ID …",
+      cause: error,
+    });
+  }
+}
+
+/** Returns the current folder; `undefined` if it was removed. For callers that can do without one. */
+export function standingFolderIfThere(io: Pick<Io, "cwd">): string | undefined {
+  try {
+    return io.cwd();
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "NOT_FOUND") return undefined;
+    throw error;
   }
 }

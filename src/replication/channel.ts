@@ -1,13 +1,6 @@
 import { ChronicleError, errnoOf, type ErrorCode } from "../core/values/errors.ts";
 import type { Message } from "./protocol/messages.ts";
 
-/** Returns any error as the reason for which a channel is closed: of an error of the system, only with its errno. */
-export function asFatal(error: unknown): ChronicleError {
-  if (error instanceof ChronicleError) return error;
-  const errno = errnoOf(error);
-  return new ChronicleError("IO", `this side has failed${errno === undefined ? "" : ` (${errno})`}`, { cause: error });
-}
-
 /** The end of a channel. */
 export interface ChannelEnd {
   /** The side that ended it; `transport`: the connection broke. */
@@ -79,4 +72,11 @@ export interface Wire {
    * reason for closing sends the code; a peer learns it from the channel's last message, too.
    */
   close(how: "gently" | "at once", code?: ErrorCode): void;
+}
+
+/** Returns any error as the reason for which a channel is closed: of an error of the system, only with its errno. */
+export function asFatal(error: unknown): ChronicleError {
+  if (error instanceof ChronicleError) return error;
+  const errno = errnoOf(error);
+  return new ChronicleError("IO", `this side has failed${errno === undefined ? "" : ` (${errno})`}`, { cause: error });
 }

@@ -1,14 +1,6 @@
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Timers } from "../util/timers.ts";
 
-/** Returns the error that ends a connection whose other side (`who`) has sent nothing for `ms`. */
-export function silent(who: "the origin" | "the replica", ms: number): ChronicleError {
-  return new ChronicleError("UNAVAILABLE", `${who} has sent nothing for ${ms / 1_000} s`, {
-    hint: "it is tried again by itself; is the other side running, and is the network between the two up?",
-    data: { silent_ms: ms },
-  });
-}
-
 /**
  * The number of silent heartbeats after which the other side counts as gone. Heartbeats are counted and not
  * milliseconds:
@@ -60,4 +52,12 @@ export class HeartbeatTimer implements Disposable {
     this.#next = this.#timers.after(this.#everyMs, this.#tick);
     this.#actions.beat();
   };
+}
+
+/** Returns the error that ends a connection whose other side (`who`) has sent nothing for `ms`. */
+export function silent(who: "the origin" | "the replica", ms: number): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", `${who} has sent nothing for ${ms / 1_000} s`, {
+    hint: "it is tried again by itself; is the other side running, and is the network between the two up?",
+    data: { silent_ms: ms },
+  });
 }

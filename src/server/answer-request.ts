@@ -38,53 +38,6 @@ import { sendEvents } from "./answers/send-events.ts";
 import { SAFE_HEADERS, replyProblem } from "./answers/send.ts";
 import { optional } from "../util/optional.ts";
 
-/** A body of bytes that was read into memory. */
-interface HeldBody {
-  readonly content: AsyncIterable<Uint8Array>;
-  /** The hash of the body. */
-  readonly hash: string;
-}
-
-/** Reads a whole body into memory. Throws `TooMuch` for more than `most` bytes. */
-async function heldBody(body: AsyncIterable<Uint8Array>, most: number): Promise<HeldBody> {
-  const pieces: Uint8Array[] = [];
-  const hash = createHash("sha256");
-  let size = 0;
-  for await (const piece of body) {
-    size += piece.length;
-    if (size > most) throw new TooMuch(`at most ${most} bytes are taken`);
-    hash.update(piece);
-    pieces.push(piece);
-  }
-  return { content: again(pieces), hash: hash.digest("base64url") };
-}
-
-async function* again(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> {
-  yield* pieces;
-}
-
-/** Fields that hold paths on the server's machine, alone, in a list or in an object. */
-const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
-
-/**
- * Returns an answer for a caller who must not learn folders of the server's machine. Paths in `PATH_FIELDS` are
- * emptied, and `…` replaces the `hidden` folders in other texts. Log events are not changed, since their lines are
- * chained by hashes.
- */
-function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
-  if (answer.kind !== "json" || namesFolders !== true) return answer;
-  return { ...answer, value: cleaned(answer.value, hidden, false) };
-}
-
-function cleaned(value: unknown, hidden: readonly string[], isPath: boolean): unknown {
-  if (typeof value === "string") return isPath && value.startsWith("/") ? "" : hide(value, hidden);
-  if (Array.isArray(value)) return value.map((one) => cleaned(one, hidden, isPath));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, one]) => [key, cleaned(one, hidden, isPath || PATH_FIELDS.has(key))]),
-  );
-}
-
 /** What the server answers requests with. */
 export interface Answering extends StoreParts {
   readonly version: string;
@@ -120,6 +73,7 @@ export interface Shared extends Answering {
 /** The signal of requests that are not streams of events. */
 const NEVER = new AbortController().signal;
 const GONE = "the client is gone";
+
 /** The content of a request whose row takes no bytes. */
 const NOTHING: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => nothing() };
 
@@ -541,4 +495,51 @@ function kept(answer: Answer): KeptReply {
   if (answer.kind === "json") return { status: answer.status, value: answer.value };
   if (answer.kind === "nothing") return { status: 204, value: null };
   throw new Error(`a change answers no ${answer.kind}`);
+}
+
+/** A body of bytes that was read into memory. */
+interface HeldBody {
+  readonly content: AsyncIterable<Uint8Array>;
+  /** The hash of the body. */
+  readonly hash: string;
+}
+
+/** Reads a whole body into memory. Throws `TooMuch` for more than `most` bytes. */
+async function heldBody(body: AsyncIterable<Uint8Array>, most: number): Promise<HeldBody> {
+  const pieces: Uint8Array[] = [];
+  const hash = createHash("sha256");
+  let size = 0;
+  for await (const piece of body) {
+    size += piece.length;
+    if (size > most) throw new TooMuch(`at most ${most} bytes are taken`);
+    hash.update(piece);
+    pieces.push(piece);
+  }
+  return { content: again(pieces), hash: hash.digest("base64url") };
+}
+
+async function* again(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> {
+  yield* pieces;
+}
+
+/** Fields that hold paths on the server's machine, alone, in a list or in an object. */
+const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
+
+/**
+ * Returns an answer for a caller who must not learn folders of the server's machine. Paths in `PATH_FIELDS` are
+ * emptied, and `…` replaces the `hidden` folders in other texts. Log events are not changed, since their lines are
+ * chained by hashes.
+ */
+function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
+  if (answer.kind !== "json" || namesFolders !== true) return answer;
+  return { ...answer, value: cleaned(answer.value, hidden, false) };
+}
+
+function cleaned(value: unknown, hidden: readonly string[], isPath: boolean): unknown {
+  if (typeof value === "string") return isPath && value.startsWith("/") ? "" : hide(value, hidden);
+  if (Array.isArray(value)) return value.map((one) => cleaned(one, hidden, isPath));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, cleaned(one, hidden, isPath || PATH_FIELDS.has(key))]),
+  );
 }

@@ -16,126 +16,6 @@ import type { Refusal } from "./callers/authenticate.ts";
 import type { RequestTally } from "./limits/metrics.ts";
 import { matchRoute, type Route, type ServerReply } from "./answers/route.ts";
 
-/** The first bytes of a frame of the replication protocol (docs/protocol.md). No HTTP method begins with them. */
-const MARK = Buffer.from("CHR");
-
-interface SniffOptions {
-  /** Takes a connection that begins with a frame. The bytes received so far can be read from the socket again. */
-  readonly take: (socket: Socket) => void;
-  /** The time after which a connection is cut off whose protocol is not known yet, in milliseconds. */
-  readonly withinMs: number;
-}
-
-/**
- * Makes an HTTP server tell HTTP from replication by the first bytes of a connection, since one Unix socket serves
- * both. Returns a function that cuts off the connections whose protocol is not known yet.
- */
-function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => void {
-  const serve = server.listeners("connection");
-  const silent = new Set<Socket>();
-  server.removeAllListeners("connection");
-  server.on("connection", (socket: Socket) => {
-    silent.add(socket);
-    const cut = (): void => void socket.destroy();
-    const timer = setTimeout(cut, withinMs);
-    const done = (): void => {
-      clearTimeout(timer);
-      silent.delete(socket);
-      socket.off("readable", look).off("error", cut).off("close", done);
-    };
-    let begun = Buffer.alloc(0);
-    const look = (): void => {
-      const piece: Buffer | null = socket.read();
-      // The connection ended before it sent anything.
-      if (piece === null) return;
-      begun = Buffer.concat([begun, piece]);
-      const isFrame = MARK.subarray(0, begun.length).equals(begun.subarray(0, MARK.length));
-      if (isFrame && begun.length < MARK.length) return;
-      done();
-      socket.unshift(begun);
-      if (isFrame) take(socket);
-      else for (const listener of serve) listener.call(server, socket);
-    };
-    socket.on("readable", look).on("error", cut).on("close", done);
-  });
-  return () => {
-    for (const socket of silent) socket.destroy();
-  };
-}
-
-/** The problems for errors of Node's parser and timers, by their codes. */
-const KNOWN: Readonly<Record<string, Problem>> = {
-  HPE_HEADER_OVERFLOW: makeProblem(431, "LIMIT_EXCEEDED", "the headers of this request are larger than is taken here"),
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: makeProblem(413, "LIMIT_EXCEEDED", "the chunk extensions of this body are too long"),
-  ERR_HTTP_REQUEST_TIMEOUT: makeProblem(408, "USAGE", "this request took too long to arrive"),
-};
-const MALFORMED = makeProblem(400, "USAGE", "this request is not well formed");
-
-/**
- * Handles an error of a connection that has no request to answer: the bytes are not valid HTTP, or came too slowly.
- * Sends the client a problem if nothing was sent on the connection yet, and closes it.
- */
-function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten?: number }): void {
-  const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  const isOurs = code.startsWith("HPE_") || Object.hasOwn(KNOWN, code);
-  // After the beginning of an answer, the client would take the problem for a part of it.
-  if (!isOurs || !socket.writable || (socket.bytesWritten ?? 0) > 0) {
-    socket.destroy();
-    return;
-  }
-  const problem = KNOWN[code] ?? MALFORMED;
-  const body = JSON.stringify(problem);
-  const head = [
-    `HTTP/1.1 ${problem.status} ${problem.title}`,
-    "Content-Type: application/problem+json",
-    "X-Content-Type-Options: nosniff",
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    "Connection: close",
-  ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
-}
-
-/**
- * Limits the requests in progress: per token, per role, and in all. Streams and other protocols count too, and may last
- * for days. The limits of readers and agents leave room for operators, and the total leaves room for health checks.
- */
-class RequestConcurrency {
-  readonly #ofToken: Readonly<Record<Role, ConcurrencyLimit>>;
-  readonly #ofRole: Readonly<Record<Role, ConcurrencyLimit>>;
-  readonly #ofAll: ConcurrencyLimit;
-
-  constructor({ connections, atOnce }: Pick<ServerLimits, "connections" | "atOnce">) {
-    const slots = (share: number): ConcurrencyLimit =>
-      new ConcurrencyLimit(Math.max(1, Math.floor(connections * share)));
-    const { reader, agent, operator, all } = atOnce;
-    this.#ofToken = { reader: slots(reader.token), agent: slots(agent.token), operator: slots(operator.token) };
-    this.#ofRole = { reader: slots(reader.role), agent: slots(agent.role), operator: slots(operator.role) };
-    this.#ofAll = slots(all);
-  }
-
-  /**
-   * Takes a slot for one request; dispose the result to release it. Returns `undefined` if the token, its role or the
-   * server is at its limit.
-   */
-  take({ id, role, isOwner }: Caller): Disposable | undefined {
-    if (isOwner) return NONE;
-    const ofToken = this.#ofToken[role].take(id);
-    const ofRole = ofToken && this.#ofRole[role].take(role);
-    const ofAll = ofRole && this.#ofAll.take("");
-    // A `DisposableStack` would cost each request more than the limits themselves.
-    const giveBack = (): void => {
-      ofToken?.[Symbol.dispose]();
-      ofRole?.[Symbol.dispose]();
-      ofAll?.[Symbol.dispose]();
-    };
-    if (ofAll !== undefined) return { [Symbol.dispose]: giveBack };
-    giveBack();
-    return undefined;
-  }
-}
-
-const NONE: Disposable = { [Symbol.dispose]: () => undefined };
-
 /** Answers the requests that no quick route answers: see `makeApp`. */
 export interface ServerApp {
   answer(request: IncomingMessage, response: ServerResponse, visit: AdmittedRequest): void;
@@ -181,6 +61,7 @@ export interface PortPlace {
 
 /** The time in which `close` still reads requests that have arrived, in milliseconds. */
 const SETTLE_MS = 20;
+
 /** The time for a last reply to be sent, in milliseconds. */
 const FLUSH_MS = 250;
 
@@ -482,3 +363,123 @@ function leaving(): Refusal {
 function sendRefusal(response: ServerResponse, { status, code, detail, headers }: Refusal): void {
   sendProblem(response, makeProblem(status, code, detail), headers);
 }
+
+/** The first bytes of a frame of the replication protocol (docs/protocol.md). No HTTP method begins with them. */
+const MARK = Buffer.from("CHR");
+
+interface SniffOptions {
+  /** Takes a connection that begins with a frame. The bytes received so far can be read from the socket again. */
+  readonly take: (socket: Socket) => void;
+  /** The time after which a connection is cut off whose protocol is not known yet, in milliseconds. */
+  readonly withinMs: number;
+}
+
+/**
+ * Makes an HTTP server tell HTTP from replication by the first bytes of a connection, since one Unix socket serves
+ * both. Returns a function that cuts off the connections whose protocol is not known yet.
+ */
+function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => void {
+  const serve = server.listeners("connection");
+  const silent = new Set<Socket>();
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    silent.add(socket);
+    const cut = (): void => void socket.destroy();
+    const timer = setTimeout(cut, withinMs);
+    const done = (): void => {
+      clearTimeout(timer);
+      silent.delete(socket);
+      socket.off("readable", look).off("error", cut).off("close", done);
+    };
+    let begun = Buffer.alloc(0);
+    const look = (): void => {
+      const piece: Buffer | null = socket.read();
+      // The connection ended before it sent anything.
+      if (piece === null) return;
+      begun = Buffer.concat([begun, piece]);
+      const isFrame = MARK.subarray(0, begun.length).equals(begun.subarray(0, MARK.length));
+      if (isFrame && begun.length < MARK.length) return;
+      done();
+      socket.unshift(begun);
+      if (isFrame) take(socket);
+      else for (const listener of serve) listener.call(server, socket);
+    };
+    socket.on("readable", look).on("error", cut).on("close", done);
+  });
+  return () => {
+    for (const socket of silent) socket.destroy();
+  };
+}
+
+/** The problems for errors of Node's parser and timers, by their codes. */
+const KNOWN: Readonly<Record<string, Problem>> = {
+  HPE_HEADER_OVERFLOW: makeProblem(431, "LIMIT_EXCEEDED", "the headers of this request are larger than is taken here"),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: makeProblem(413, "LIMIT_EXCEEDED", "the chunk extensions of this body are too long"),
+  ERR_HTTP_REQUEST_TIMEOUT: makeProblem(408, "USAGE", "this request took too long to arrive"),
+};
+const MALFORMED = makeProblem(400, "USAGE", "this request is not well formed");
+
+/**
+ * Handles an error of a connection that has no request to answer: the bytes are not valid HTTP, or came too slowly.
+ * Sends the client a problem if nothing was sent on the connection yet, and closes it.
+ */
+function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten?: number }): void {
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  const isOurs = code.startsWith("HPE_") || Object.hasOwn(KNOWN, code);
+  // After the beginning of an answer, the client would take the problem for a part of it.
+  if (!isOurs || !socket.writable || (socket.bytesWritten ?? 0) > 0) {
+    socket.destroy();
+    return;
+  }
+  const problem = KNOWN[code] ?? MALFORMED;
+  const body = JSON.stringify(problem);
+  const head = [
+    `HTTP/1.1 ${problem.status} ${problem.title}`,
+    "Content-Type: application/problem+json",
+    "X-Content-Type-Options: nosniff",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+/**
+ * Limits the requests in progress: per token, per role, and in all. Streams and other protocols count too, and may last
+ * for days. The limits of readers and agents leave room for operators, and the total leaves room for health checks.
+ */
+class RequestConcurrency {
+  readonly #ofToken: Readonly<Record<Role, ConcurrencyLimit>>;
+  readonly #ofRole: Readonly<Record<Role, ConcurrencyLimit>>;
+  readonly #ofAll: ConcurrencyLimit;
+
+  constructor({ connections, atOnce }: Pick<ServerLimits, "connections" | "atOnce">) {
+    const slots = (share: number): ConcurrencyLimit =>
+      new ConcurrencyLimit(Math.max(1, Math.floor(connections * share)));
+    const { reader, agent, operator, all } = atOnce;
+    this.#ofToken = { reader: slots(reader.token), agent: slots(agent.token), operator: slots(operator.token) };
+    this.#ofRole = { reader: slots(reader.role), agent: slots(agent.role), operator: slots(operator.role) };
+    this.#ofAll = slots(all);
+  }
+
+  /**
+   * Takes a slot for one request; dispose the result to release it. Returns `undefined` if the token, its role or the
+   * server is at its limit.
+   */
+  take({ id, role, isOwner }: Caller): Disposable | undefined {
+    if (isOwner) return NONE;
+    const ofToken = this.#ofToken[role].take(id);
+    const ofRole = ofToken && this.#ofRole[role].take(role);
+    const ofAll = ofRole && this.#ofAll.take("");
+    // A `DisposableStack` would cost each request more than the limits themselves.
+    const giveBack = (): void => {
+      ofToken?.[Symbol.dispose]();
+      ofRole?.[Symbol.dispose]();
+      ofAll?.[Symbol.dispose]();
+    };
+    if (ofAll !== undefined) return { [Symbol.dispose]: giveBack };
+    giveBack();
+    return undefined;
+  }
+}
+
+const NONE: Disposable = { [Symbol.dispose]: () => undefined };

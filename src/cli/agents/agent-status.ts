@@ -20,147 +20,6 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { AGENT_CONFIGS } from "./agent-table.ts";
 
-/**
- * Returns the events whose Chronicle hook Codex skips, because nobody has accepted it with `/hooks`, or somebody
- * switched it off there. Codex (0.169) keeps that in its user's `config.toml`:
- * `[hooks.state."<file>:pre_tool_use:<group>:<hook>"]`. This does not tell whether the hook is still the accepted one:
- * the hash beside it is Codex's own.
- */
-function unacceptedEvents(hooksFile: string, configFile: string): string[] {
-  const text = orNothing(() => readTextIfThere(hooksFile));
-  if (text === undefined) return [];
-  const states = statesIn(orNothing(() => readTextIfThere(configFile)) ?? "");
-  const names = [hooksFile, orNothing(() => new NodeDisk().realpath(hooksFile)) ?? hooksFile];
-  return ourPlaces(text).flatMap(({ event, group, hook }) => {
-    const place = `${snakeCase(event)}:${group}:${hook}`;
-    const state = names.map((name) => states[`${name}:${place}`]).find((one) => one !== undefined);
-    const isOn = isObject(state) && typeof state["trusted_hash"] === "string" && state["enabled"] !== false;
-    return isOn ? [] : [event];
-  });
-}
-
-function statesIn(config: string): Readonly<Record<string, unknown>> {
-  // Codex does not start with an invalid file, and reports it.
-  if (tomlMisfit(config) !== undefined) return {};
-  const { hooks } = readToml(config);
-  const state = isObject(hooks) ? hooks["state"] : undefined;
-  return isObject(state) ? state : {};
-}
-
-function snakeCase(event: string): string {
-  return event.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
-}
-
-/** The maximum number of names to read, since an agent's folder may hold years of sessions. */
-const MAX_NAMES = 20_000;
-const MAX_DEPTH = 5;
-
-/**
- * Returns the time at which an agent last wrote to one of its sessions, in epoch milliseconds; `undefined` if there is
- * none.
- */
-function newestTrace(disk: Disk, folder: string): number | undefined {
-  let left = MAX_NAMES;
-  let newest: number | undefined;
-  const look = (at: string, depth: number): void => {
-    for (const { name, kind } of listOrNothing(disk, at)) {
-      if ((left -= 1) < 0) return;
-      const path = `${at}/${name.toString()}`;
-      if (kind === "dir" && depth < MAX_DEPTH) look(path, depth + 1);
-      if (kind !== "file" || !/\.jsonl?$/.test(path)) continue;
-      const time = Number((disk.lstat(path)?.mtimeNs ?? 0n) / 1_000_000n);
-      newest = Math.max(newest ?? 0, time);
-    }
-  };
-  look(folder, 0);
-  return newest;
-}
-
-function listOrNothing(disk: Disk, folder: string): ReturnType<Disk["list"]> {
-  try {
-    return disk.list(folder);
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return [];
-  }
-}
-
-/** A file in which an agent's hooks can be switched off, with the setting for it. */
-interface Switch {
-  readonly scope: Scope;
-  readonly path: string;
-  /** Returns the name of the setting if it keeps Chronicle's hooks from running. */
-  readonly offBy: (settings: Readonly<Record<string, unknown>>) => string | undefined;
-}
-
-function offInClaude({ disableAllHooks }: Readonly<Record<string, unknown>>): string | undefined {
-  return disableAllHooks === true ? "disableAllHooks" : undefined;
-}
-
-function offInGemini({ hooksConfig }: Readonly<Record<string, unknown>>): string | undefined {
-  if (!isObject(hooksConfig)) return undefined;
-  if (hooksConfig["enabled"] === false) return "hooksConfig.enabled";
-  const { disabled } = hooksConfig;
-  return Array.isArray(disabled) && disabled.includes("chronicle") ? "hooksConfig.disabled" : undefined;
-}
-
-function offInCodex({ features }: Readonly<Record<string, unknown>>): string | undefined {
-  return isObject(features) ? ["hooks", "codex_hooks"].find((name) => features[name] === false) : undefined;
-}
-
-const SWITCHES: Readonly<Record<string, readonly Switch[]>> = {
-  claude: [
-    { scope: "user", path: ".claude/settings.json", offBy: offInClaude },
-    { scope: "project", path: ".claude/settings.json", offBy: offInClaude },
-    { scope: "project", path: ".claude/settings.local.json", offBy: offInClaude },
-  ],
-  codex: [
-    { scope: "user", path: ".codex/config.toml", offBy: offInCodex },
-    { scope: "project", path: ".codex/config.toml", offBy: offInCodex },
-  ],
-  gemini: [
-    { scope: "user", path: ".gemini/settings.json", offBy: offInGemini },
-    { scope: "project", path: ".gemini/settings.json", offBy: offInGemini },
-  ],
-};
-
-/** Returns the settings, of the user or the project, that keep an agent's installed hooks from running. */
-function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: string; readonly hint: string }[] {
-  return (SWITCHES[agent.name] ?? []).flatMap(({ scope, path, offBy }) => {
-    const file = configPath(agent, path, { ...base, scope });
-    const settings = settingsIn(agent, file);
-    const setting = settings === undefined ? undefined : offBy(settings);
-    if (setting === undefined) return [];
-    return [{ what: `${agent.title} runs no hooks: ${setting} in ${file}`, hint: "remove that setting" }];
-  });
-}
-
-/** Returns a file's text; `undefined` if it is unreadable, since then the user's agent cannot read it either. */
-function textOrNothing(file: string): string | undefined {
-  try {
-    return readTextIfThere(file);
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return undefined;
-  }
-}
-
-/**
- * Returns a file's settings. A file that the agent does not accept switches nothing off; it is reported if Chronicle is
- * installed into it.
- */
-function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
-  const text = textOrNothing(file)?.replace(/^\uFEFF/, "");
-  const reader = agent.files.user.find(({ path }) => extname(path) === extname(file));
-  if (text === undefined || reader?.misfit(text) !== undefined) return undefined;
-  try {
-    return file.endsWith(".toml") ? readToml(text) : readJsonc(text);
-  } catch (error) {
-    if (error instanceof ChronicleError) return undefined;
-    throw error;
-  }
-}
-
 /** The status of Chronicle's installation for one agent. */
 export interface AgentStatus {
   readonly agent: string;
@@ -364,6 +223,147 @@ export function recentTroubles(
   const run = runFolder(disk, { env: io.env, home, uid: ownUid() });
   const lines = diagnosticsSince(disk, run.folder, new Date(io.now() - DAY_MS));
   return { lines, file: diagnosticsFile(run.folder) };
+}
+
+/**
+ * Returns the events whose Chronicle hook Codex skips, because nobody has accepted it with `/hooks`, or somebody
+ * switched it off there. Codex (0.169) keeps that in its user's `config.toml`:
+ * `[hooks.state."<file>:pre_tool_use:<group>:<hook>"]`. This does not tell whether the hook is still the accepted one:
+ * the hash beside it is Codex's own.
+ */
+function unacceptedEvents(hooksFile: string, configFile: string): string[] {
+  const text = orNothing(() => readTextIfThere(hooksFile));
+  if (text === undefined) return [];
+  const states = statesIn(orNothing(() => readTextIfThere(configFile)) ?? "");
+  const names = [hooksFile, orNothing(() => new NodeDisk().realpath(hooksFile)) ?? hooksFile];
+  return ourPlaces(text).flatMap(({ event, group, hook }) => {
+    const place = `${snakeCase(event)}:${group}:${hook}`;
+    const state = names.map((name) => states[`${name}:${place}`]).find((one) => one !== undefined);
+    const isOn = isObject(state) && typeof state["trusted_hash"] === "string" && state["enabled"] !== false;
+    return isOn ? [] : [event];
+  });
+}
+
+function statesIn(config: string): Readonly<Record<string, unknown>> {
+  // Codex does not start with an invalid file, and reports it.
+  if (tomlMisfit(config) !== undefined) return {};
+  const { hooks } = readToml(config);
+  const state = isObject(hooks) ? hooks["state"] : undefined;
+  return isObject(state) ? state : {};
+}
+
+function snakeCase(event: string): string {
+  return event.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+}
+
+/** The maximum number of names to read, since an agent's folder may hold years of sessions. */
+const MAX_NAMES = 20_000;
+const MAX_DEPTH = 5;
+
+/**
+ * Returns the time at which an agent last wrote to one of its sessions, in epoch milliseconds; `undefined` if there is
+ * none.
+ */
+function newestTrace(disk: Disk, folder: string): number | undefined {
+  let left = MAX_NAMES;
+  let newest: number | undefined;
+  const look = (at: string, depth: number): void => {
+    for (const { name, kind } of listOrNothing(disk, at)) {
+      if ((left -= 1) < 0) return;
+      const path = `${at}/${name.toString()}`;
+      if (kind === "dir" && depth < MAX_DEPTH) look(path, depth + 1);
+      if (kind !== "file" || !/\.jsonl?$/.test(path)) continue;
+      const time = Number((disk.lstat(path)?.mtimeNs ?? 0n) / 1_000_000n);
+      newest = Math.max(newest ?? 0, time);
+    }
+  };
+  look(folder, 0);
+  return newest;
+}
+
+function listOrNothing(disk: Disk, folder: string): ReturnType<Disk["list"]> {
+  try {
+    return disk.list(folder);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return [];
+  }
+}
+
+/** A file in which an agent's hooks can be switched off, with the setting for it. */
+interface Switch {
+  readonly scope: Scope;
+  readonly path: string;
+  /** Returns the name of the setting if it keeps Chronicle's hooks from running. */
+  readonly offBy: (settings: Readonly<Record<string, unknown>>) => string | undefined;
+}
+
+function offInClaude({ disableAllHooks }: Readonly<Record<string, unknown>>): string | undefined {
+  return disableAllHooks === true ? "disableAllHooks" : undefined;
+}
+
+function offInGemini({ hooksConfig }: Readonly<Record<string, unknown>>): string | undefined {
+  if (!isObject(hooksConfig)) return undefined;
+  if (hooksConfig["enabled"] === false) return "hooksConfig.enabled";
+  const { disabled } = hooksConfig;
+  return Array.isArray(disabled) && disabled.includes("chronicle") ? "hooksConfig.disabled" : undefined;
+}
+
+function offInCodex({ features }: Readonly<Record<string, unknown>>): string | undefined {
+  return isObject(features) ? ["hooks", "codex_hooks"].find((name) => features[name] === false) : undefined;
+}
+
+const SWITCHES: Readonly<Record<string, readonly Switch[]>> = {
+  claude: [
+    { scope: "user", path: ".claude/settings.json", offBy: offInClaude },
+    { scope: "project", path: ".claude/settings.json", offBy: offInClaude },
+    { scope: "project", path: ".claude/settings.local.json", offBy: offInClaude },
+  ],
+  codex: [
+    { scope: "user", path: ".codex/config.toml", offBy: offInCodex },
+    { scope: "project", path: ".codex/config.toml", offBy: offInCodex },
+  ],
+  gemini: [
+    { scope: "user", path: ".gemini/settings.json", offBy: offInGemini },
+    { scope: "project", path: ".gemini/settings.json", offBy: offInGemini },
+  ],
+};
+
+/** Returns the settings, of the user or the project, that keep an agent's installed hooks from running. */
+function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: string; readonly hint: string }[] {
+  return (SWITCHES[agent.name] ?? []).flatMap(({ scope, path, offBy }) => {
+    const file = configPath(agent, path, { ...base, scope });
+    const settings = settingsIn(agent, file);
+    const setting = settings === undefined ? undefined : offBy(settings);
+    if (setting === undefined) return [];
+    return [{ what: `${agent.title} runs no hooks: ${setting} in ${file}`, hint: "remove that setting" }];
+  });
+}
+
+/** Returns a file's text; `undefined` if it is unreadable, since then the user's agent cannot read it either. */
+function textOrNothing(file: string): string | undefined {
+  try {
+    return readTextIfThere(file);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+/**
+ * Returns a file's settings. A file that the agent does not accept switches nothing off; it is reported if Chronicle is
+ * installed into it.
+ */
+function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
+  const text = textOrNothing(file)?.replace(/^\uFEFF/, "");
+  const reader = agent.files.user.find(({ path }) => extname(path) === extname(file));
+  if (text === undefined || reader?.misfit(text) !== undefined) return undefined;
+  try {
+    return file.endsWith(".toml") ? readToml(text) : readJsonc(text);
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
 }
 
 /**

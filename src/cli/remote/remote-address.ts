@@ -4,16 +4,6 @@ import type { Io } from "../../process/io.ts";
 import { type CommandSpec, optionName } from "../table/spec.ts";
 import { usageError } from "../../process/usage-error.ts";
 
-/** Adds a hint for the command line to a server's `UNAUTHENTICATED`; returns other errors as they are. */
-export function withRemoteHint(error: unknown): unknown {
-  if (!(error instanceof ChronicleError) || error.code !== "UNAUTHENTICATED") return error;
-  const { code, message, data } = error;
-  const hint =
-    "give a token by $CHRONICLE_TOKEN or --token-file (`chronicle token create` on the server's machine makes one); " +
-    "there, its owner needs none: --remote unix:";
-  return new ChronicleError(code, message, { hint, data, cause: error });
-}
-
 /** A server that replaces the store, and perhaps one of its workspaces. */
 export interface RemoteAddress {
   /**
@@ -90,4 +80,14 @@ function parsedFor(address: RemoteAddress, input: Input, spec: CommandSpec | und
   const option = spec?.options.find((one) => one.localOnly !== undefined && input.has(optionName(one)));
   if (option?.localOnly === undefined) return address;
   throw usageError(option.localOnly.why, option.localOnly.instead);
+}
+
+/** Adds a hint for the command line to a server's `UNAUTHENTICATED`; returns other errors as they are. */
+export function withRemoteHint(error: unknown): unknown {
+  if (!(error instanceof ChronicleError) || error.code !== "UNAUTHENTICATED") return error;
+  const { code, message, data } = error;
+  const hint =
+    "give a token by $CHRONICLE_TOKEN or --token-file (`chronicle token create` on the server's machine makes one); " +
+    "there, its owner needs none: --remote unix:";
+  return new ChronicleError(code, message, { hint, data, cause: error });
 }

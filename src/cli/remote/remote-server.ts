@@ -14,22 +14,8 @@ import { bareTokenNote, remoteToken } from "./remote-token.ts";
 import type { RemoteAddress } from "./remote-address.ts";
 import { optional } from "../../util/optional.ts";
 
-/**
- * Returns the address of the server of this machine's own store, for a bare `unix:`. Throws `UNSAFE` if its socket
- * could be another user's.
- */
-function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {
-  const disk = new NodeDisk();
-  const { home } = placesOf({ env, userHome, cwd, store: undefined });
-  const run = runFolder(disk, { env, home, uid: ownUid() });
-  if (isOwnAddress(disk, run, ownUid())) return `unix:${run.address}`;
-  throw new ChronicleError("UNSAFE", `${run.address} leads to a folder that is not yours alone`, {
-    hint: "look at it, remove it, and start the server anew: chronicle serve",
-    data: { path: run.address },
-  });
-}
-
 const MOST_LISTED = 20;
+
 /** Delay before a server that is starting is asked again, in milliseconds. */
 const ASK_AGAIN_MS = 500;
 const STARTS = "the server is starting: it opens the folder that it was started in";
@@ -141,4 +127,19 @@ function onlyOne(all: readonly WorkspaceShape[]): string {
 
 function labelOf({ name, path }: WorkspaceShape): string {
   return name ?? path;
+}
+
+/**
+ * Returns the address of the server of this machine's own store, for a bare `unix:`. Throws `UNSAFE` if its socket
+ * could be another user's.
+ */
+function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {
+  const disk = new NodeDisk();
+  const { home } = placesOf({ env, userHome, cwd, store: undefined });
+  const run = runFolder(disk, { env, home, uid: ownUid() });
+  if (isOwnAddress(disk, run, ownUid())) return `unix:${run.address}`;
+  throw new ChronicleError("UNSAFE", `${run.address} leads to a folder that is not yours alone`, {
+    hint: "look at it, remove it, and start the server anew: chronicle serve",
+    data: { path: run.address },
+  });
 }

@@ -5,14 +5,6 @@ import { readUserFile } from "../../process/read-json-list.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** Returns a warning if a token would be sent over a network as plain text; else `undefined`. */
-export function bareTokenNote(url: string, token: string | undefined): string | undefined {
-  if (token === undefined || !URL.canParse(url)) return undefined;
-  const { protocol, hostname } = new URL(url);
-  if (protocol !== "http:" || isLoopback(hostname)) return undefined;
-  return `whoever listens on the way to ${hostname} can read the token: use https, or a tunnel to the server's own port`;
-}
-
 /** The possible sources of a server's token. */
 interface TokenSources {
   /** `--token-file`, as it was typed. */
@@ -46,4 +38,12 @@ function refuseShared(file: string, cwd: string): void {
 function fit(token: string, from: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw usageError(`what stands in ${from} is no token`, "a token is one word on one line");
+}
+
+/** Returns a warning if a token would be sent over a network as plain text; else `undefined`. */
+export function bareTokenNote(url: string, token: string | undefined): string | undefined {
+  if (token === undefined || !URL.canParse(url)) return undefined;
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== "http:" || isLoopback(hostname)) return undefined;
+  return `whoever listens on the way to ${hostname} can read the token: use https, or a tunnel to the server's own port`;
 }

@@ -1,6 +1,15 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { CommandContext } from "./context.ts";
 
+/** Asks on the terminal (stderr); Enter, Escape and Ctrl-C mean no. */
+export async function confirm(context: CommandContext, question: string): Promise<boolean> {
+  const { confirm: ask, isCancel } = await import("@clack/prompts");
+  const answer = await ask({ message: question, initialValue: false, output: process.stderr });
+  if (!isCancel(answer) && answer) return true;
+  context.say("nothing was changed");
+  return false;
+}
+
 /**
  * Throws `REFUSED` unless a person can be asked at a terminal. `what`: the data that `--now` would free. No option
  * replaces the person, since a program can give options, too.
@@ -10,13 +19,4 @@ export function refuseWithoutPerson(context: CommandContext, what: string): void
   throw new ChronicleError("REFUSED", `only a person at a terminal gives ${what} up at once`, {
     hint: "leave out --now: then it is kept for 24 hours, and a later `chronicle gc` frees it",
   });
-}
-
-/** Asks on the terminal (stderr); Enter, Escape and Ctrl-C mean no. */
-export async function confirm(context: CommandContext, question: string): Promise<boolean> {
-  const { confirm: ask, isCancel } = await import("@clack/prompts");
-  const answer = await ask({ message: question, initialValue: false, output: process.stderr });
-  if (!isCancel(answer) && answer) return true;
-  context.say("nothing was changed");
-  return false;
 }

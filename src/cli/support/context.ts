@@ -21,112 +21,6 @@ import { usageError } from "../../process/usage-error.ts";
 import { type WithGlobalOptions, withGlobalOptions } from "../table/with-global-options.ts";
 import { optional } from "../../util/optional.ts";
 
-const QUIET_MS = 1000;
-const EVERY_MS = 100;
-const BAR = 24;
-
-const WORDS: Readonly<Record<Progress["phase"], string>> = {
-  scan: "looking",
-  capture: "recording",
-  restore: "restoring",
-  verify: "verifying",
-  rebuild: "rebuilding",
-  collect: "collecting",
-};
-
-function amount(count: number, unit: Progress["unit"]): string {
-  return unit === "bytes" ? formatBytes(count) : count.toLocaleString("en-US");
-}
-
-/**
- * One line on a terminal that shows the progress of a piece of work; nothing during the first second. It never touches
- * stdin, which may be a child's.
- */
-export class ProgressLine {
-  readonly #sink: Sink;
-  readonly #now: () => number;
-  #phase: Progress["phase"] | undefined;
-  #started = 0;
-  #phaseStarted = 0;
-  #shownAt = 0;
-  #visible = false;
-
-  constructor(sink: Sink, now: () => number) {
-    this.#sink = sink;
-    this.#now = now;
-  }
-
-  show(progress: Progress): void {
-    const now = this.#now();
-    if (progress.phase !== this.#phase) {
-      if (this.#phase === undefined) this.#started = now;
-      this.#phase = progress.phase;
-      this.#phaseStarted = now;
-    }
-    if (now - this.#started < QUIET_MS || now - this.#shownAt < EVERY_MS) return;
-    this.#shownAt = now;
-    this.#visible = true;
-    this.#sink.write(`\r\u001b[2K${this.#text(progress, now).slice(0, this.#sink.columns - 1)}`);
-  }
-
-  /** Removes the line. */
-  clear(): void {
-    if (this.#visible) this.#sink.write("\r\u001b[2K");
-    this.#visible = false;
-    this.#phase = undefined;
-  }
-
-  #text(progress: Progress, now: number): string {
-    const { done, total, unit } = progress;
-    const seconds = Math.max(0.1, (now - this.#phaseStarted) / 1000);
-    const rate = `${amount(Math.round(done / seconds), unit)}/s`;
-    const word = WORDS[progress.phase].padEnd(10);
-    const noun = unit === "bytes" ? "" : ` ${unit}`;
-    if (total <= 0) return `${word} ${amount(done, unit)}${noun}  ${rate}`;
-    const share = Math.min(1, done / total);
-    const bar = "█".repeat(Math.round(share * BAR)).padEnd(BAR, "░");
-    return `${word} ${bar} ${Math.floor(share * 100)}%  ${amount(done, unit)} of ${amount(total, unit)}${noun}  ${rate}`;
-  }
-}
-
-/** The methods that give a command contents or another view. */
-type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
-
-/** The caller who asks for a content. */
-interface Asker {
-  /** True if an agent gives the command, as far as its variables and the processes around it tell. */
-  readonly isAgent: () => Promise<boolean>;
-  /** True for a server's workspace, since this side does not know which of its contents are secrets. */
-  readonly isRemote: boolean;
-}
-
-/**
- * Returns a workspace that gives an agent's command no bytes of secrets: such a content is requested again in the role
- * of an agent, which the engine refuses. A command reads all contents through it.
- */
-function secretsForPeople(workspace: WorkspaceApi, asker: Asker): WorkspaceApi {
-  const asAgent = (): WorkspaceApi => workspace.as({ role: "agent" });
-  async function opened<T extends Classed>(open: (on: WorkspaceApi) => Promise<T>): Promise<T> {
-    if (asker.isRemote) return open((await asker.isAgent()) ? asAgent() : workspace);
-    const content = await open(workspace);
-    // The ancestors of this process are checked only for a protected content.
-    return content.class === "protected" && (await asker.isAgent()) ? open(asAgent()) : content;
-  }
-  const guarded: Contents = {
-    cat: (path, iteration) => opened((on) => on.cat(path, iteration)),
-    file: (path, options) => opened((on) => on.file(path, options)),
-    blob: (hash) => opened((on) => on.blob(hash)),
-    as: (who: ActingAs) => secretsForPeople(workspace.as(who), asker),
-  };
-  return new Proxy(workspace, {
-    get: (target, key) => {
-      if (Object.hasOwn(guarded, key)) return Reflect.get(guarded, key) as unknown;
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
-  });
-}
-
 const DEFAULT_WAIT_SECONDS = 30;
 
 /** The options for opening a store that differ from a person's. */
@@ -405,3 +299,109 @@ export class CommandContext {
 
 /** The work of a command. Resolves to the exit code. */
 export type Action = (context: CommandContext) => Promise<number>;
+
+const QUIET_MS = 1000;
+const EVERY_MS = 100;
+const BAR = 24;
+
+const WORDS: Readonly<Record<Progress["phase"], string>> = {
+  scan: "looking",
+  capture: "recording",
+  restore: "restoring",
+  verify: "verifying",
+  rebuild: "rebuilding",
+  collect: "collecting",
+};
+
+function amount(count: number, unit: Progress["unit"]): string {
+  return unit === "bytes" ? formatBytes(count) : count.toLocaleString("en-US");
+}
+
+/**
+ * One line on a terminal that shows the progress of a piece of work; nothing during the first second. It never touches
+ * stdin, which may be a child's.
+ */
+export class ProgressLine {
+  readonly #sink: Sink;
+  readonly #now: () => number;
+  #phase: Progress["phase"] | undefined;
+  #started = 0;
+  #phaseStarted = 0;
+  #shownAt = 0;
+  #visible = false;
+
+  constructor(sink: Sink, now: () => number) {
+    this.#sink = sink;
+    this.#now = now;
+  }
+
+  show(progress: Progress): void {
+    const now = this.#now();
+    if (progress.phase !== this.#phase) {
+      if (this.#phase === undefined) this.#started = now;
+      this.#phase = progress.phase;
+      this.#phaseStarted = now;
+    }
+    if (now - this.#started < QUIET_MS || now - this.#shownAt < EVERY_MS) return;
+    this.#shownAt = now;
+    this.#visible = true;
+    this.#sink.write(`\r\u001b[2K${this.#text(progress, now).slice(0, this.#sink.columns - 1)}`);
+  }
+
+  /** Removes the line. */
+  clear(): void {
+    if (this.#visible) this.#sink.write("\r\u001b[2K");
+    this.#visible = false;
+    this.#phase = undefined;
+  }
+
+  #text(progress: Progress, now: number): string {
+    const { done, total, unit } = progress;
+    const seconds = Math.max(0.1, (now - this.#phaseStarted) / 1000);
+    const rate = `${amount(Math.round(done / seconds), unit)}/s`;
+    const word = WORDS[progress.phase].padEnd(10);
+    const noun = unit === "bytes" ? "" : ` ${unit}`;
+    if (total <= 0) return `${word} ${amount(done, unit)}${noun}  ${rate}`;
+    const share = Math.min(1, done / total);
+    const bar = "█".repeat(Math.round(share * BAR)).padEnd(BAR, "░");
+    return `${word} ${bar} ${Math.floor(share * 100)}%  ${amount(done, unit)} of ${amount(total, unit)}${noun}  ${rate}`;
+  }
+}
+
+/** The methods that give a command contents or another view. */
+type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
+
+/** The caller who asks for a content. */
+interface Asker {
+  /** True if an agent gives the command, as far as its variables and the processes around it tell. */
+  readonly isAgent: () => Promise<boolean>;
+  /** True for a server's workspace, since this side does not know which of its contents are secrets. */
+  readonly isRemote: boolean;
+}
+
+/**
+ * Returns a workspace that gives an agent's command no bytes of secrets: such a content is requested again in the role
+ * of an agent, which the engine refuses. A command reads all contents through it.
+ */
+function secretsForPeople(workspace: WorkspaceApi, asker: Asker): WorkspaceApi {
+  const asAgent = (): WorkspaceApi => workspace.as({ role: "agent" });
+  async function opened<T extends Classed>(open: (on: WorkspaceApi) => Promise<T>): Promise<T> {
+    if (asker.isRemote) return open((await asker.isAgent()) ? asAgent() : workspace);
+    const content = await open(workspace);
+    // The ancestors of this process are checked only for a protected content.
+    return content.class === "protected" && (await asker.isAgent()) ? open(asAgent()) : content;
+  }
+  const guarded: Contents = {
+    cat: (path, iteration) => opened((on) => on.cat(path, iteration)),
+    file: (path, options) => opened((on) => on.file(path, options)),
+    blob: (hash) => opened((on) => on.blob(hash)),
+    as: (who: ActingAs) => secretsForPeople(workspace.as(who), asker),
+  };
+  return new Proxy(workspace, {
+    get: (target, key) => {
+      if (Object.hasOwn(guarded, key)) return Reflect.get(guarded, key) as unknown;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}

@@ -6,22 +6,6 @@ import type { Io } from "../../process/io.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 import { optional } from "../../util/optional.ts";
 
-const NOT_FOUND = 127;
-const NOT_EXECUTABLE = 126;
-
-function isSpawnError(error: unknown): error is Error {
-  return error instanceof Error && "syscall" in error && String(error.syscall).startsWith("spawn");
-}
-
-/**
- * Returns the shell's exit code for a command that could not be started: 127 not found, 126 not executable. `undefined`
- * if neither the error nor its cause is a failed start.
- */
-export function startFailureCode(error: unknown): number | undefined {
-  if (isSpawnError(error)) return errnoOf(error) === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE;
-  return error instanceof Error && error.cause !== undefined ? startFailureCode(error.cause) : undefined;
-}
-
 /**
  * Runs a command with this process's stdin, stdout and terminal, and records nothing. Resolves to its exit code as a
  * shell reports it.
@@ -43,4 +27,20 @@ export async function runUnrecorded(command: readonly string[], io: Io): Promise
     io.err.write(`chronicle: could not start ${shownCommand([file])}: ${printable(why)}\n`);
     return startFailureCode(error) ?? EXIT.notStarted;
   }
+}
+
+const NOT_FOUND = 127;
+const NOT_EXECUTABLE = 126;
+
+function isSpawnError(error: unknown): error is Error {
+  return error instanceof Error && "syscall" in error && String(error.syscall).startsWith("spawn");
+}
+
+/**
+ * Returns the shell's exit code for a command that could not be started: 127 not found, 126 not executable. `undefined`
+ * if neither the error nor its cause is a failed start.
+ */
+export function startFailureCode(error: unknown): number | undefined {
+  if (isSpawnError(error)) return errnoOf(error) === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE;
+  return error instanceof Error && error.cause !== undefined ? startFailureCode(error.cause) : undefined;
 }

@@ -20,90 +20,6 @@ import { showSyncs } from "./live-syncs.ts";
 import { backgroundClient, runningClient } from "./sync-client.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 
-const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
-
-/** Returns the settings of a sync from the options of `replicate` and `sync start`. Throws `USAGE`. */
-function followOptions({ input }: CommandContext): SyncSettings {
-  const [mode, policy, debounceMs] = [input.text("mode"), input.text("policy"), input.number("debounce")];
-  const editorFiles = input.text("editorFiles");
-  if (editorFiles !== undefined && editorFiles !== "leave" && editorFiles !== "sync")
-    throw usageError(`editors' files cannot be ${editorFiles}`, "--editor-files leave, or --editor-files sync");
-  const [filterTo, filterFrom] = [patterns(input, "to"), patterns(input, "from")];
-  if (policy !== undefined && policy !== "sandbox")
-    throw usageError(`there is no policy ${policy}`, "there is: sandbox");
-  const withProtected = input.flag("withProtected");
-  if (withProtected && input.flag("withoutProtected"))
-    throw usageError("--with-protected and --without-protected are opposites", "give one of them");
-  return {
-    ...(mode === undefined ? {} : { mode: modeOf(mode) }),
-    ...optional({ filterTo, filterFrom, policy, editorFiles, debounceMs }),
-    ...(withProtected || input.flag("withoutProtected") ? { withProtected } : {}),
-  };
-}
-
-/** Returns the filter patterns of a direction; `undefined`: unchanged. */
-function patterns(input: Input, way: "to" | "from"): readonly string[] | undefined {
-  const [given, without] = way === "to" ? ["filterTo", "withoutFilterTo"] : ["filterFrom", "withoutFilterFrom"];
-  const list = input.list(given);
-  if (!input.flag(without)) return list.length === 0 ? undefined : list;
-  if (list.length > 0)
-    throw usageError(`--filter-${way} and --without-filter-${way} are opposites`, "give one of them");
-  return [];
-}
-
-function modeOf(text: string): SyncMode {
-  const mode = MODES.find((one) => one === text);
-  if (mode === undefined) throw usageError(`there is no mode ${text}`, `there are: ${MODES.join(", ")}`);
-  return mode;
-}
-
-/** Returns the token for an origin on a port; none for a Unix socket. Throws `USAGE`. */
-function upstreamToken(context: CommandContext, url: string): { readonly token?: string } {
-  if (url.startsWith("unix:")) return {};
-  const { io, input } = context;
-  const token = remoteToken({ file: input.text("tokenFile"), given: io.env["CHRONICLE_TOKEN"], cwd: () => io.cwd() });
-  if (token === undefined) {
-    throw usageError(
-      `${url} is a port, where a token is needed`,
-      "--token-file FILE or $CHRONICLE_TOKEN; on the origin's machine, `token create --role agent` makes one",
-    );
-  }
-  const note = bareTokenNote(url.replace(/^ws/, "http"), token);
-  if (note !== undefined) context.note(note);
-  return { token };
-}
-
-/** The maximum wait for an answer of the origin, in milliseconds. A running origin answers at once. */
-const ANSWER_MS = 2_000;
-/** The time for which a sync may be offline before its refusal is recorded, in milliseconds. */
-const SETTLING_MS = 300;
-
-/**
- * Waits until it is known whether a sync's origin can be reached and whether the folder may follow it, for two seconds
- * at most. Returns the last state.
- */
-export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
-  const isOpen = ({ state, applied }: SyncShape): boolean =>
-    state === "connecting" || state === "offline" || (state === "syncing" && applied === 0);
-  if (!isOpen(begun)) return begun;
-  const enough = new AbortController();
-  let timer = setTimeout(() => enough.abort(), ANSWER_MS);
-  let last = begun;
-  try {
-    for await (const event of syncs.events(begun.id, enough.signal)) {
-      if (event.kind !== "state") continue;
-      last = event.sync;
-      if (!isOpen(last)) break;
-      if (last.state !== "offline") continue;
-      clearTimeout(timer);
-      timer = setTimeout(() => enough.abort(), SETTLING_MS);
-    }
-  } finally {
-    clearTimeout(timer);
-  }
-  return last;
-}
-
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
 
 /** `sync start`. */
@@ -309,4 +225,89 @@ async function socketFor(
     onError(error);
     return undefined;
   }
+}
+
+const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
+
+/** Returns the settings of a sync from the options of `replicate` and `sync start`. Throws `USAGE`. */
+function followOptions({ input }: CommandContext): SyncSettings {
+  const [mode, policy, debounceMs] = [input.text("mode"), input.text("policy"), input.number("debounce")];
+  const editorFiles = input.text("editorFiles");
+  if (editorFiles !== undefined && editorFiles !== "leave" && editorFiles !== "sync")
+    throw usageError(`editors' files cannot be ${editorFiles}`, "--editor-files leave, or --editor-files sync");
+  const [filterTo, filterFrom] = [patterns(input, "to"), patterns(input, "from")];
+  if (policy !== undefined && policy !== "sandbox")
+    throw usageError(`there is no policy ${policy}`, "there is: sandbox");
+  const withProtected = input.flag("withProtected");
+  if (withProtected && input.flag("withoutProtected"))
+    throw usageError("--with-protected and --without-protected are opposites", "give one of them");
+  return {
+    ...(mode === undefined ? {} : { mode: modeOf(mode) }),
+    ...optional({ filterTo, filterFrom, policy, editorFiles, debounceMs }),
+    ...(withProtected || input.flag("withoutProtected") ? { withProtected } : {}),
+  };
+}
+
+/** Returns the filter patterns of a direction; `undefined`: unchanged. */
+function patterns(input: Input, way: "to" | "from"): readonly string[] | undefined {
+  const [given, without] = way === "to" ? ["filterTo", "withoutFilterTo"] : ["filterFrom", "withoutFilterFrom"];
+  const list = input.list(given);
+  if (!input.flag(without)) return list.length === 0 ? undefined : list;
+  if (list.length > 0)
+    throw usageError(`--filter-${way} and --without-filter-${way} are opposites`, "give one of them");
+  return [];
+}
+
+function modeOf(text: string): SyncMode {
+  const mode = MODES.find((one) => one === text);
+  if (mode === undefined) throw usageError(`there is no mode ${text}`, `there are: ${MODES.join(", ")}`);
+  return mode;
+}
+
+/** Returns the token for an origin on a port; none for a Unix socket. Throws `USAGE`. */
+function upstreamToken(context: CommandContext, url: string): { readonly token?: string } {
+  if (url.startsWith("unix:")) return {};
+  const { io, input } = context;
+  const token = remoteToken({ file: input.text("tokenFile"), given: io.env["CHRONICLE_TOKEN"], cwd: () => io.cwd() });
+  if (token === undefined) {
+    throw usageError(
+      `${url} is a port, where a token is needed`,
+      "--token-file FILE or $CHRONICLE_TOKEN; on the origin's machine, `token create --role agent` makes one",
+    );
+  }
+  const note = bareTokenNote(url.replace(/^ws/, "http"), token);
+  if (note !== undefined) context.note(note);
+  return { token };
+}
+
+/** The maximum wait for an answer of the origin, in milliseconds. A running origin answers at once. */
+const ANSWER_MS = 2_000;
+
+/** The time for which a sync may be offline before its refusal is recorded, in milliseconds. */
+const SETTLING_MS = 300;
+
+/**
+ * Waits until it is known whether a sync's origin can be reached and whether the folder may follow it, for two seconds
+ * at most. Returns the last state.
+ */
+export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
+  const isOpen = ({ state, applied }: SyncShape): boolean =>
+    state === "connecting" || state === "offline" || (state === "syncing" && applied === 0);
+  if (!isOpen(begun)) return begun;
+  const enough = new AbortController();
+  let timer = setTimeout(() => enough.abort(), ANSWER_MS);
+  let last = begun;
+  try {
+    for await (const event of syncs.events(begun.id, enough.signal)) {
+      if (event.kind !== "state") continue;
+      last = event.sync;
+      if (!isOpen(last)) break;
+      if (last.state !== "offline") continue;
+      clearTimeout(timer);
+      timer = setTimeout(() => enough.abort(), SETTLING_MS);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  return last;
 }

@@ -14,6 +14,74 @@ import { startServer } from "../../daemon/start-server.ts";
 import { placesOf } from "../../process/places.ts";
 import { hasReplicas } from "../../daemon/has-replicas.ts";
 
+/** The API of the syncs that the store's server runs. */
+export interface SyncClient extends AsyncDisposable {
+  readonly syncs: SyncApi;
+}
+
+/** The time within which a server that was just started must answer, in milliseconds. */
+const START_MS = 20_000;
+const LOOK_MS = 50;
+
+/**
+ * The delay before a server that ended at once is started again, in milliseconds. It is short, because the user waits.
+ */
+const AGAIN_MS = 3_000;
+
+/** Connects to the syncs of the store's server, and starts the server if none runs. Throws `UNAVAILABLE`, `UNSAFE`. */
+export async function backgroundClient(context: CommandContext): Promise<SyncClient> {
+  const { io } = context;
+  const { home, run } = placeOf(context);
+  const disk = new NodeDisk();
+  makeRunFolder(disk, run, ownUid());
+  if (!isOwnAddress(disk, run, ownUid())) {
+    throw new ChronicleError("UNSAFE", `${run.address} leads to a folder that is not yours alone`, {
+      hint: "look at it, remove it, and try again",
+      data: { path: run.address },
+    });
+  }
+  const from = io.now();
+  while ((await whoAnswers(run.address, io.version)) === undefined) {
+    startServer(disk, { run, home, launcher: launcherPath(), env: io.env, againMs: AGAIN_MS });
+    if (io.now() - from > START_MS) throw notStarted(run);
+    await sleep(LOOK_MS);
+  }
+  return clientAt(run);
+}
+
+/** Connects to the syncs of the store's server, if it runs. */
+export async function runningClient(context: CommandContext): Promise<SyncClient | undefined> {
+  const { run } = placeOf(context);
+  return (await whoAnswers(run.address, context.io.version)) === undefined ? undefined : clientAt(run);
+}
+
+/**
+ * Like `backgroundClient`, for commands that only read: if the store has no syncs, starts no server and returns
+ * `undefined`.
+ */
+export async function readingClient(context: CommandContext): Promise<SyncClient | undefined> {
+  const running = await runningClient(context);
+  if (running !== undefined) return running;
+  return hasReplicas(new NodeDisk(), placeOf(context).home) ? backgroundClient(context) : undefined;
+}
+
+function placeOf({ io, input }: CommandContext): { readonly home: string; readonly run: RunFolder } {
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
+  return { home, run: runFolder(new NodeDisk(), { env: io.env, home, uid: ownUid() }) };
+}
+
+async function clientAt({ address }: RunFolder): Promise<SyncClient> {
+  const { createClient } = await import("../../client/create-node-client.ts");
+  const client = createClient({ url: `unix:${address}`, commandHints: true });
+  return { syncs: client.syncs, [Symbol.asyncDispose]: () => client.close() };
+}
+
+function notStarted(run: RunFolder): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", "the process that runs syncs does not start", {
+    hint: `see ${diagnosticsFile(run.folder)}, or run it here: chronicle sync start … --foreground`,
+  });
+}
+
 /**
  * Finds the sync that is meant, by its folder, its id or a prefix of the id. If nothing is typed: the sync that
  * `--workspace` names, else that of the current folder, else the only one that is not stopped. Throws `NOT_FOUND`,
@@ -81,71 +149,4 @@ function realFolder(path: string): string {
     if (errnoOf(error) === undefined) throw error;
     return path;
   }
-}
-
-/** The API of the syncs that the store's server runs. */
-export interface SyncClient extends AsyncDisposable {
-  readonly syncs: SyncApi;
-}
-
-/** The time within which a server that was just started must answer, in milliseconds. */
-const START_MS = 20_000;
-const LOOK_MS = 50;
-/**
- * The delay before a server that ended at once is started again, in milliseconds. It is short, because the user waits.
- */
-const AGAIN_MS = 3_000;
-
-/** Connects to the syncs of the store's server, and starts the server if none runs. Throws `UNAVAILABLE`, `UNSAFE`. */
-export async function backgroundClient(context: CommandContext): Promise<SyncClient> {
-  const { io } = context;
-  const { home, run } = placeOf(context);
-  const disk = new NodeDisk();
-  makeRunFolder(disk, run, ownUid());
-  if (!isOwnAddress(disk, run, ownUid())) {
-    throw new ChronicleError("UNSAFE", `${run.address} leads to a folder that is not yours alone`, {
-      hint: "look at it, remove it, and try again",
-      data: { path: run.address },
-    });
-  }
-  const from = io.now();
-  while ((await whoAnswers(run.address, io.version)) === undefined) {
-    startServer(disk, { run, home, launcher: launcherPath(), env: io.env, againMs: AGAIN_MS });
-    if (io.now() - from > START_MS) throw notStarted(run);
-    await sleep(LOOK_MS);
-  }
-  return clientAt(run);
-}
-
-/** Connects to the syncs of the store's server, if it runs. */
-export async function runningClient(context: CommandContext): Promise<SyncClient | undefined> {
-  const { run } = placeOf(context);
-  return (await whoAnswers(run.address, context.io.version)) === undefined ? undefined : clientAt(run);
-}
-
-/**
- * Like `backgroundClient`, for commands that only read: if the store has no syncs, starts no server and returns
- * `undefined`.
- */
-export async function readingClient(context: CommandContext): Promise<SyncClient | undefined> {
-  const running = await runningClient(context);
-  if (running !== undefined) return running;
-  return hasReplicas(new NodeDisk(), placeOf(context).home) ? backgroundClient(context) : undefined;
-}
-
-function placeOf({ io, input }: CommandContext): { readonly home: string; readonly run: RunFolder } {
-  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
-  return { home, run: runFolder(new NodeDisk(), { env: io.env, home, uid: ownUid() }) };
-}
-
-async function clientAt({ address }: RunFolder): Promise<SyncClient> {
-  const { createClient } = await import("../../client/create-node-client.ts");
-  const client = createClient({ url: `unix:${address}`, commandHints: true });
-  return { syncs: client.syncs, [Symbol.asyncDispose]: () => client.close() };
-}
-
-function notStarted(run: RunFolder): ChronicleError {
-  return new ChronicleError("UNAVAILABLE", "the process that runs syncs does not start", {
-    hint: `see ${diagnosticsFile(run.folder)}, or run it here: chronicle sync start … --foreground`,
-  });
 }

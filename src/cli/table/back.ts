@@ -1,33 +1,6 @@
 import type { CommandSpec, OptionSpec } from "./spec.ts";
 import { SELECTION_OPTIONS } from "./work.ts";
 
-export const TRANSACTION: CommandSpec = {
-  name: "transaction",
-  group: "Record",
-  summary: "changes that land whole or are taken back whole: begin, commit, rollback, list",
-  details:
-    "begin prints the id of a new transaction. Later changes belong to it, until it is committed or rolled back. " +
-    "One that is begun within another is a savepoint. rollback takes back exactly its changes, and merges with " +
-    "later work of others; a path that does not merge stays as it is, and is a conflict. Without an id, the " +
-    "innermost active transaction is meant.",
-  args: [
-    { name: "<what>", description: "what to do", completes: ["begin", "commit", "rollback", "list"] },
-    { name: "[id]", description: "the transaction, or the beginning of its id", completes: "operation" },
-  ],
-  options: [
-    { flags: "--name <name>", description: "begin: a name to show" },
-    { flags: "--session <id>", description: "begin: only the actions of this agent's session belong to it" },
-    { flags: "--pid <pid>", description: "begin: roll back when this process has ended", value: "count" },
-    { flags: "--keep", description: "begin, with --pid: commit instead" },
-    { flags: "--force", description: "rollback: leave what cannot be changed and do the rest" },
-  ],
-  examples: [
-    { line: "chronicle transaction begin --name refactoring", why: "from here on …" },
-    { line: "chronicle transaction rollback", why: "… and back to here" },
-    { line: "chronicle run --rollback-on-failure -- make", why: "a transaction around one command" },
-  ],
-};
-
 const GROUP = "Go back";
 
 const DRY_RUN: OptionSpec = {
@@ -101,4 +74,31 @@ export const REDO: CommandSpec = {
   args: [{ name: "[operation]", description: "an id (default: the last that was undone)", completes: "operation" }],
   options: UNDO_OPTIONS,
   examples: [{ line: "chronicle redo", why: "forward again" }],
+};
+
+export const TRANSACTION: CommandSpec = {
+  name: "transaction",
+  group: "Record",
+  summary: "changes that land whole or are taken back whole: begin, commit, rollback, list",
+  details:
+    "begin prints the id of a new transaction. Later changes belong to it, until it is committed or rolled back. " +
+    "One that is begun within another is a savepoint. rollback takes back exactly its changes, and merges with " +
+    "later work of others; a path that does not merge stays as it is, and is a conflict. Without an id, the " +
+    "innermost active transaction is meant.",
+  args: [
+    { name: "<what>", description: "what to do", completes: ["begin", "commit", "rollback", "list"] },
+    { name: "[id]", description: "the transaction, or the beginning of its id", completes: "operation" },
+  ],
+  options: [
+    { flags: "--name <name>", description: "begin: a name to show" },
+    { flags: "--session <id>", description: "begin: only the actions of this agent's session belong to it" },
+    { flags: "--pid <pid>", description: "begin: roll back when this process has ended", value: "count" },
+    { flags: "--keep", description: "begin, with --pid: commit instead" },
+    { flags: "--force", description: "rollback: leave what cannot be changed and do the rest" },
+  ],
+  examples: [
+    { line: "chronicle transaction begin --name refactoring", why: "from here on …" },
+    { line: "chronicle transaction rollback", why: "… and back to here" },
+    { line: "chronicle run --rollback-on-failure -- make", why: "a transaction around one command" },
+  ],
 };

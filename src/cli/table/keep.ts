@@ -2,123 +2,6 @@ import { type CommandSpec, NOW, type OptionSpec } from "./spec.ts";
 
 const RETENTION_GROUP = "Keep";
 
-const limit = (flags: string, description: string): OptionSpec => ({
-  flags,
-  description,
-  value: "count",
-  localOnly: {
-    why: "--max-… and --min-… replace limits of this machine's config.yaml, and the server has its own",
-    instead: "use rules: --keep-last, --keep-within …",
-  },
-});
-
-export const PRUNE: CommandSpec = {
-  name: "prune",
-  group: RETENTION_GROUP,
-  summary: "give up old moments, so that gc can free their contents",
-  details:
-    "Each --keep rule keeps more. Without one, the limits of config.yaml hold, or those given here instead. The " +
-    "baseline, named and pinned snapshots, and everything that open transactions need are kept in any case " +
-    "(pinned ones unless --drop-pinned), as is everything younger than min_age_hours (24). A pruning is an event " +
-    "in the log: no line is removed, and verify says what was pruned. For 24 hours gc frees nothing of it, and " +
-    "`chronicle unforget` brings it back. Without a terminal it needs --yes. --now lets gc free it at once: only " +
-    "a person at a terminal can say so, only while nobody is at work in the workspace, and only if no earlier " +
-    "pruning can still be brought back.",
-  args: [],
-  options: [
-    { flags: "--keep-last <n>", description: "the newest actions and snapshots", value: "count" },
-    { flags: "--keep-hourly <n>", description: "the newest one of each of so many hours", value: "count" },
-    { flags: "--keep-daily <n>", description: "the newest one of each of so many days (UTC)", value: "count" },
-    { flags: "--keep-weekly <n>", description: "the newest one of each of so many weeks", value: "count" },
-    { flags: "--keep-monthly <n>", description: "the newest one of each of so many months", value: "count" },
-    { flags: "--keep-yearly <n>", description: "the newest one of each of so many years", value: "count" },
-    { flags: "--keep-within <time>", description: "everything younger than this, such as 7d or 12h" },
-    { flags: "--keep-pinned", description: "keep pinned ones: the default" },
-    limit("--max-snapshots <n>", "instead of the configured limit (0: none)"),
-    limit("--max-age-days <n>", "instead of the configured limit (0: none)"),
-    limit("--min-age-hours <n>", "instead of the configured one (0: none)"),
-    { flags: "--drop-pinned", description: "give up pinned ones too, if no rule keeps them" },
-    { flags: "-n, --dry-run", description: "only show what would be given up" },
-    { flags: "-y, --yes", description: "do not ask" },
-    NOW,
-  ],
-  examples: [
-    { line: "chronicle prune --dry-run", why: "what the configured limits would give up" },
-    { line: "chronicle prune --keep-last 10 --keep-daily 7 --yes", why: "a day later `chronicle gc` frees the space" },
-  ],
-};
-
-export const ERASE: CommandSpec = {
-  name: "erase",
-  group: RETENTION_GROUP,
-  summary: "remove contents from the history: a secret, or a file that should never have been recorded",
-  details:
-    "Erases the contents of a path and of everything beneath it, a content named by its SHA-256 (`chronicle " +
-    "history --json` shows it), or the contents of all paths that a pattern matches. From then on no command " +
-    "gives out these contents, and a restore leaves a path that needs one as it is and says so. Their bytes leave " +
-    "the store with the first gc after 24 hours; until then `chronicle unerase` brings them back. The log keeps " +
-    "their hashes, by which a short secret can be guessed: change the secret as well. Copies of such files that " +
-    "were kept aside are erased, too. Command lines, messages and records of users are not affected. The present " +
-    "content of a path is not erased: change or remove the file first. A path that the rules now leave out is an " +
-    "exception: it is recorded as deleted, and its file stays on disk. A file that gets such a content later is " +
-    "left out and named, and stays on disk. Other workspaces keep the contents until they are erased there. " +
-    "Folders that follow this workspace erase them as soon as they learn of it, except the contents of files that " +
-    "are in them now, and keep the bytes for 24 hours of their own. Without a terminal it needs --yes. --now " +
-    "frees the bytes at once: only a person at a terminal can say so, and only while nobody is at work in the " +
-    "workspace.",
-  args: [{ name: "[what]", description: "a path, or the SHA-256 of a content", completes: "path" }],
-  options: [
-    {
-      flags: "--match <pattern>",
-      description: "all paths, present or past, that this pattern of a .gitignore matches",
-    },
-    { flags: "--reason <text>", description: "the reason; it stays in the log for ever" },
-    { flags: "-n, --dry-run", description: "only show what would be erased" },
-    { flags: "-y, --yes", description: "do not ask" },
-    NOW,
-  ],
-  examples: [
-    { line: "chronicle erase .env --dry-run", why: "which contents, and who else has them" },
-    {
-      line: "chronicle erase --match '*.pem' --reason 'keys do not belong here'",
-      why: "every key that was ever recorded",
-    },
-  ],
-};
-
-export const UNERASE: CommandSpec = {
-  name: "unerase",
-  group: RETENTION_GROUP,
-  summary: "bring back contents that were erased within the last 24 hours, or list the erasures",
-  args: [{ name: "[id]", description: "an erasure's id, or its unique beginning" }],
-  options: [],
-  examples: [
-    { line: "chronicle unerase", why: "each erasure: when, by whom and why" },
-    { line: "chronicle unerase 3f2a", why: "cat, diff and restore work as before" },
-  ],
-};
-
-export const PIN: CommandSpec = {
-  name: "pin",
-  group: RETENTION_GROUP,
-  summary: "keep an action or a snapshot from being pruned",
-  args: [{ name: "<id>", description: "an action's id, a snapshot's number, name or id", completes: "moment" }],
-  options: [{ flags: "--off", description: "remove the pin" }],
-  examples: [
-    { line: "chronicle pin 12", why: "snapshot 12 stays" },
-    { line: "chronicle pin 3f2a --off", why: "as chronicle unpin" },
-  ],
-};
-
-export const UNPIN: CommandSpec = {
-  name: "unpin",
-  group: RETENTION_GROUP,
-  summary: "no longer keep an action or a snapshot from being pruned",
-  args: [{ name: "<id>", description: "an action's id, a snapshot's number, name or id", completes: "moment" }],
-  options: [],
-  examples: [{ line: "chronicle unpin 12", why: "the next pruning may give it up" }],
-};
-
 const KEEP_GROUP = "Keep";
 
 export const CONFIG: CommandSpec = {
@@ -289,4 +172,121 @@ export const COMPLETE: CommandSpec = {
   examples: [],
   passThrough: true,
   hidden: true,
+};
+
+const limit = (flags: string, description: string): OptionSpec => ({
+  flags,
+  description,
+  value: "count",
+  localOnly: {
+    why: "--max-… and --min-… replace limits of this machine's config.yaml, and the server has its own",
+    instead: "use rules: --keep-last, --keep-within …",
+  },
+});
+
+export const PRUNE: CommandSpec = {
+  name: "prune",
+  group: RETENTION_GROUP,
+  summary: "give up old moments, so that gc can free their contents",
+  details:
+    "Each --keep rule keeps more. Without one, the limits of config.yaml hold, or those given here instead. The " +
+    "baseline, named and pinned snapshots, and everything that open transactions need are kept in any case " +
+    "(pinned ones unless --drop-pinned), as is everything younger than min_age_hours (24). A pruning is an event " +
+    "in the log: no line is removed, and verify says what was pruned. For 24 hours gc frees nothing of it, and " +
+    "`chronicle unforget` brings it back. Without a terminal it needs --yes. --now lets gc free it at once: only " +
+    "a person at a terminal can say so, only while nobody is at work in the workspace, and only if no earlier " +
+    "pruning can still be brought back.",
+  args: [],
+  options: [
+    { flags: "--keep-last <n>", description: "the newest actions and snapshots", value: "count" },
+    { flags: "--keep-hourly <n>", description: "the newest one of each of so many hours", value: "count" },
+    { flags: "--keep-daily <n>", description: "the newest one of each of so many days (UTC)", value: "count" },
+    { flags: "--keep-weekly <n>", description: "the newest one of each of so many weeks", value: "count" },
+    { flags: "--keep-monthly <n>", description: "the newest one of each of so many months", value: "count" },
+    { flags: "--keep-yearly <n>", description: "the newest one of each of so many years", value: "count" },
+    { flags: "--keep-within <time>", description: "everything younger than this, such as 7d or 12h" },
+    { flags: "--keep-pinned", description: "keep pinned ones: the default" },
+    limit("--max-snapshots <n>", "instead of the configured limit (0: none)"),
+    limit("--max-age-days <n>", "instead of the configured limit (0: none)"),
+    limit("--min-age-hours <n>", "instead of the configured one (0: none)"),
+    { flags: "--drop-pinned", description: "give up pinned ones too, if no rule keeps them" },
+    { flags: "-n, --dry-run", description: "only show what would be given up" },
+    { flags: "-y, --yes", description: "do not ask" },
+    NOW,
+  ],
+  examples: [
+    { line: "chronicle prune --dry-run", why: "what the configured limits would give up" },
+    { line: "chronicle prune --keep-last 10 --keep-daily 7 --yes", why: "a day later `chronicle gc` frees the space" },
+  ],
+};
+
+export const ERASE: CommandSpec = {
+  name: "erase",
+  group: RETENTION_GROUP,
+  summary: "remove contents from the history: a secret, or a file that should never have been recorded",
+  details:
+    "Erases the contents of a path and of everything beneath it, a content named by its SHA-256 (`chronicle " +
+    "history --json` shows it), or the contents of all paths that a pattern matches. From then on no command " +
+    "gives out these contents, and a restore leaves a path that needs one as it is and says so. Their bytes leave " +
+    "the store with the first gc after 24 hours; until then `chronicle unerase` brings them back. The log keeps " +
+    "their hashes, by which a short secret can be guessed: change the secret as well. Copies of such files that " +
+    "were kept aside are erased, too. Command lines, messages and records of users are not affected. The present " +
+    "content of a path is not erased: change or remove the file first. A path that the rules now leave out is an " +
+    "exception: it is recorded as deleted, and its file stays on disk. A file that gets such a content later is " +
+    "left out and named, and stays on disk. Other workspaces keep the contents until they are erased there. " +
+    "Folders that follow this workspace erase them as soon as they learn of it, except the contents of files that " +
+    "are in them now, and keep the bytes for 24 hours of their own. Without a terminal it needs --yes. --now " +
+    "frees the bytes at once: only a person at a terminal can say so, and only while nobody is at work in the " +
+    "workspace.",
+  args: [{ name: "[what]", description: "a path, or the SHA-256 of a content", completes: "path" }],
+  options: [
+    {
+      flags: "--match <pattern>",
+      description: "all paths, present or past, that this pattern of a .gitignore matches",
+    },
+    { flags: "--reason <text>", description: "the reason; it stays in the log for ever" },
+    { flags: "-n, --dry-run", description: "only show what would be erased" },
+    { flags: "-y, --yes", description: "do not ask" },
+    NOW,
+  ],
+  examples: [
+    { line: "chronicle erase .env --dry-run", why: "which contents, and who else has them" },
+    {
+      line: "chronicle erase --match '*.pem' --reason 'keys do not belong here'",
+      why: "every key that was ever recorded",
+    },
+  ],
+};
+
+export const UNERASE: CommandSpec = {
+  name: "unerase",
+  group: RETENTION_GROUP,
+  summary: "bring back contents that were erased within the last 24 hours, or list the erasures",
+  args: [{ name: "[id]", description: "an erasure's id, or its unique beginning" }],
+  options: [],
+  examples: [
+    { line: "chronicle unerase", why: "each erasure: when, by whom and why" },
+    { line: "chronicle unerase 3f2a", why: "cat, diff and restore work as before" },
+  ],
+};
+
+export const PIN: CommandSpec = {
+  name: "pin",
+  group: RETENTION_GROUP,
+  summary: "keep an action or a snapshot from being pruned",
+  args: [{ name: "<id>", description: "an action's id, a snapshot's number, name or id", completes: "moment" }],
+  options: [{ flags: "--off", description: "remove the pin" }],
+  examples: [
+    { line: "chronicle pin 12", why: "snapshot 12 stays" },
+    { line: "chronicle pin 3f2a --off", why: "as chronicle unpin" },
+  ],
+};
+
+export const UNPIN: CommandSpec = {
+  name: "unpin",
+  group: RETENTION_GROUP,
+  summary: "no longer keep an action or a snapshot from being pruned",
+  args: [{ name: "<id>", description: "an action's id, a snapshot's number, name or id", completes: "moment" }],
+  options: [],
+  examples: [{ line: "chronicle unpin 12", why: "the next pruning may give it up" }],
 };

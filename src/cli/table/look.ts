@@ -2,120 +2,9 @@ import type { CommandSpec, ArgumentSpec } from "./spec.ts";
 
 const PROVE_GROUP = "Prove";
 
-export const VERIFY: CommandSpec = {
-  name: "verify",
-  group: PROVE_GROUP,
-  summary: "recompute everything and list every problem",
-  details:
-    "Changes nothing. Exits 4 if something is damaged. With --repair-from, each content that is missing or " +
-    "damaged is looked for by its SHA-256: among the files below a folder (it may be the workspace's own), in " +
-    "another store, or at a server (`origin`: that of the origin which a replica follows; the token is given as " +
-    "with --remote). A content that is found is stored again, and damaged files of the store are set aside until " +
-    "the next gc. The history is not changed. Exits 0 only if nothing is damaged afterwards.",
-  args: [],
-  options: [
-    { flags: "--quick", description: "log, links, root and heads only; no contents" },
-    {
-      flags: "--expect <file>",
-      description:
-        "the earlier output of head (-: stdin): also finds that the log was cut, replaced or rolled back since",
-      completes: "path",
-    },
-    {
-      flags: "--repair-from <place>",
-      description: "replace bad contents from a folder, a store, a server's URL[#WORKSPACE], or origin",
-      repeated: true,
-      completes: "path",
-      localOnly: {
-        why: "a store is repaired on its own machine, not through a server",
-        instead: "run it there, or with --remote '' for the store of this machine",
-      },
-    },
-  ],
-  examples: [
-    { line: "chronicle verify", why: "check all" },
-    { line: "chronicle verify --repair-from . --repair-from /mnt/backup/chronicle", why: "replace damaged contents" },
-    {
-      line: "chronicle head > head.txt; chronicle verify --expect head.txt",
-      why: "check the history against it later",
-    },
-  ],
-};
-
-export const HEAD: CommandSpec = {
-  name: "head",
-  group: PROVE_GROUP,
-  summary: "the signed head, which commits to the whole history",
-  details:
-    "A signed note (C2SP checkpoint). Keep it in another place: `verify --expect` checks the log against it. If " +
-    "the history is not signed (the kept head or the key is missing or belongs to another history), no head is " +
-    "printed, and the exit code is 6. If the log contradicts the kept head (it was cut or replaced, or the store " +
-    "was restored from an older copy), nothing can be recorded. In both cases --accept continues from the present " +
-    "log: an event names the log's end and the old head, whose note is kept. Without a terminal it needs --yes.",
-  args: [],
-  options: [
-    {
-      flags: "--accept",
-      description: "continue from the present log, with a new head: for people",
-      localOnly: { why: "--accept is about a store of this machine", instead: "run it there, in a terminal" },
-    },
-    { flags: "-y, --yes", description: "do not ask" },
-  ],
-  examples: [
-    { line: "chronicle head > head.txt", why: "keep it" },
-    { line: "chronicle head --json", why: "with its parts and the key" },
-    { line: "chronicle head --accept", why: "after the store was put back from an older backup" },
-  ],
-};
-
-export const ACTIONS: CommandSpec = {
-  name: "actions",
-  group: "Look",
-  summary: "the actions of agents' tools, newest first; one action with its differences to now",
-  details:
-    "An action is one tool call. The paths that it was about to touch were recorded before it ran. Text shows the " +
-    "last 20; JSON gives all unless --limit says otherwise.",
-  args: [{ name: "[action]", description: "an id, its beginning, or the agent's own id of the call" }],
-  options: [
-    { flags: "--session <id>", description: "only this session's (an id or its beginning)" },
-    { flags: "--turn <id>", description: "only this turn's (an id or its beginning)" },
-    { flags: "--limit <n>", description: "at most so many, the newest (default 20; 0: all)", value: "count" },
-  ],
-  examples: [
-    { line: "chronicle actions", why: "what was done lately" },
-    { line: "chronicle actions 3f2a9c", why: "one action, compared with the present state" },
-    { line: "chronicle changes --turn last", why: "what the last turn changed" },
-  ],
-};
-
-export const ROLLBACK: CommandSpec = {
-  name: "rollback",
-  group: "Go back",
-  summary: "make the files of one action as they were before it",
-  details:
-    "Later changes of these files are reverted too, whoever made them: the present state is recorded first, and " +
-    "`chronicle undo` restores it. To take back only what the action did, and leave later work, use `chronicle " +
-    "undo --action ID`.",
-  args: [{ name: "<action>", description: "an id, its beginning, or the agent's own id of the call" }],
-  options: [
-    { flags: "--dry-run", description: "say what would be done or refused, change nothing (exit code as without it)" },
-    { flags: "--force", description: "leave what cannot be changed and do the rest" },
-    {
-      flags: "--outside <path>",
-      description: "only this path outside of the workspace (absolute; may be repeated)",
-      repeated: true,
-    },
-    { flags: "-y, --yes", description: "do not ask" },
-  ],
-  examples: [
-    { line: "chronicle rollback 3f2a9c --dry-run", why: "see it first" },
-    { line: "chronicle rollback 3f2a9c", why: "as it was before that tool call" },
-  ],
-};
+const ONE_PATH: ArgumentSpec = { name: "<file>", description: "a path, also of a deleted file", completes: "path" };
 
 const LOOK_GROUP = "Look";
-
-const ONE_PATH: ArgumentSpec = { name: "<file>", description: "a path, also of a deleted file", completes: "path" };
 
 export const STATUS: CommandSpec = {
   name: "status",
@@ -271,4 +160,115 @@ export const EXPLAIN: CommandSpec = {
   args: [{ name: "<path...>", description: "paths, existing or not", completes: "path" }],
   options: [],
   examples: [{ line: "chronicle explain dist/app.js", why: "names the rule and its line" }],
+};
+
+export const VERIFY: CommandSpec = {
+  name: "verify",
+  group: PROVE_GROUP,
+  summary: "recompute everything and list every problem",
+  details:
+    "Changes nothing. Exits 4 if something is damaged. With --repair-from, each content that is missing or " +
+    "damaged is looked for by its SHA-256: among the files below a folder (it may be the workspace's own), in " +
+    "another store, or at a server (`origin`: that of the origin which a replica follows; the token is given as " +
+    "with --remote). A content that is found is stored again, and damaged files of the store are set aside until " +
+    "the next gc. The history is not changed. Exits 0 only if nothing is damaged afterwards.",
+  args: [],
+  options: [
+    { flags: "--quick", description: "log, links, root and heads only; no contents" },
+    {
+      flags: "--expect <file>",
+      description:
+        "the earlier output of head (-: stdin): also finds that the log was cut, replaced or rolled back since",
+      completes: "path",
+    },
+    {
+      flags: "--repair-from <place>",
+      description: "replace bad contents from a folder, a store, a server's URL[#WORKSPACE], or origin",
+      repeated: true,
+      completes: "path",
+      localOnly: {
+        why: "a store is repaired on its own machine, not through a server",
+        instead: "run it there, or with --remote '' for the store of this machine",
+      },
+    },
+  ],
+  examples: [
+    { line: "chronicle verify", why: "check all" },
+    { line: "chronicle verify --repair-from . --repair-from /mnt/backup/chronicle", why: "replace damaged contents" },
+    {
+      line: "chronicle head > head.txt; chronicle verify --expect head.txt",
+      why: "check the history against it later",
+    },
+  ],
+};
+
+export const HEAD: CommandSpec = {
+  name: "head",
+  group: PROVE_GROUP,
+  summary: "the signed head, which commits to the whole history",
+  details:
+    "A signed note (C2SP checkpoint). Keep it in another place: `verify --expect` checks the log against it. If " +
+    "the history is not signed (the kept head or the key is missing or belongs to another history), no head is " +
+    "printed, and the exit code is 6. If the log contradicts the kept head (it was cut or replaced, or the store " +
+    "was restored from an older copy), nothing can be recorded. In both cases --accept continues from the present " +
+    "log: an event names the log's end and the old head, whose note is kept. Without a terminal it needs --yes.",
+  args: [],
+  options: [
+    {
+      flags: "--accept",
+      description: "continue from the present log, with a new head: for people",
+      localOnly: { why: "--accept is about a store of this machine", instead: "run it there, in a terminal" },
+    },
+    { flags: "-y, --yes", description: "do not ask" },
+  ],
+  examples: [
+    { line: "chronicle head > head.txt", why: "keep it" },
+    { line: "chronicle head --json", why: "with its parts and the key" },
+    { line: "chronicle head --accept", why: "after the store was put back from an older backup" },
+  ],
+};
+
+export const ACTIONS: CommandSpec = {
+  name: "actions",
+  group: "Look",
+  summary: "the actions of agents' tools, newest first; one action with its differences to now",
+  details:
+    "An action is one tool call. The paths that it was about to touch were recorded before it ran. Text shows the " +
+    "last 20; JSON gives all unless --limit says otherwise.",
+  args: [{ name: "[action]", description: "an id, its beginning, or the agent's own id of the call" }],
+  options: [
+    { flags: "--session <id>", description: "only this session's (an id or its beginning)" },
+    { flags: "--turn <id>", description: "only this turn's (an id or its beginning)" },
+    { flags: "--limit <n>", description: "at most so many, the newest (default 20; 0: all)", value: "count" },
+  ],
+  examples: [
+    { line: "chronicle actions", why: "what was done lately" },
+    { line: "chronicle actions 3f2a9c", why: "one action, compared with the present state" },
+    { line: "chronicle changes --turn last", why: "what the last turn changed" },
+  ],
+};
+
+export const ROLLBACK: CommandSpec = {
+  name: "rollback",
+  group: "Go back",
+  summary: "make the files of one action as they were before it",
+  details:
+    "Later changes of these files are reverted too, whoever made them: the present state is recorded first, and " +
+    "`chronicle undo` restores it. To take back only what the action did, and leave later work, use `chronicle " +
+    "undo --action ID`.",
+  args: [{ name: "<action>", description: "an id, its beginning, or the agent's own id of the call" }],
+  options: [
+    { flags: "--dry-run", description: "say what would be done or refused, change nothing (exit code as without it)" },
+    { flags: "--force", description: "leave what cannot be changed and do the rest" },
+    {
+      flags: "--outside <path>",
+      description: "only this path outside of the workspace (absolute; may be repeated)",
+      repeated: true,
+    },
+    { flags: "-y, --yes", description: "do not ask" },
+  ],
+  examples: [
+    { line: "chronicle rollback 3f2a9c --dry-run", why: "see it first" },
+    { line: "chronicle rollback 3f2a9c", why: "as it was before that tool call" },
+  ],
 };

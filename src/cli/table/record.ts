@@ -2,69 +2,6 @@ import type { CommandSpec, OptionSpec } from "./spec.ts";
 
 const RECORDS_GROUP = "Records";
 
-const FOLDER: OptionSpec = {
-  flags: "--folder <dir>",
-  description: "a record store of its own in this folder (default: the workspace of the current folder)",
-  completes: "path",
-  localOnly: { why: "--folder is on this machine, and the server is elsewhere", instead: "for no server: --remote ''" },
-};
-
-export const RECORD: CommandSpec = {
-  name: "record",
-  group: RECORDS_GROUP,
-  summary: "JSON records of your own on the hash-chained log: put, get, delete, list, replay, export, verify",
-  details:
-    "put writes a record (a JSON object; -: from stdin), get prints one, delete leaves a tombstone: no line is " +
-    "ever removed. list shows the live records, replay every event of records, export one JSON line for each live " +
-    "record. verify recomputes the whole chain and exits 4 if something is damaged. compact moves the log into " +
-    "the archive, backup copies the whole store into a new folder beneath <id>. A missing record exits 3.",
-  args: [
-    {
-      name: "<what>",
-      description: "what to do",
-      completes: ["put", "get", "delete", "list", "replay", "export", "verify", "compact", "backup"],
-    },
-    { name: "[id]", description: "the record's id; for backup, a folder" },
-    { name: "[json]", description: "for put: the record, or - for stdin" },
-  ],
-  options: [
-    FOLDER,
-    { flags: "--from <seq>", description: "replay from this event on", value: "count" },
-    { flags: "--depth <n>", description: "the depth in nested agents (put, delete; default 0)", value: "count" },
-  ],
-  examples: [
-    { line: `chronicle record put FACT-001 '{"text": "the sky is blue"}'`, why: "durable when it returns" },
-    { line: "chronicle record get FACT-001", why: "print it" },
-    { line: "chronicle record list --folder ~/facts", why: "a store that belongs to no workspace" },
-    { line: "chronicle record export > records.ndjson", why: "one line for each live record" },
-  ],
-};
-
-export const IMPORT: CommandSpec = {
-  name: "import",
-  group: RECORDS_GROUP,
-  summary: "bring in the records of another program's log, verified line by line",
-  details:
-    "chronomemory: the original's events.wal. Every line's hash and link is checked first: if one is wrong, the " +
-    "line is named, and nothing is imported. One event before the records holds the times, head and SHA-256 of " +
-    "the original. It also names what could not be verified (with --accept-checkpoint or --up-to-tear).",
-  args: [{ name: "<file>", description: "the log", completes: "path" }],
-  options: [
-    { flags: "--from <program>", description: "whose log it is: chronomemory", completes: ["chronomemory"] },
-    FOLDER,
-    { flags: "--round-numbers", description: "round integers beyond 2^53 instead of refusing the file" },
-    {
-      flags: "--accept-checkpoint",
-      description: "for a compacted log: also import the records of the snapshot.json beside it, which no hash covers",
-    },
-    { flags: "--up-to-tear", description: "import the lines before the first one that does not verify" },
-  ],
-  examples: [
-    { line: "chronicle import --from chronomemory .chronomemory/events.wal", why: "into this workspace" },
-    { line: "chronicle import --from chronomemory events.wal --folder ~/facts", why: "into a store of its own" },
-  ],
-};
-
 const RECORD_GROUP = "Record";
 
 export const INIT: CommandSpec = {
@@ -202,4 +139,67 @@ export const SNAPSHOT: CommandSpec = {
     { line: "chronicle list --snapshots", why: "see them all" },
   ],
   meant: { flag: "-m", what: "a message" },
+};
+
+const FOLDER: OptionSpec = {
+  flags: "--folder <dir>",
+  description: "a record store of its own in this folder (default: the workspace of the current folder)",
+  completes: "path",
+  localOnly: { why: "--folder is on this machine, and the server is elsewhere", instead: "for no server: --remote ''" },
+};
+
+export const RECORD: CommandSpec = {
+  name: "record",
+  group: RECORDS_GROUP,
+  summary: "JSON records of your own on the hash-chained log: put, get, delete, list, replay, export, verify",
+  details:
+    "put writes a record (a JSON object; -: from stdin), get prints one, delete leaves a tombstone: no line is " +
+    "ever removed. list shows the live records, replay every event of records, export one JSON line for each live " +
+    "record. verify recomputes the whole chain and exits 4 if something is damaged. compact moves the log into " +
+    "the archive, backup copies the whole store into a new folder beneath <id>. A missing record exits 3.",
+  args: [
+    {
+      name: "<what>",
+      description: "what to do",
+      completes: ["put", "get", "delete", "list", "replay", "export", "verify", "compact", "backup"],
+    },
+    { name: "[id]", description: "the record's id; for backup, a folder" },
+    { name: "[json]", description: "for put: the record, or - for stdin" },
+  ],
+  options: [
+    FOLDER,
+    { flags: "--from <seq>", description: "replay from this event on", value: "count" },
+    { flags: "--depth <n>", description: "the depth in nested agents (put, delete; default 0)", value: "count" },
+  ],
+  examples: [
+    { line: `chronicle record put FACT-001 '{"text": "the sky is blue"}'`, why: "durable when it returns" },
+    { line: "chronicle record get FACT-001", why: "print it" },
+    { line: "chronicle record list --folder ~/facts", why: "a store that belongs to no workspace" },
+    { line: "chronicle record export > records.ndjson", why: "one line for each live record" },
+  ],
+};
+
+export const IMPORT: CommandSpec = {
+  name: "import",
+  group: RECORDS_GROUP,
+  summary: "bring in the records of another program's log, verified line by line",
+  details:
+    "chronomemory: the original's events.wal. Every line's hash and link is checked first: if one is wrong, the " +
+    "line is named, and nothing is imported. One event before the records holds the times, head and SHA-256 of " +
+    "the original. It also names what could not be verified (with --accept-checkpoint or --up-to-tear).",
+  args: [{ name: "<file>", description: "the log", completes: "path" }],
+  options: [
+    { flags: "--from <program>", description: "whose log it is: chronomemory", completes: ["chronomemory"] },
+    FOLDER,
+    { flags: "--round-numbers", description: "round integers beyond 2^53 instead of refusing the file" },
+    {
+      flags: "--accept-checkpoint",
+      description: "for a compacted log: also import the records of the snapshot.json beside it, which no hash covers",
+    },
+    { flags: "--up-to-tear", description: "import the lines before the first one that does not verify" },
+  ],
+  examples: [
+    { line: "chronicle import --from chronomemory .chronomemory/events.wal", why: "into this workspace" },
+    { line: "chronicle import --from chronomemory events.wal --folder ~/facts", why: "into a store of its own" },
+  ],
 };

@@ -1,86 +1,5 @@
 import type { CommandSpec } from "./spec.ts";
 
-export const MCP: CommandSpec = {
-  name: "mcp",
-  group: "Agents",
-  summary: "serve this workspace to an agent (Model Context Protocol)",
-  details:
-    "An agent's program starts it and speaks to it on stdin and stdout: to look at the history, take work back, " +
-    "and restore files. The agent cannot prune, collect, configure or pin. docs/mcp.md lists the tools. Without " +
-    "-C it serves the folders that the client names, else the current one. With --http it listens on 127.0.0.1, " +
-    "and each request must bear a token: that of $CHRONICLE_MCP_TOKEN, else a new one, which is printed.",
-  args: [],
-  options: [
-    { flags: "--http", description: "listen on 127.0.0.1 instead of stdin and stdout" },
-    { flags: "--port <n>", description: "with --http: the port (default: any that is free)", value: "count" },
-    {
-      flags: "--create",
-      description: "begin a history where there is none",
-      localOnly: {
-        why: "--create begins a history in a folder of this machine",
-        instead: "chronicle workspaces create [name]",
-      },
-    },
-  ],
-  examples: [
-    { line: "chronicle mcp", why: "for a client's configuration: command chronicle, argument mcp" },
-    { line: "chronicle -C ~/project mcp", why: "this folder, whatever the client says" },
-    { line: "chronicle mcp --http --port 7420", why: "for clients that speak HTTP" },
-  ],
-};
-
-const AGENTS_GROUP = "Agents";
-const AGENTS: readonly string[] = ["claude", "codex", "gemini"];
-
-export const AGENTS_COMMAND: CommandSpec = {
-  name: "agents",
-  group: AGENTS_GROUP,
-  summary: "record every tool call of an AI agent: install, uninstall, status, test",
-  details:
-    "install merges hooks (before and after each tool call, sessions, turns) and the MCP server into the agent's " +
-    "own configuration: comments, order and other entries stay, a backup is kept beside each file, and a second " +
-    "install changes nothing. A configuration that the agent would not accept (Claude Code ignores one with a " +
-    "comment) is refused, and the line is named. It also works before the agent itself is installed. With " +
-    "--strict a tool does not run if Chronicle cannot record it, unless Chronicle was uninstalled: the agent then " +
-    "works, and is told so. status also names files whose hooks the agent does not call. test sends a made-up " +
-    "tool call through the installed command.",
-  args: [
-    { name: "<what>", description: "what to do", completes: ["install", "uninstall", "status", "test"] },
-    {
-      name: "[agent...]",
-      description: "claude, codex, gemini (default: all; install needs a name)",
-      completes: AGENTS,
-    },
-  ],
-  options: [
-    { flags: "--project", description: "in the project's configuration, in the current folder (default: the user's)" },
-    { flags: "--user", description: "in the user's configuration (default)" },
-    { flags: "--strict", description: "no tool runs unrecorded: fail closed" },
-    { flags: "-n, --dry-run", description: "say what would be written, write nothing" },
-  ],
-  examples: [
-    { line: "chronicle agents install claude", why: "from now on, every tool call of Claude Code can be taken back" },
-    { line: "chronicle agents install codex --project", why: "only in this project" },
-    { line: "chronicle agents status", why: "where it is installed, and whether it fires" },
-    { line: "chronicle agents test claude", why: "try the installed command" },
-  ],
-  localOnly: { instead: "install them on the machine where the agents work", ignoresEnvironment: true },
-};
-
-export const HOOK: CommandSpec = {
-  name: "hook",
-  group: AGENTS_GROUP,
-  summary: "answer one hook call of an agent (called by the agents)",
-  args: [{ name: "<agent>", description: "claude, codex or gemini", completes: AGENTS }],
-  options: [
-    { flags: "--strict", description: "fail closed" },
-    { flags: "--direct", description: "work on the store directly, without the server" },
-  ],
-  examples: [],
-  hidden: true,
-  localOnly: { instead: "hooks are called on the machine where the agent works", ignoresEnvironment: true },
-};
-
 const SERVE_GROUP = "Serve";
 
 export const SERVE: CommandSpec = {
@@ -205,4 +124,85 @@ export const TOKEN: CommandSpec = {
     { line: "chronicle token revoke 0fd1a2b3", why: "it is refused from now on" },
   ],
   localOnly: { instead: "tokens are made on the machine where the store is", ignoresEnvironment: true },
+};
+
+export const MCP: CommandSpec = {
+  name: "mcp",
+  group: "Agents",
+  summary: "serve this workspace to an agent (Model Context Protocol)",
+  details:
+    "An agent's program starts it and speaks to it on stdin and stdout: to look at the history, take work back, " +
+    "and restore files. The agent cannot prune, collect, configure or pin. docs/mcp.md lists the tools. Without " +
+    "-C it serves the folders that the client names, else the current one. With --http it listens on 127.0.0.1, " +
+    "and each request must bear a token: that of $CHRONICLE_MCP_TOKEN, else a new one, which is printed.",
+  args: [],
+  options: [
+    { flags: "--http", description: "listen on 127.0.0.1 instead of stdin and stdout" },
+    { flags: "--port <n>", description: "with --http: the port (default: any that is free)", value: "count" },
+    {
+      flags: "--create",
+      description: "begin a history where there is none",
+      localOnly: {
+        why: "--create begins a history in a folder of this machine",
+        instead: "chronicle workspaces create [name]",
+      },
+    },
+  ],
+  examples: [
+    { line: "chronicle mcp", why: "for a client's configuration: command chronicle, argument mcp" },
+    { line: "chronicle -C ~/project mcp", why: "this folder, whatever the client says" },
+    { line: "chronicle mcp --http --port 7420", why: "for clients that speak HTTP" },
+  ],
+};
+
+const AGENTS_GROUP = "Agents";
+const AGENTS: readonly string[] = ["claude", "codex", "gemini"];
+
+export const AGENTS_COMMAND: CommandSpec = {
+  name: "agents",
+  group: AGENTS_GROUP,
+  summary: "record every tool call of an AI agent: install, uninstall, status, test",
+  details:
+    "install merges hooks (before and after each tool call, sessions, turns) and the MCP server into the agent's " +
+    "own configuration: comments, order and other entries stay, a backup is kept beside each file, and a second " +
+    "install changes nothing. A configuration that the agent would not accept (Claude Code ignores one with a " +
+    "comment) is refused, and the line is named. It also works before the agent itself is installed. With " +
+    "--strict a tool does not run if Chronicle cannot record it, unless Chronicle was uninstalled: the agent then " +
+    "works, and is told so. status also names files whose hooks the agent does not call. test sends a made-up " +
+    "tool call through the installed command.",
+  args: [
+    { name: "<what>", description: "what to do", completes: ["install", "uninstall", "status", "test"] },
+    {
+      name: "[agent...]",
+      description: "claude, codex, gemini (default: all; install needs a name)",
+      completes: AGENTS,
+    },
+  ],
+  options: [
+    { flags: "--project", description: "in the project's configuration, in the current folder (default: the user's)" },
+    { flags: "--user", description: "in the user's configuration (default)" },
+    { flags: "--strict", description: "no tool runs unrecorded: fail closed" },
+    { flags: "-n, --dry-run", description: "say what would be written, write nothing" },
+  ],
+  examples: [
+    { line: "chronicle agents install claude", why: "from now on, every tool call of Claude Code can be taken back" },
+    { line: "chronicle agents install codex --project", why: "only in this project" },
+    { line: "chronicle agents status", why: "where it is installed, and whether it fires" },
+    { line: "chronicle agents test claude", why: "try the installed command" },
+  ],
+  localOnly: { instead: "install them on the machine where the agents work", ignoresEnvironment: true },
+};
+
+export const HOOK: CommandSpec = {
+  name: "hook",
+  group: AGENTS_GROUP,
+  summary: "answer one hook call of an agent (called by the agents)",
+  args: [{ name: "<agent>", description: "claude, codex or gemini", completes: AGENTS }],
+  options: [
+    { flags: "--strict", description: "fail closed" },
+    { flags: "--direct", description: "work on the store directly, without the server" },
+  ],
+  examples: [],
+  hidden: true,
+  localOnly: { instead: "hooks are called on the machine where the agent works", ignoresEnvironment: true },
 };

@@ -6,121 +6,6 @@ import { sha256 } from "../values/hash.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The checkpoint of the original chronomemory (`.chronomemory/snapshot.json`): an object with `seq` and `last_hash` of
- * the last event that it covers, and `records`, each with its `id`. A record with the `status` `tombstone` is deleted.
- * No hash covers the file.
- */
-
-/** A record as stored in a checkpoint. */
-interface CheckpointRecord {
-  readonly id: string;
-  readonly record: RecordBody;
-  readonly recursionDepth: number;
-}
-
-/** The lines of a log that continues from a checkpoint. */
-interface ContinuingLog {
-  /** Seqs of its first and last line. */
-  readonly first: number;
-  readonly last: number;
-  readonly hashOf: (seq: number) => string | undefined;
-}
-
-type Members = ReadonlyMap<string, PythonJson>;
-
-const TOMBSTONE = "tombstone";
-
-/** A parsed checkpoint. */
-class Checkpoint {
-  readonly seq: number;
-  readonly #lastHash: string;
-  readonly #records: readonly Members[];
-
-  private constructor(seq: number, lastHash: string, records: readonly Members[]) {
-    this.seq = seq;
-    this.#lastHash = lastHash;
-    this.#records = records;
-  }
-
-  /** Parses a checkpoint. Throws `REFUSED` if the bytes are not one. */
-  static read(bytes: Uint8Array): Checkpoint {
-    const members = membersOf(parsed(bytes), "it is not a JSON object");
-    const seq = wholeIn(members, "seq") ?? refuseCheckpoint("seq is not a whole number");
-    const lastHash = textIn(members, "last_hash") ?? refuseCheckpoint("last_hash is not text");
-    const records = members.get("records");
-    if (records?.kind !== "array") return refuseCheckpoint("records is not a list");
-    const ids = new Set<string>();
-    const all = records.items.map((one, i) => {
-      const record = membersOf(one, `record ${i + 1} is not an object`);
-      const id = textIn(record, "id") ?? refuseCheckpoint(`record ${i + 1} has no id`);
-      if (ids.has(id)) refuseCheckpoint(`the record ${JSON.stringify(id)} is there twice`);
-      ids.add(id);
-      return record;
-    });
-    return new Checkpoint(seq, lastHash, all);
-  }
-
-  /**
-   * Throws `REFUSED` if events between the checkpoint and the log are missing, if the checkpoint ends after the log, or
-   * if the log has another event at the seq where the checkpoint ends.
-   */
-  checkAgainst({ first, last, hashOf }: ContinuingLog): void {
-    if (this.seq < first - 1)
-      refuseCheckpoint(`it ends with event ${this.seq}, and the log begins with event ${first}`);
-    if (this.seq > last) refuseCheckpoint(`it ends with event ${this.seq}, and the log with event ${last}`);
-    if (this.seq >= first && hashOf(this.seq) !== this.#lastHash)
-      refuseCheckpoint(
-        `its event ${this.seq} has the hash ${this.#lastHash}, that of the log ${hashOf(this.seq) ?? "none"}`,
-      );
-  }
-
-  /** Returns the live records except those with these ids. `rounded` counts the numbers in them that were rounded. */
-  recordsBut(ids: ReadonlySet<string>): { readonly records: readonly CheckpointRecord[]; readonly rounded: number } {
-    let rounded = 0;
-    const records: CheckpointRecord[] = [];
-    for (const members of this.#records) {
-      const id = textIn(members, "id") ?? "";
-      if (ids.has(id) || textIn(members, "status") === TOMBSTONE) continue;
-      const plain = plainValue({ kind: "object", members });
-      rounded += plain.rounded;
-      const recursionDepth = wholeIn(members, "recursion_depth") ?? 0;
-      records.push({ id, record: plain.value as RecordBody, recursionDepth });
-    }
-    return { records, rounded };
-  }
-}
-
-function parsed(bytes: Uint8Array): PythonJson {
-  try {
-    return readPythonJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch (error) {
-    if (error instanceof ChronicleError || error instanceof TypeError) return refuseCheckpoint(error.message);
-    throw error;
-  }
-}
-
-function membersOf(value: PythonJson, otherwise: string): Members {
-  return value.kind === "object" ? value.members : refuseCheckpoint(otherwise);
-}
-
-function textIn(members: Members, name: string): string | undefined {
-  const value = members.get(name);
-  return value?.kind === "string" ? value.value : undefined;
-}
-
-function wholeIn(members: Members, name: string): number | undefined {
-  const value = members.get(name);
-  const number = value?.kind === "number" && /^\d+$/.test(value.token) ? Number(value.token) : Number.NaN;
-  return Number.isSafeInteger(number) ? number : undefined;
-}
-
-function refuseCheckpoint(reason: string): never {
-  throw new ChronicleError("REFUSED", `the checkpoint of this log cannot be imported: ${reason}`, {
-    hint: "nothing was imported; give the snapshot.json that was beside this log",
-  });
-}
-
-/**
  * The on-disk form of the original chronomemory (`.chronomemory/events.wal`): one JSON object per line, with the fields
  * `seq ts op record_id record prev_hash hash recursion_depth`, and
  *
@@ -404,5 +289,120 @@ function wouldRound(where: string, count: number, data: { readonly line?: number
   return new ChronicleError("REFUSED", `${where} holds ${numbers} that a double cannot hold exactly`, {
     hint: "nothing was imported; with --round-numbers (`roundNumbers: true`) they are rounded",
     data: { ...data, numbers: count },
+  });
+}
+
+/**
+ * The checkpoint of the original chronomemory (`.chronomemory/snapshot.json`): an object with `seq` and `last_hash` of
+ * the last event that it covers, and `records`, each with its `id`. A record with the `status` `tombstone` is deleted.
+ * No hash covers the file.
+ */
+
+/** A record as stored in a checkpoint. */
+interface CheckpointRecord {
+  readonly id: string;
+  readonly record: RecordBody;
+  readonly recursionDepth: number;
+}
+
+/** The lines of a log that continues from a checkpoint. */
+interface ContinuingLog {
+  /** Seqs of its first and last line. */
+  readonly first: number;
+  readonly last: number;
+  readonly hashOf: (seq: number) => string | undefined;
+}
+
+type Members = ReadonlyMap<string, PythonJson>;
+
+const TOMBSTONE = "tombstone";
+
+/** A parsed checkpoint. */
+class Checkpoint {
+  readonly seq: number;
+  readonly #lastHash: string;
+  readonly #records: readonly Members[];
+
+  private constructor(seq: number, lastHash: string, records: readonly Members[]) {
+    this.seq = seq;
+    this.#lastHash = lastHash;
+    this.#records = records;
+  }
+
+  /** Parses a checkpoint. Throws `REFUSED` if the bytes are not one. */
+  static read(bytes: Uint8Array): Checkpoint {
+    const members = membersOf(parsed(bytes), "it is not a JSON object");
+    const seq = wholeIn(members, "seq") ?? refuseCheckpoint("seq is not a whole number");
+    const lastHash = textIn(members, "last_hash") ?? refuseCheckpoint("last_hash is not text");
+    const records = members.get("records");
+    if (records?.kind !== "array") return refuseCheckpoint("records is not a list");
+    const ids = new Set<string>();
+    const all = records.items.map((one, i) => {
+      const record = membersOf(one, `record ${i + 1} is not an object`);
+      const id = textIn(record, "id") ?? refuseCheckpoint(`record ${i + 1} has no id`);
+      if (ids.has(id)) refuseCheckpoint(`the record ${JSON.stringify(id)} is there twice`);
+      ids.add(id);
+      return record;
+    });
+    return new Checkpoint(seq, lastHash, all);
+  }
+
+  /**
+   * Throws `REFUSED` if events between the checkpoint and the log are missing, if the checkpoint ends after the log, or
+   * if the log has another event at the seq where the checkpoint ends.
+   */
+  checkAgainst({ first, last, hashOf }: ContinuingLog): void {
+    if (this.seq < first - 1)
+      refuseCheckpoint(`it ends with event ${this.seq}, and the log begins with event ${first}`);
+    if (this.seq > last) refuseCheckpoint(`it ends with event ${this.seq}, and the log with event ${last}`);
+    if (this.seq >= first && hashOf(this.seq) !== this.#lastHash)
+      refuseCheckpoint(
+        `its event ${this.seq} has the hash ${this.#lastHash}, that of the log ${hashOf(this.seq) ?? "none"}`,
+      );
+  }
+
+  /** Returns the live records except those with these ids. `rounded` counts the numbers in them that were rounded. */
+  recordsBut(ids: ReadonlySet<string>): { readonly records: readonly CheckpointRecord[]; readonly rounded: number } {
+    let rounded = 0;
+    const records: CheckpointRecord[] = [];
+    for (const members of this.#records) {
+      const id = textIn(members, "id") ?? "";
+      if (ids.has(id) || textIn(members, "status") === TOMBSTONE) continue;
+      const plain = plainValue({ kind: "object", members });
+      rounded += plain.rounded;
+      const recursionDepth = wholeIn(members, "recursion_depth") ?? 0;
+      records.push({ id, record: plain.value as RecordBody, recursionDepth });
+    }
+    return { records, rounded };
+  }
+}
+
+function parsed(bytes: Uint8Array): PythonJson {
+  try {
+    return readPythonJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    if (error instanceof ChronicleError || error instanceof TypeError) return refuseCheckpoint(error.message);
+    throw error;
+  }
+}
+
+function membersOf(value: PythonJson, otherwise: string): Members {
+  return value.kind === "object" ? value.members : refuseCheckpoint(otherwise);
+}
+
+function textIn(members: Members, name: string): string | undefined {
+  const value = members.get(name);
+  return value?.kind === "string" ? value.value : undefined;
+}
+
+function wholeIn(members: Members, name: string): number | undefined {
+  const value = members.get(name);
+  const number = value?.kind === "number" && /^\d+$/.test(value.token) ? Number(value.token) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+function refuseCheckpoint(reason: string): never {
+  throw new ChronicleError("REFUSED", `the checkpoint of this log cannot be imported: ${reason}`, {
+    hint: "nothing was imported; give the snapshot.json that was beside this log",
   });
 }

@@ -8,6 +8,66 @@ import type { WorkspacePath } from "../values/path.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
+ * A change of a session or action to an omitted path. No iteration of the path is recorded: only the record of the
+ * session or action mentions the change.
+ */
+export interface OmittedChange {
+  readonly path: WorkspacePath;
+  readonly type: OmittedChangeType;
+  readonly reason: OmissionReason;
+  /** For messages: the rule that leaves the path out. */
+  readonly detail?: string;
+  /** True if its earlier content was kept aside: undo restores it. */
+  readonly kept: boolean;
+  /** True if its earlier content is gone for good. */
+  readonly lost: boolean;
+  /**
+   * Set if the history has an earlier state of the path, and its new one could not be recorded (too large, unreadable).
+   * Undo leaves the path as it is.
+   */
+  readonly recorded?: true;
+}
+
+type OmittedChangeType = "created" | "modified" | "deleted";
+
+const TYPES: ReadonlySet<OmittedChangeType> = new Set(["created", "modified", "deleted"]);
+
+/** The most changes of omitted paths that a record lists. Losses come first. */
+const MOST_LISTED = 2_000;
+
+/** Encodes the list as a record holds it. */
+export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
+  const listed = [...changes.filter((one) => one.lost), ...changes.filter((one) => !one.lost)].slice(0, MOST_LISTED);
+  return listed.map(({ path, type, reason, detail, kept, lost, recorded }) => ({
+    ...encodePath(path),
+    type,
+    reason,
+    ...(detail === undefined ? {} : { detail: detail.toWellFormed() }),
+    kept,
+    lost,
+    ...optional({ recorded }),
+  }));
+}
+
+/** Decodes the list in a record's field. Returns an empty list if the record lacks the field. */
+export function decodeOmittedChanges(body: RecordBody, key: string): readonly OmittedChange[] {
+  if (body[key] === undefined) return [];
+  return list(body, key).map((item) => {
+    const one = object(item, "a change of an omitted path");
+    const detail = optionalText(one, "detail");
+    return {
+      path: decodePath(one),
+      type: oneOf(one, "type", TYPES),
+      reason: text(one, "reason") as OmissionReason,
+      ...optional({ detail }),
+      kept: flag(one, "kept"),
+      lost: flag(one, "lost"),
+      ...(one["recorded"] === true ? { recorded: true as const } : {}),
+    };
+  });
+}
+
+/**
  * The omitted paths that existed before an action, each with some fields of its stat. The list is a blob, because
  * another process may finish the action. Canonical JSON, sorted by path.
  */
@@ -72,64 +132,4 @@ export function decodeOmittedList(bytes: Uint8Array): ListedOmission[] {
 
 function number(digits: string): bigint {
   return /^-?\d{1,20}$/.test(digits) ? BigInt(digits) : damaged(`${JSON.stringify(digits)} is not a whole number`);
-}
-
-/**
- * A change of a session or action to an omitted path. No iteration of the path is recorded: only the record of the
- * session or action mentions the change.
- */
-export interface OmittedChange {
-  readonly path: WorkspacePath;
-  readonly type: OmittedChangeType;
-  readonly reason: OmissionReason;
-  /** For messages: the rule that leaves the path out. */
-  readonly detail?: string;
-  /** True if its earlier content was kept aside: undo restores it. */
-  readonly kept: boolean;
-  /** True if its earlier content is gone for good. */
-  readonly lost: boolean;
-  /**
-   * Set if the history has an earlier state of the path, and its new one could not be recorded (too large, unreadable).
-   * Undo leaves the path as it is.
-   */
-  readonly recorded?: true;
-}
-
-type OmittedChangeType = "created" | "modified" | "deleted";
-
-const TYPES: ReadonlySet<OmittedChangeType> = new Set(["created", "modified", "deleted"]);
-
-/** The most changes of omitted paths that a record lists. Losses come first. */
-const MOST_LISTED = 2_000;
-
-/** Encodes the list as a record holds it. */
-export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
-  const listed = [...changes.filter((one) => one.lost), ...changes.filter((one) => !one.lost)].slice(0, MOST_LISTED);
-  return listed.map(({ path, type, reason, detail, kept, lost, recorded }) => ({
-    ...encodePath(path),
-    type,
-    reason,
-    ...(detail === undefined ? {} : { detail: detail.toWellFormed() }),
-    kept,
-    lost,
-    ...optional({ recorded }),
-  }));
-}
-
-/** Decodes the list in a record's field. Returns an empty list if the record lacks the field. */
-export function decodeOmittedChanges(body: RecordBody, key: string): readonly OmittedChange[] {
-  if (body[key] === undefined) return [];
-  return list(body, key).map((item) => {
-    const one = object(item, "a change of an omitted path");
-    const detail = optionalText(one, "detail");
-    return {
-      path: decodePath(one),
-      type: oneOf(one, "type", TYPES),
-      reason: text(one, "reason") as OmissionReason,
-      ...optional({ detail }),
-      kept: flag(one, "kept"),
-      lost: flag(one, "lost"),
-      ...(one["recorded"] === true ? { recorded: true as const } : {}),
-    };
-  });
 }

@@ -26,65 +26,6 @@ import { decodeRanges, type SeqRanges } from "../values/seq-ranges.ts";
 import type { UpstreamChange } from "../tree/upstream-change.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The ids of the innermost run, action and transaction within which a record's bracket was begun. */
-export interface Within {
-  readonly run?: string;
-  readonly action?: string;
-  readonly transaction?: string;
-}
-
-const KINDS = ["run", "action", "transaction"] as const;
-
-/** Encodes the brackets within which a record was begun as fields of the record. */
-function encodeWithin(within: Within): Readonly<Record<string, string>> {
-  return Object.fromEntries(KINDS.flatMap((kind) => (within[kind] === undefined ? [] : [[kind, within[kind]]])));
-}
-
-/** Decodes the output of `encodeWithin`. Throws `LOG_DAMAGED`. */
-function decodeWithin(body: RecordBody): Within {
-  const within: { -readonly [Kind in keyof Within]: Within[Kind] } = {};
-  for (const kind of KINDS) {
-    const id = optionalText(body, kind);
-    if (id !== undefined) within[kind] = id;
-  }
-  return within;
-}
-
-/** The states in which a record of each kind is unfinished. */
-const OPEN: readonly (readonly [prefix: string, key: string, state: string])[] = [
-  ["action:", "state", "open"],
-  ["intent:", "state", "open"],
-  ["session:", "state", "running"],
-  ["transaction:", "status", "active"],
-  ["conflict:", "state", "open"],
-];
-
-/** True if this event leaves its record unfinished. The index finds such records without reading the others. */
-export function leavesOpen(recordId: string, record: RecordBody): boolean {
-  return OPEN.some(([prefix, key, state]) => recordId.startsWith(prefix) && record[key] === state);
-}
-
-/**
- * Returns the id of the intent for a request id that a caller has chosen. The same request id always gives the same
- * intent, so that a repeated request is recognised.
- */
-export function intentOfRequest(request: string): string {
-  return idOfText(`chronicle request\0${request}`);
-}
-
-/** Derives an id from a text, always the same: a UUID of version 8 (RFC 9562) made of its SHA-256. */
-export function idOfText(text: string): string {
-  const hex = sha256(text);
-  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(13, 16)}`,
-    variant + hex.slice(17, 20),
-    hex.slice(20, 32),
-  ].join("-");
-}
-
 /**
  * Chronicle's own records other than files: their types in the log, and their encoding and decoding.
  *
@@ -440,4 +381,63 @@ function decodeSelective(body: RecordBody): Selective {
           }),
         }),
   };
+}
+
+/** The ids of the innermost run, action and transaction within which a record's bracket was begun. */
+export interface Within {
+  readonly run?: string;
+  readonly action?: string;
+  readonly transaction?: string;
+}
+
+const KINDS = ["run", "action", "transaction"] as const;
+
+/** Encodes the brackets within which a record was begun as fields of the record. */
+function encodeWithin(within: Within): Readonly<Record<string, string>> {
+  return Object.fromEntries(KINDS.flatMap((kind) => (within[kind] === undefined ? [] : [[kind, within[kind]]])));
+}
+
+/** Decodes the output of `encodeWithin`. Throws `LOG_DAMAGED`. */
+function decodeWithin(body: RecordBody): Within {
+  const within: { -readonly [Kind in keyof Within]: Within[Kind] } = {};
+  for (const kind of KINDS) {
+    const id = optionalText(body, kind);
+    if (id !== undefined) within[kind] = id;
+  }
+  return within;
+}
+
+/** The states in which a record of each kind is unfinished. */
+const OPEN: readonly (readonly [prefix: string, key: string, state: string])[] = [
+  ["action:", "state", "open"],
+  ["intent:", "state", "open"],
+  ["session:", "state", "running"],
+  ["transaction:", "status", "active"],
+  ["conflict:", "state", "open"],
+];
+
+/** True if this event leaves its record unfinished. The index finds such records without reading the others. */
+export function leavesOpen(recordId: string, record: RecordBody): boolean {
+  return OPEN.some(([prefix, key, state]) => recordId.startsWith(prefix) && record[key] === state);
+}
+
+/**
+ * Returns the id of the intent for a request id that a caller has chosen. The same request id always gives the same
+ * intent, so that a repeated request is recognised.
+ */
+export function intentOfRequest(request: string): string {
+  return idOfText(`chronicle request\0${request}`);
+}
+
+/** Derives an id from a text, always the same: a UUID of version 8 (RFC 9562) made of its SHA-256. */
+export function idOfText(text: string): string {
+  const hex = sha256(text);
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    variant + hex.slice(17, 20),
+    hex.slice(20, 32),
+  ].join("-");
 }

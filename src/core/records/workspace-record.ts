@@ -17,17 +17,6 @@ import {
 import { isRootId } from "../values/path.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Matches letters, digits and `. _ : @ -`; the first is a letter, a digit, `_` or `@`. */
-const SHAPE = /^[A-Za-z0-9_@][A-Za-z0-9._:@-]{0,127}$/;
-
-/**
- * True if the text can be a workspace's name: 1 to 128 characters that need no escaping in a URL, a file name or a
- * command line.
- */
-export function isWorkspaceName(text: string): boolean {
-  return SHAPE.test(text);
-}
-
 /** The format version that this code reads and writes. */
 export const FORMAT_VERSION = 2;
 
@@ -187,4 +176,15 @@ function decodeOptional(body: RecordBody): OptionalFields {
 function decodeOrigin(body: RecordBody): ForkOrigin {
   const [workspace, seq] = [text(body, "workspace"), whole(body, "seq")];
   return { workspace, seq, hash: hashOf(body, "hash"), root: hashOf(body, "root") };
+}
+
+/** Matches letters, digits and `. _ : @ -`; the first is a letter, a digit, `_` or `@`. */
+const SHAPE = /^[A-Za-z0-9_@][A-Za-z0-9._:@-]{0,127}$/;
+
+/**
+ * True if the text can be a workspace's name: 1 to 128 characters that need no escaping in a URL, a file name or a
+ * command line.
+ */
+export function isWorkspaceName(text: string): boolean {
+  return SHAPE.test(text);
 }

@@ -13,227 +13,6 @@ import { type ShellWord, readShell, type ShellCommand } from "./shell-words.ts";
 import { globPattern } from "../filter/name-sweep.ts";
 import { guardedArguments } from "./guarded-arguments.ts";
 
-/** A program that runs another one. */
-interface Runner {
-  /** The options of the runner that take a value. */
-  readonly valued: ReadonlySet<string>;
-  /** The number of the runner's own operands before the command. */
-  readonly own: number;
-}
-
-function runners(own: number, all: Readonly<Record<string, string>>): (readonly [string, Runner])[] {
-  return Object.entries(all).map(([name, options]) => [name, { valued: new Set(options.split(" ")), own }]);
-}
-
-const RUNNERS: ReadonlyMap<string, Runner> = new Map([
-  ...runners(0, {
-    npx: "-p --package -c --call",
-    bunx: "-p --package",
-    pnpx: "",
-    node: "-r --require --import --loader -C --conditions --env-file",
-    nodejs: "-r --require --import --loader -C --conditions --env-file",
-    bun: "",
-    deno: "",
-    xargs: [...XARGS_VALUED].join(" "),
-    watch: "-n --interval",
-    unshare: "",
-    script: "",
-    strace: "-e -o",
-    ltrace: "-e -o",
-    busybox: "",
-    screen: "-S -c -h -t -p -e -s -T",
-    runuser: "-u -g -G --user --group",
-    "systemd-run": "-p -u -E -t --property --unit --setenv",
-    prlimit: "",
-    nsenter: "-t",
-    fakeroot: "",
-    unbuffer: "",
-    "xvfb-run": "-n -s",
-    "dbus-run-session": "",
-    caffeinate: "-t -w",
-  }),
-  ...runners(1, { chroot: "", flock: "-w -E --timeout --wait --conflict-exit-code", taskset: "", chrt: "" }),
-]);
-/** The subcommands of package managers that run a command. */
-const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ["npm", new Set(["exec", "x"])],
-  ["pnpm", new Set(["exec", "dlx"])],
-  ["yarn", new Set(["exec", "dlx", "run"])],
-  ["bun", new Set(["x", "run"])],
-  ["deno", new Set(["run"])],
-]);
-/** The most arguments of `parallel` that are judged. */
-const MOST_TRIED = 100;
-
-/** Returns the commands that a program would run, read from its arguments. */
-function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
-  if (tool === "parallel") return parallelCommands(rest);
-  const verbs = PACKAGE_VERBS.get(tool);
-  const runner = RUNNERS.get(tool);
-  if (verbs === undefined && runner === undefined) return [];
-  const at = firstOperand(rest, runner?.valued ?? new Set(["-p", "--package", "--prefix", "-C", "-w"]));
-  const isVerb = verbs?.has(rest[at]?.text ?? "") === true;
-  if (verbs !== undefined && runner === undefined && !isVerb) return [];
-  if (!isVerb) return [rest.slice(at + (runner?.own ?? 0))];
-  const after = rest.slice(at + 1);
-  return [after.slice(firstOperand(after, new Set(["-p", "--package"])))];
-}
-
-const PARALLEL_VALUED = new Set("-j -N -n -L -a -I -S --jobs --arg-file --sshlogin --results --joblog".split(" "));
-
-/**
- * Returns the commands of `parallel COMMAND… ::: ARGUMENT…`: the command with each of the arguments. Without a command,
- * the arguments are shell lines (see `linesRunBy`).
- */
-function parallelCommands(rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
-  const from = firstOperand(rest, PARALLEL_VALUED);
-  const end = rest.findIndex(({ text }, at) => at >= from && text.startsWith(":::"));
-  const command = rest.slice(from, end < 0 ? undefined : end);
-  if (end < 0 || command.length === 0) return [command];
-  const given = rest.slice(end + 1).filter(({ text }) => !text.startsWith(":::"));
-  const isNamed = command.some(({ text }) => text.includes("{}"));
-  return given.slice(0, MOST_TRIED).map((one) => {
-    if (!isNamed) return [...command, one];
-    return command.map((word) => ({
-      ...word,
-      text: word.text.replaceAll("{}", () => one.text),
-      known: word.known && (one.known || !word.text.includes("{}")),
-    }));
-  });
-}
-
-const TMUX_VALUED = new Set("-L -S -f -T".split(" "));
-const TMUX_VERB_VALUED = new Set("-s -n -c -t -x -y -e -F -l -p -b".split(" "));
-const WATCH_VALUED = new Set(["-n", "--interval"]);
-const FIND_EXEC = /^-(?:exec|execdir|ok|okdir)$/;
-
-/** Returns the shell lines that a program would run, each as the words that make it up. */
-function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
-  if (tool === "eval") return [rest];
-  if (tool === "trap") return [operandsOf(rest, new Set()).slice(0, 1)];
-  if (tool === "watch") return [operandsOf(rest, WATCH_VALUED)];
-  if (tool === "tmux") return [operandsOf(operandsOf(rest, TMUX_VALUED).slice(1), TMUX_VERB_VALUED)];
-  if (tool === "parallel") {
-    const at = rest.findIndex(({ text }) => text === ":::");
-    const isBare = at >= 0 && firstOperand(rest, PARALLEL_VALUED) === at;
-    return isBare ? rest.slice(at + 1, at + 1 + MOST_TRIED).map((one) => [one]) : [];
-  }
-  if (!/^(?:npx|npm|su|runuser|script|flock)$/.test(tool)) return [];
-  const flag = rest.findIndex(({ text }) => /^(?:-[a-z]*c|--call|--command)$/.test(text));
-  return flag < 0 ? [] : [rest.slice(flag + 1, flag + 2)];
-}
-
-/** Returns the command after each `-exec` of `find`. */
-function findExecs(rest: readonly ShellWord[]): (readonly ShellWord[])[] {
-  return rest.flatMap(({ text }, at) => (FIND_EXEC.test(text) ? [rest.slice(at + 1)] : []));
-}
-
-function operandsOf(words: readonly ShellWord[], valued: ReadonlySet<string>): readonly ShellWord[] {
-  return readOptions(words, valued, "the first operand").operands;
-}
-
-function firstOperand(words: readonly ShellWord[], valued: ReadonlySet<string>): number {
-  let at = 0;
-  for (;;) {
-    const text = words[at]?.text ?? "";
-    if (text === "--") return at + 1;
-    if (!text.startsWith("-")) return at;
-    at += takesNext(text, valued) ? 2 : 1;
-  }
-}
-
-/**
- * The options of `chronicle`, and of the verbs in `PERSONS_VERBS`, that take a value. A test compares them with those
- * of the command line.
- */
-export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
-  (
-    "-C -w --directory --workspace --store --remote --token-file --wait " +
-    "--summary --network-events --note -m --message --name --on-record --match --reason " +
-    "--keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --keep-within " +
-    "--max-snapshots --max-age-days --min-age-hours"
-  ).split(" "),
-);
-
-const FOLLOWING = "--mode --filter-to --filter-from --policy --editor-files --debounce";
-
-interface WritingVerb {
-  /** Its options that take a value. */
-  readonly valued: ReadonlySet<string>;
-  /** Returns the words that name a place that the verb writes to. */
-  readonly places: (given: GivenOptions) => readonly ShellWord[];
-}
-
-function verb(valued: string, places: WritingVerb["places"]): WritingVerb {
-  return { valued: new Set(valued.split(" ")), places };
-}
-
-function valueOf({ values }: GivenOptions, name: string): ShellWord[] {
-  const value = values.get(name);
-  return value === undefined ? [] : [value];
-}
-
-/**
- * The verbs that write to a place named in their arguments. A test compares their options with those of the command
- * line.
- */
-export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
-  ["run", verb("--summary --network-events --note", (given) => valueOf(given, "--summary"))],
-  ["restore", verb("--to", (given) => valueOf(given, "--to"))],
-  [
-    "record",
-    verb("--folder --from --depth", (given) => [
-      ...valueOf(given, "--folder"),
-      ...(given.operands[0]?.text === "backup" ? given.operands.slice(1) : []),
-    ]),
-  ],
-  ["import", verb("--from --folder", (given) => valueOf(given, "--folder"))],
-  [
-    "serve",
-    verb(
-      "--socket --port --listen --allow-host --allow-origin --tls-cert --tls-key --token-file --oidc-issuer " +
-        "--oidc-audience --oidc-role-claim --oidc-workspaces-claim --watch-most --idle",
-      (given) => valueOf(given, "--socket"),
-    ),
-  ],
-  [
-    "sync",
-    verb(`${FOLLOWING} --timeout --tool --merged`, ({ operands }) =>
-      operands[0]?.text === "start" ? operands.slice(2) : [],
-    ),
-  ],
-  ["replicate", verb(`--connect --ws-connect --workspace ${FOLLOWING}`, ({ operands }) => operands)],
-  [
-    "init",
-    verb(
-      "--exclude --exclude-glob --force-include --max-entries --max-bytes --max-file-size --adopt",
-      ({ operands }) => operands,
-    ),
-  ],
-]);
-
-/** The parsed arguments of `chronicle`. */
-interface ChronicleLine {
-  readonly verb: string;
-  /** The options and operands after the verb. */
-  readonly given: GivenOptions;
-  /** The folder that `--directory` names. */
-  readonly folder: ShellWord | undefined;
-}
-
-/** Parses the arguments of `chronicle`. Returns `undefined` if they ask for help, or if the verb cannot be known. */
-function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
-  const before = readOptions(words, CHRONICLE_VALUED, "the first operand");
-  const [named, ...rest] = before.operands;
-  if (named?.known !== true) return undefined;
-  const valued = new Set([...CHRONICLE_VALUED, ...(WRITING_VERBS.get(named.text)?.valued ?? [])]);
-  const given = readOptions(rest, valued, named.text === "run" ? "the first operand" : "the end");
-  const all = [given, before];
-  if (all.some(({ options }) => options.has("--help") || options.has("-h"))) return undefined;
-  const folders = all.flatMap(({ values }) => values.get("--directory") ?? values.get("-C") ?? []);
-  return { verb: named.text, given, folder: folders[0] };
-}
-
 /** The folder in which a shell line of an agent runs, and the folders that the line must not touch. */
 export interface GuardedPlace {
   /** Absolute. */
@@ -246,8 +25,10 @@ export interface GuardedPlace {
 
 /** The depth to which lines within lines (`sh -c`, `eval`, `$(…)`) are read. */
 const MOST_NESTED = 5;
+
 /** The most arguments of a script that are each tried as its only one. */
 const MOST_EACH = 4;
+
 /** The most commands of one line that are judged. */
 const MOST_COMMANDS = 10_000;
 
@@ -489,4 +270,227 @@ function split(words: readonly ShellWord[]): readonly ShellWord[] {
 
 function partsOf(path: string): string[] {
   return path.split("/").filter((part) => part !== "");
+}
+
+/**
+ * The options of `chronicle`, and of the verbs in `PERSONS_VERBS`, that take a value. A test compares them with those
+ * of the command line.
+ */
+export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
+  (
+    "-C -w --directory --workspace --store --remote --token-file --wait " +
+    "--summary --network-events --note -m --message --name --on-record --match --reason " +
+    "--keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --keep-within " +
+    "--max-snapshots --max-age-days --min-age-hours"
+  ).split(" "),
+);
+
+const FOLLOWING = "--mode --filter-to --filter-from --policy --editor-files --debounce";
+
+interface WritingVerb {
+  /** Its options that take a value. */
+  readonly valued: ReadonlySet<string>;
+  /** Returns the words that name a place that the verb writes to. */
+  readonly places: (given: GivenOptions) => readonly ShellWord[];
+}
+
+function verb(valued: string, places: WritingVerb["places"]): WritingVerb {
+  return { valued: new Set(valued.split(" ")), places };
+}
+
+function valueOf({ values }: GivenOptions, name: string): ShellWord[] {
+  const value = values.get(name);
+  return value === undefined ? [] : [value];
+}
+
+/**
+ * The verbs that write to a place named in their arguments. A test compares their options with those of the command
+ * line.
+ */
+export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
+  ["run", verb("--summary --network-events --note", (given) => valueOf(given, "--summary"))],
+  ["restore", verb("--to", (given) => valueOf(given, "--to"))],
+  [
+    "record",
+    verb("--folder --from --depth", (given) => [
+      ...valueOf(given, "--folder"),
+      ...(given.operands[0]?.text === "backup" ? given.operands.slice(1) : []),
+    ]),
+  ],
+  ["import", verb("--from --folder", (given) => valueOf(given, "--folder"))],
+  [
+    "serve",
+    verb(
+      "--socket --port --listen --allow-host --allow-origin --tls-cert --tls-key --token-file --oidc-issuer " +
+        "--oidc-audience --oidc-role-claim --oidc-workspaces-claim --watch-most --idle",
+      (given) => valueOf(given, "--socket"),
+    ),
+  ],
+  [
+    "sync",
+    verb(`${FOLLOWING} --timeout --tool --merged`, ({ operands }) =>
+      operands[0]?.text === "start" ? operands.slice(2) : [],
+    ),
+  ],
+  ["replicate", verb(`--connect --ws-connect --workspace ${FOLLOWING}`, ({ operands }) => operands)],
+  [
+    "init",
+    verb(
+      "--exclude --exclude-glob --force-include --max-entries --max-bytes --max-file-size --adopt",
+      ({ operands }) => operands,
+    ),
+  ],
+]);
+
+/** The parsed arguments of `chronicle`. */
+interface ChronicleLine {
+  readonly verb: string;
+  /** The options and operands after the verb. */
+  readonly given: GivenOptions;
+  /** The folder that `--directory` names. */
+  readonly folder: ShellWord | undefined;
+}
+
+/** Parses the arguments of `chronicle`. Returns `undefined` if they ask for help, or if the verb cannot be known. */
+function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
+  const before = readOptions(words, CHRONICLE_VALUED, "the first operand");
+  const [named, ...rest] = before.operands;
+  if (named?.known !== true) return undefined;
+  const valued = new Set([...CHRONICLE_VALUED, ...(WRITING_VERBS.get(named.text)?.valued ?? [])]);
+  const given = readOptions(rest, valued, named.text === "run" ? "the first operand" : "the end");
+  const all = [given, before];
+  if (all.some(({ options }) => options.has("--help") || options.has("-h"))) return undefined;
+  const folders = all.flatMap(({ values }) => values.get("--directory") ?? values.get("-C") ?? []);
+  return { verb: named.text, given, folder: folders[0] };
+}
+
+/** A program that runs another one. */
+interface Runner {
+  /** The options of the runner that take a value. */
+  readonly valued: ReadonlySet<string>;
+  /** The number of the runner's own operands before the command. */
+  readonly own: number;
+}
+
+function runners(own: number, all: Readonly<Record<string, string>>): (readonly [string, Runner])[] {
+  return Object.entries(all).map(([name, options]) => [name, { valued: new Set(options.split(" ")), own }]);
+}
+
+const RUNNERS: ReadonlyMap<string, Runner> = new Map([
+  ...runners(0, {
+    npx: "-p --package -c --call",
+    bunx: "-p --package",
+    pnpx: "",
+    node: "-r --require --import --loader -C --conditions --env-file",
+    nodejs: "-r --require --import --loader -C --conditions --env-file",
+    bun: "",
+    deno: "",
+    xargs: [...XARGS_VALUED].join(" "),
+    watch: "-n --interval",
+    unshare: "",
+    script: "",
+    strace: "-e -o",
+    ltrace: "-e -o",
+    busybox: "",
+    screen: "-S -c -h -t -p -e -s -T",
+    runuser: "-u -g -G --user --group",
+    "systemd-run": "-p -u -E -t --property --unit --setenv",
+    prlimit: "",
+    nsenter: "-t",
+    fakeroot: "",
+    unbuffer: "",
+    "xvfb-run": "-n -s",
+    "dbus-run-session": "",
+    caffeinate: "-t -w",
+  }),
+  ...runners(1, { chroot: "", flock: "-w -E --timeout --wait --conflict-exit-code", taskset: "", chrt: "" }),
+]);
+
+/** The subcommands of package managers that run a command. */
+const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["npm", new Set(["exec", "x"])],
+  ["pnpm", new Set(["exec", "dlx"])],
+  ["yarn", new Set(["exec", "dlx", "run"])],
+  ["bun", new Set(["x", "run"])],
+  ["deno", new Set(["run"])],
+]);
+
+/** The most arguments of `parallel` that are judged. */
+const MOST_TRIED = 100;
+
+/** Returns the commands that a program would run, read from its arguments. */
+function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
+  if (tool === "parallel") return parallelCommands(rest);
+  const verbs = PACKAGE_VERBS.get(tool);
+  const runner = RUNNERS.get(tool);
+  if (verbs === undefined && runner === undefined) return [];
+  const at = firstOperand(rest, runner?.valued ?? new Set(["-p", "--package", "--prefix", "-C", "-w"]));
+  const isVerb = verbs?.has(rest[at]?.text ?? "") === true;
+  if (verbs !== undefined && runner === undefined && !isVerb) return [];
+  if (!isVerb) return [rest.slice(at + (runner?.own ?? 0))];
+  const after = rest.slice(at + 1);
+  return [after.slice(firstOperand(after, new Set(["-p", "--package"])))];
+}
+
+const PARALLEL_VALUED = new Set("-j -N -n -L -a -I -S --jobs --arg-file --sshlogin --results --joblog".split(" "));
+
+/**
+ * Returns the commands of `parallel COMMAND… ::: ARGUMENT…`: the command with each of the arguments. Without a command,
+ * the arguments are shell lines (see `linesRunBy`).
+ */
+function parallelCommands(rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
+  const from = firstOperand(rest, PARALLEL_VALUED);
+  const end = rest.findIndex(({ text }, at) => at >= from && text.startsWith(":::"));
+  const command = rest.slice(from, end < 0 ? undefined : end);
+  if (end < 0 || command.length === 0) return [command];
+  const given = rest.slice(end + 1).filter(({ text }) => !text.startsWith(":::"));
+  const isNamed = command.some(({ text }) => text.includes("{}"));
+  return given.slice(0, MOST_TRIED).map((one) => {
+    if (!isNamed) return [...command, one];
+    return command.map((word) => ({
+      ...word,
+      text: word.text.replaceAll("{}", () => one.text),
+      known: word.known && (one.known || !word.text.includes("{}")),
+    }));
+  });
+}
+
+const TMUX_VALUED = new Set("-L -S -f -T".split(" "));
+const TMUX_VERB_VALUED = new Set("-s -n -c -t -x -y -e -F -l -p -b".split(" "));
+const WATCH_VALUED = new Set(["-n", "--interval"]);
+const FIND_EXEC = /^-(?:exec|execdir|ok|okdir)$/;
+
+/** Returns the shell lines that a program would run, each as the words that make it up. */
+function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
+  if (tool === "eval") return [rest];
+  if (tool === "trap") return [operandsOf(rest, new Set()).slice(0, 1)];
+  if (tool === "watch") return [operandsOf(rest, WATCH_VALUED)];
+  if (tool === "tmux") return [operandsOf(operandsOf(rest, TMUX_VALUED).slice(1), TMUX_VERB_VALUED)];
+  if (tool === "parallel") {
+    const at = rest.findIndex(({ text }) => text === ":::");
+    const isBare = at >= 0 && firstOperand(rest, PARALLEL_VALUED) === at;
+    return isBare ? rest.slice(at + 1, at + 1 + MOST_TRIED).map((one) => [one]) : [];
+  }
+  if (!/^(?:npx|npm|su|runuser|script|flock)$/.test(tool)) return [];
+  const flag = rest.findIndex(({ text }) => /^(?:-[a-z]*c|--call|--command)$/.test(text));
+  return flag < 0 ? [] : [rest.slice(flag + 1, flag + 2)];
+}
+
+/** Returns the command after each `-exec` of `find`. */
+function findExecs(rest: readonly ShellWord[]): (readonly ShellWord[])[] {
+  return rest.flatMap(({ text }, at) => (FIND_EXEC.test(text) ? [rest.slice(at + 1)] : []));
+}
+
+function operandsOf(words: readonly ShellWord[], valued: ReadonlySet<string>): readonly ShellWord[] {
+  return readOptions(words, valued, "the first operand").operands;
+}
+
+function firstOperand(words: readonly ShellWord[], valued: ReadonlySet<string>): number {
+  let at = 0;
+  for (;;) {
+    const text = words[at]?.text ?? "";
+    if (text === "--") return at + 1;
+    if (!text.startsWith("-")) return at;
+    at += takesNext(text, valued) ? 2 : 1;
+  }
 }

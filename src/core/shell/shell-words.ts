@@ -1,61 +1,3 @@
-/**
- * Splits a POSIX shell line into simple commands: words without their quotes, and output redirections.
- *
- * This is not a shell: nothing is run or expanded. A part that cannot be known (a variable, `$(…)`) makes its word
- * unknown. A line that is cut off or badly quoted yields the steps understood so far. Reads the line in one pass, and
- * never throws.
- */
-
-/** The values of `$'…'` and of `${…}`, as far as the line alone determines them. */
-
-const ESCAPE = /\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[^]|$)/g;
-const LETTERS: Readonly<Record<string, string>> = {
-  a: "\x07",
-  b: "\b",
-  e: "\x1B",
-  E: "\x1B",
-  f: "\f",
-  n: "\n",
-  r: "\r",
-  t: "\t",
-  v: "\v",
-};
-
-/**
- * Returns the text that `$'…'` holds. Returns `undefined` if it has an unknown escape, or one for a byte beyond ASCII.
- */
-function ansiText(quoted: string): string | undefined {
-  let isKnown = true;
-  const text = quoted.replaceAll(ESCAPE, (_, escape: string) => {
-    const one = /^["'?\\]$/.test(escape) ? escape : (LETTERS[escape] ?? characterOf(escape));
-    isKnown &&= one !== undefined;
-    return one ?? "";
-  });
-  return isKnown ? text : undefined;
-}
-
-/** Returns the character of an escape, such as `101`, `x41`, `u0041` or `U00000041`. */
-function characterOf(escape: string): string | undefined {
-  const isWide = /^[uU]/.test(escape);
-  const code = /^[0-7]/.test(escape) ? Number.parseInt(escape, 8) : Number.parseInt(escape.slice(1), 16);
-  const isKnown = code > 0 && code <= (isWide ? 0x10_ffff : 0x7f);
-  return isKnown ? String.fromCodePoint(code) : undefined;
-}
-
-const PARAMETER = /^([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:(:?[-=?])[^]*|%%?([^*?[\]\\$`'"]*|\/\*))?$/;
-
-/** Returns the value of `${inner}` if its variable is known. Removes the ending that `%` or `%%` names. */
-function parameterValue(inner: string, valueOf: (name: string) => string | undefined): string | undefined {
-  const [, name = "", operator, ending] = PARAMETER.exec(inner) ?? [];
-  const value = name === "" ? undefined : valueOf(name);
-  if (value === undefined) return undefined;
-  // With `:-` and the like, another value replaces an empty one.
-  if (operator?.startsWith(":") === true && value === "") return undefined;
-  if (ending === undefined) return value;
-  if (ending === "/*") return value.includes("/") ? value.slice(0, value.lastIndexOf("/")) : value;
-  return value.endsWith(ending) ? value.slice(0, value.length - ending.length) : value;
-}
-
 /** A word of a shell line. */
 export interface ShellWord {
   readonly text: string;
@@ -359,4 +301,62 @@ class ShellReader {
     else this.#text += value;
     if (open === "(") this.inner.push(inner);
   }
+}
+
+/**
+ * Splits a POSIX shell line into simple commands: words without their quotes, and output redirections.
+ *
+ * This is not a shell: nothing is run or expanded. A part that cannot be known (a variable, `$(…)`) makes its word
+ * unknown. A line that is cut off or badly quoted yields the steps understood so far. Reads the line in one pass, and
+ * never throws.
+ */
+
+/** The values of `$'…'` and of `${…}`, as far as the line alone determines them. */
+
+const ESCAPE = /\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[^]|$)/g;
+const LETTERS: Readonly<Record<string, string>> = {
+  a: "\x07",
+  b: "\b",
+  e: "\x1B",
+  E: "\x1B",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
+};
+
+/**
+ * Returns the text that `$'…'` holds. Returns `undefined` if it has an unknown escape, or one for a byte beyond ASCII.
+ */
+function ansiText(quoted: string): string | undefined {
+  let isKnown = true;
+  const text = quoted.replaceAll(ESCAPE, (_, escape: string) => {
+    const one = /^["'?\\]$/.test(escape) ? escape : (LETTERS[escape] ?? characterOf(escape));
+    isKnown &&= one !== undefined;
+    return one ?? "";
+  });
+  return isKnown ? text : undefined;
+}
+
+/** Returns the character of an escape, such as `101`, `x41`, `u0041` or `U00000041`. */
+function characterOf(escape: string): string | undefined {
+  const isWide = /^[uU]/.test(escape);
+  const code = /^[0-7]/.test(escape) ? Number.parseInt(escape, 8) : Number.parseInt(escape.slice(1), 16);
+  const isKnown = code > 0 && code <= (isWide ? 0x10_ffff : 0x7f);
+  return isKnown ? String.fromCodePoint(code) : undefined;
+}
+
+const PARAMETER = /^([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:(:?[-=?])[^]*|%%?([^*?[\]\\$`'"]*|\/\*))?$/;
+
+/** Returns the value of `${inner}` if its variable is known. Removes the ending that `%` or `%%` names. */
+function parameterValue(inner: string, valueOf: (name: string) => string | undefined): string | undefined {
+  const [, name = "", operator, ending] = PARAMETER.exec(inner) ?? [];
+  const value = name === "" ? undefined : valueOf(name);
+  if (value === undefined) return undefined;
+  // With `:-` and the like, another value replaces an empty one.
+  if (operator?.startsWith(":") === true && value === "") return undefined;
+  if (ending === undefined) return value;
+  if (ending === "/*") return value.includes("/") ? value.slice(0, value.lastIndexOf("/")) : value;
+  return value.endsWith(ending) ? value.slice(0, value.length - ending.length) : value;
 }

@@ -1,6 +1,16 @@
 import { posix } from "node:path";
 import { ChronicleError } from "../values/errors.ts";
 
+/** Returns the place of a tracked root: its folder, or the one file in it that is tracked. */
+export function placeOfRoot({ folder, only }: { readonly folder: string; readonly only?: string }): string {
+  return only === undefined ? folder : `${folder === "/" ? "" : folder}/${only}`;
+}
+
+/** True if a path is a folder, or lies in it. */
+export function isIn(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
+}
+
 /**
  * Checks and normalises a path that is kept or used later: absolute, without `.`, `..` and a slash at its end. A
  * relative path would mean another place in each process's working directory, and `~` is a shell's notation that is a
@@ -20,14 +30,4 @@ function refusal(what: string, path: string | undefined): string {
 function hintFor(path: string | undefined): string {
   const whole = "give the whole path, which begins with /";
   return path?.startsWith("~") === true ? `${whole}: only a shell replaces ~, where it is not quoted` : whole;
-}
-
-/** Returns the place of a tracked root: its folder, or the one file in it that is tracked. */
-export function placeOfRoot({ folder, only }: { readonly folder: string; readonly only?: string }): string {
-  return only === undefined ? folder : `${folder === "/" ? "" : folder}/${only}`;
-}
-
-/** True if a path is a folder, or lies in it. */
-export function isIn(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }

@@ -1,12 +1,6 @@
 import { ChronicleError } from "./errors.ts";
 import canonicalize from "canonicalize";
 
-/** A value that canonical JSON can write. */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
-
-/** The content of a record: any JSON object. */
-export type RecordBody = { readonly [key: string]: Json };
-
 /**
  * Canonical JSON: RFC 8785 (JCS). One value has exactly one text: no spaces, keys sorted by UTF-16 code units, numbers
  * as ECMAScript prints them, only the escapes that JSON demands.
@@ -148,3 +142,9 @@ function assertWellFormed(value: Json): void {
     }
   }
 }
+
+/** A value that canonical JSON can write. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** The content of a record: any JSON object. */
+export type RecordBody = { readonly [key: string]: Json };

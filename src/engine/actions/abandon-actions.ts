@@ -15,33 +15,6 @@ import { isElsewhere, UNOWNED_HOURS } from "../log/owner-process.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Options of a capture that closes actions in the same commit. */
-interface ClosingCapture extends CaptureOptions {
-  readonly also: (found: Found) => Promise<readonly EventDraft[]>;
-}
-
-/**
- * Captures and closes actions. Rule files that appeared in them and exclude themselves are recorded first; only then is
- * everything scanned once more.
- */
-export async function captureWithRules(
-  context: Context,
-  actions: readonly LoggedAction[],
-  { also, ...how }: ClosingCapture,
-): Promise<Capture> {
-  let rules: readonly WorkspacePath[] = [];
-  const captured = await capture(context, {
-    ...how,
-    also: async (found) => {
-      rules = await hiddenRules(context, actions, found);
-      return rules.length > 0 ? [] : also(found);
-    },
-  });
-  if (rules.length === 0) return captured;
-  await capture(context, { ...how, only: rules, named: true });
-  return capture(context, { ...how, also });
-}
-
 /** The end of an action. */
 export interface Closing {
   readonly state: Exclude<ActionState, "open">;
@@ -192,4 +165,31 @@ export async function lookOf(
 ): Promise<{ readonly only?: NonNullable<ReturnType<typeof reachOf>>; readonly exact?: true }> {
   const reach = reachOf(await goingOn(context, actions));
   return reach === undefined ? {} : { only: reach, exact: true };
+}
+
+/** Options of a capture that closes actions in the same commit. */
+interface ClosingCapture extends CaptureOptions {
+  readonly also: (found: Found) => Promise<readonly EventDraft[]>;
+}
+
+/**
+ * Captures and closes actions. Rule files that appeared in them and exclude themselves are recorded first; only then is
+ * everything scanned once more.
+ */
+export async function captureWithRules(
+  context: Context,
+  actions: readonly LoggedAction[],
+  { also, ...how }: ClosingCapture,
+): Promise<Capture> {
+  let rules: readonly WorkspacePath[] = [];
+  const captured = await capture(context, {
+    ...how,
+    also: async (found) => {
+      rules = await hiddenRules(context, actions, found);
+      return rules.length > 0 ? [] : also(found);
+    },
+  });
+  if (rules.length === 0) return captured;
+  await capture(context, { ...how, only: rules, named: true });
+  return capture(context, { ...how, also });
 }

@@ -27,102 +27,6 @@ import type { OutsideDrafts } from "./outside.ts";
 import { omissionShape, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/**
- * The most paths that are listed. With more, only the declared paths are: the states beneath them are those at
- * `from_seq`.
- */
-const MOST_LISTED = 20_000;
-
-/** Returns the states of the declared paths, and of everything beneath them, as of a capture. */
-async function filesBefore(
-  context: Context,
-  paths: readonly WorkspacePath[],
-  { head, changes }: Found,
-): Promise<BackedUpFile[]> {
-  const files = new Map<WorkspacePath, BackedUpFile>();
-  const rows = await context.index.iterationsAt(paths, head.seq);
-  for (const [i, path] of paths.entries()) {
-    const row = rows[i];
-    files.set(path, { path, iteration: row?.iteration ?? 0, absent: row?.entry === undefined });
-    if (row?.entry?.kind === "dir") await listBeneath(context, { folder: path, seq: head.seq }, files);
-  }
-  for (const { path, after, iteration } of changes) {
-    if (!paths.some((one) => isWithin(path, one))) continue;
-    // A path that the capture found deleted beneath a declared folder was deleted before the action. Only declared
-    // paths are listed as absent.
-    if (after === undefined && !paths.includes(path)) files.delete(path);
-    else files.set(path, { path, iteration, absent: after === undefined });
-  }
-  const listed = [...files.values()].sort((a, b) => comparePaths(a.path, b.path));
-  return listed.length <= MOST_LISTED ? listed : listed.filter((file) => paths.includes(file.path));
-}
-
-async function listBeneath(
-  context: Context,
-  { folder, seq }: { readonly folder: WorkspacePath; readonly seq: number },
-  files: Map<WorkspacePath, BackedUpFile>,
-): Promise<void> {
-  for await (const rows of context.index.entriesAt(seq, folder)) {
-    for (const { path, iteration } of rows) files.set(path, { path, iteration, absent: false });
-    if (files.size > 2 * MOST_LISTED) return;
-  }
-}
-
-/** Reasons for which neither the path nor anything beneath it was read. */
-const NOT_READ = reasonsWith("notRead");
-
-/** Leaves out files that exist and were not captured: an older recorded state is no backup of them. */
-function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
-  const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
-  // New names in these folders were left out, so a path that is not recorded may exist.
-  const full = new Set(omitted.filter(({ reason }) => reason === "over-limit").map(({ path }) => path));
-  return files.filter(
-    ({ path, absent }) => !left.some((one) => isWithin(path, one)) && !(absent && full.has(parentOf(path))),
-  );
-}
-
-/** Returns the folders above absent paths that are not on disk either. */
-async function missingAbove(context: Context, files: readonly BackedUpFile[]): Promise<WorkspacePath[]> {
-  const missing = new Set<WorkspacePath>();
-  for (const { path, absent } of files) {
-    if (!absent) continue;
-    for (let folder = parentOf(path); splitRoot(folder).path !== ROOT; folder = parentOf(folder)) {
-      if (missing.has(folder) || (await context.worktree.inspect(folder)) !== undefined) break;
-      missing.add(folder);
-    }
-  }
-  return [...missing].sort(comparePaths);
-}
-
-/** Returns the omissions at, in or above declared paths that leave these unprotected. */
-function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
-  return omitted.filter(
-    (one) =>
-      (!isMeant(one) || one.reason === "store" || one.reason === "other-device") &&
-      paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),
-  );
-}
-
-/**
- * Returns the omissions at, in or above declared paths that are off the record: the files exist, and nothing of them
- * may be kept.
- */
-function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
-  return omitted.filter(
-    (one) => one.reason === "off-record" && paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),
-  );
-}
-
-/** Returns the omissions for an action's receipt: all that concern its paths, and every other one that is not meant. */
-function receiptOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
-  const kept = new Map<string, Omission>();
-  for (const one of omitted) {
-    const concerns = paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path));
-    if (concerns || !isMeant(one)) kept.set(`${one.path}\0${one.reason}`, one);
-  }
-  return [...kept.values()];
-}
-
 /** The paths that an action touches other than by reading. */
 type TouchedTargets = Exclude<ActionTargets, { readonly kind: "none" }>;
 
@@ -350,4 +254,100 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
       data: { coverage: { complete: false, omitted: each.map(omissionShape) } },
     },
   );
+}
+
+/**
+ * The most paths that are listed. With more, only the declared paths are: the states beneath them are those at
+ * `from_seq`.
+ */
+const MOST_LISTED = 20_000;
+
+/** Returns the states of the declared paths, and of everything beneath them, as of a capture. */
+async function filesBefore(
+  context: Context,
+  paths: readonly WorkspacePath[],
+  { head, changes }: Found,
+): Promise<BackedUpFile[]> {
+  const files = new Map<WorkspacePath, BackedUpFile>();
+  const rows = await context.index.iterationsAt(paths, head.seq);
+  for (const [i, path] of paths.entries()) {
+    const row = rows[i];
+    files.set(path, { path, iteration: row?.iteration ?? 0, absent: row?.entry === undefined });
+    if (row?.entry?.kind === "dir") await listBeneath(context, { folder: path, seq: head.seq }, files);
+  }
+  for (const { path, after, iteration } of changes) {
+    if (!paths.some((one) => isWithin(path, one))) continue;
+    // A path that the capture found deleted beneath a declared folder was deleted before the action. Only declared
+    // paths are listed as absent.
+    if (after === undefined && !paths.includes(path)) files.delete(path);
+    else files.set(path, { path, iteration, absent: after === undefined });
+  }
+  const listed = [...files.values()].sort((a, b) => comparePaths(a.path, b.path));
+  return listed.length <= MOST_LISTED ? listed : listed.filter((file) => paths.includes(file.path));
+}
+
+async function listBeneath(
+  context: Context,
+  { folder, seq }: { readonly folder: WorkspacePath; readonly seq: number },
+  files: Map<WorkspacePath, BackedUpFile>,
+): Promise<void> {
+  for await (const rows of context.index.entriesAt(seq, folder)) {
+    for (const { path, iteration } of rows) files.set(path, { path, iteration, absent: false });
+    if (files.size > 2 * MOST_LISTED) return;
+  }
+}
+
+/** Reasons for which neither the path nor anything beneath it was read. */
+const NOT_READ = reasonsWith("notRead");
+
+/** Leaves out files that exist and were not captured: an older recorded state is no backup of them. */
+function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
+  const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
+  // New names in these folders were left out, so a path that is not recorded may exist.
+  const full = new Set(omitted.filter(({ reason }) => reason === "over-limit").map(({ path }) => path));
+  return files.filter(
+    ({ path, absent }) => !left.some((one) => isWithin(path, one)) && !(absent && full.has(parentOf(path))),
+  );
+}
+
+/** Returns the folders above absent paths that are not on disk either. */
+async function missingAbove(context: Context, files: readonly BackedUpFile[]): Promise<WorkspacePath[]> {
+  const missing = new Set<WorkspacePath>();
+  for (const { path, absent } of files) {
+    if (!absent) continue;
+    for (let folder = parentOf(path); splitRoot(folder).path !== ROOT; folder = parentOf(folder)) {
+      if (missing.has(folder) || (await context.worktree.inspect(folder)) !== undefined) break;
+      missing.add(folder);
+    }
+  }
+  return [...missing].sort(comparePaths);
+}
+
+/** Returns the omissions at, in or above declared paths that leave these unprotected. */
+function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
+  return omitted.filter(
+    (one) =>
+      (!isMeant(one) || one.reason === "store" || one.reason === "other-device") &&
+      paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),
+  );
+}
+
+/**
+ * Returns the omissions at, in or above declared paths that are off the record: the files exist, and nothing of them
+ * may be kept.
+ */
+function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
+  return omitted.filter(
+    (one) => one.reason === "off-record" && paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),
+  );
+}
+
+/** Returns the omissions for an action's receipt: all that concern its paths, and every other one that is not meant. */
+function receiptOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
+  const kept = new Map<string, Omission>();
+  for (const one of omitted) {
+    const concerns = paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path));
+    if (concerns || !isMeant(one)) kept.set(`${one.path}\0${one.reason}`, one);
+  }
+  return [...kept.values()];
 }

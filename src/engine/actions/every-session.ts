@@ -5,6 +5,32 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
 import { listSessions, sessionShape } from "./session.ts";
 
+/** Returns all sessions, oldest first: those here, and those that ran at replicas. */
+export async function everySession(context: Context): Promise<SessionShape[]> {
+  const here = (await listSessions(context)).map(sessionShape);
+  return [...here, ...(await replicaSessions(context))].sort((a, b) => a.from_seq - b.from_seq);
+}
+
+/**
+ * Returns a session by its id or a unique prefix. A session here is preferred to one at a replica with the same id.
+ * Throws `NOT_FOUND` and `AMBIGUOUS`.
+ */
+export async function findSessionAnywhere(context: Context, id: string): Promise<SessionShape> {
+  const all = await everySession(context);
+  const matching = meantBy(all, id, (one) => one.session_id);
+  const here = matching.find((one) => one.session_id === id && one.replica === undefined);
+  const [only, second] = matching;
+  if (here !== undefined) return here;
+  if (only === undefined)
+    throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(id)}`, {
+      hint: "`chronicle sessions` lists them",
+    });
+  if (second === undefined) return only;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} sessions`, {
+    hint: "give more of the id",
+  });
+}
+
 /**
  * Returns the sessions that ran at replicas of this workspace, oldest first, as far as the events from there show them.
  * Only the replica knows their commands, and whether they are still running.
@@ -69,30 +95,4 @@ function joined(
     to_seq: lastSeq,
     changed: known.changed + events,
   };
-}
-
-/** Returns all sessions, oldest first: those here, and those that ran at replicas. */
-export async function everySession(context: Context): Promise<SessionShape[]> {
-  const here = (await listSessions(context)).map(sessionShape);
-  return [...here, ...(await replicaSessions(context))].sort((a, b) => a.from_seq - b.from_seq);
-}
-
-/**
- * Returns a session by its id or a unique prefix. A session here is preferred to one at a replica with the same id.
- * Throws `NOT_FOUND` and `AMBIGUOUS`.
- */
-export async function findSessionAnywhere(context: Context, id: string): Promise<SessionShape> {
-  const all = await everySession(context);
-  const matching = meantBy(all, id, (one) => one.session_id);
-  const here = matching.find((one) => one.session_id === id && one.replica === undefined);
-  const [only, second] = matching;
-  if (here !== undefined) return here;
-  if (only === undefined)
-    throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(id)}`, {
-      hint: "`chronicle sessions` lists them",
-    });
-  if (second === undefined) return only;
-  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} sessions`, {
-    hint: "give more of the id",
-  });
 }

@@ -28,62 +28,6 @@ import { refuseFileOverQuota, type QuotaOptions } from "../log/quota.ts";
 import { readEvent } from "../log/read-events.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 
-const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
-
-/**
- * Returns the outside files for a remote caller, who was let into the workspace and not into the machine: none is read,
- * not even to follow a link, and none is replaced. Outside paths that an action names are reported as not kept. Paths
- * within the tracked roots (a repository's state, a link that stays inside) belong to the workspace, and every caller
- * may read them. Of a root that is a single file, only that file is inside.
- */
-export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[]): OutsideFiles {
-  const places = roots.map(placeOfRoot);
-  const isInside = (absolute: string): boolean => places.some((place) => isIn(absolute, place));
-  return {
-    home: outside.home,
-    isClosed: true,
-    // For a path outside, the answer would tell where the store lies; such a path is never read anyway.
-    isOwn: (path, deep) => isInside(`/${path}`) && outside.isOwn(path, deep),
-    resolve(absolute) {
-      const asGiven = { name: absolute, end: absolute };
-      if (!isInside(absolute)) return asGiven;
-      const real = outside.resolve(absolute);
-      return isInside(real.name) && isInside(real.end) ? real : asGiven;
-    },
-    look: (path, request) =>
-      request.isInside === true && isInside(`/${path}`)
-        ? outside.look(path, request)
-        : Promise.resolve({ found: [], omitted: [{ path, reason: "unreadable", detail: NOT_FROM_HERE }] }),
-    replace: () => Promise.resolve(NOT_FROM_HERE),
-  };
-}
-
-/**
- * Returns the paths that an action is about to touch. For a remote caller, relative paths begin at the roots as if
- * these lay at the top of the machine, so that a path that leads out reveals no more than was given: `../x` is `/x`,
- * and `~/x` is `/~/x`.
- */
-export function targetsFor({ worktree, outside }: Context, type: string, payload: TargetPayload): ActionTargets {
-  const { home, isClosed } = outside;
-  const { roots } = worktree;
-  if (isClosed !== true) return actionTargets(type, payload, { roots, home });
-  // An absolute path into the workspace still counts as a path of the workspace.
-  const named = actionTargets(type, payload, { roots: [...atTheTop(roots), ...roots], home });
-  if (named.kind === "none" || payload.command === undefined || home === undefined) return named;
-  const told = (path: string): string =>
-    path === home || path.startsWith(`${home}/`) ? `/~${path.slice(home.length)}` : path;
-  return { ...named, outside: named.outside.map(told), outsideDeep: named.outsideDeep.map(told) };
-}
-
-/** Returns the roots without the folders above all of them: their relative places stay. */
-function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
-  const [first = "", ...others] = roots.map(placeOfRoot);
-  let above = posix.dirname(first);
-  while (above.length > 1 && others.some((one) => !one.startsWith(`${above}/`))) above = posix.dirname(above);
-  if (above.length <= 1) return [];
-  return roots.map((root) => ({ ...root, folder: root.folder.slice(above.length) || "/" }));
-}
-
 /**
  * The paths that an action's tool touches outside of the workspace are kept before the action, and compared after it.
  * `undo/restore.ts` restores them.
@@ -273,4 +217,60 @@ function refuseOwn({ outside }: Context, path: WorkspacePath): ChronicleError {
     hint: "use Chronicle's commands instead",
     data: { path: `/${path}` },
   });
+}
+
+const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
+
+/**
+ * Returns the outside files for a remote caller, who was let into the workspace and not into the machine: none is read,
+ * not even to follow a link, and none is replaced. Outside paths that an action names are reported as not kept. Paths
+ * within the tracked roots (a repository's state, a link that stays inside) belong to the workspace, and every caller
+ * may read them. Of a root that is a single file, only that file is inside.
+ */
+export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[]): OutsideFiles {
+  const places = roots.map(placeOfRoot);
+  const isInside = (absolute: string): boolean => places.some((place) => isIn(absolute, place));
+  return {
+    home: outside.home,
+    isClosed: true,
+    // For a path outside, the answer would tell where the store lies; such a path is never read anyway.
+    isOwn: (path, deep) => isInside(`/${path}`) && outside.isOwn(path, deep),
+    resolve(absolute) {
+      const asGiven = { name: absolute, end: absolute };
+      if (!isInside(absolute)) return asGiven;
+      const real = outside.resolve(absolute);
+      return isInside(real.name) && isInside(real.end) ? real : asGiven;
+    },
+    look: (path, request) =>
+      request.isInside === true && isInside(`/${path}`)
+        ? outside.look(path, request)
+        : Promise.resolve({ found: [], omitted: [{ path, reason: "unreadable", detail: NOT_FROM_HERE }] }),
+    replace: () => Promise.resolve(NOT_FROM_HERE),
+  };
+}
+
+/**
+ * Returns the paths that an action is about to touch. For a remote caller, relative paths begin at the roots as if
+ * these lay at the top of the machine, so that a path that leads out reveals no more than was given: `../x` is `/x`,
+ * and `~/x` is `/~/x`.
+ */
+export function targetsFor({ worktree, outside }: Context, type: string, payload: TargetPayload): ActionTargets {
+  const { home, isClosed } = outside;
+  const { roots } = worktree;
+  if (isClosed !== true) return actionTargets(type, payload, { roots, home });
+  // An absolute path into the workspace still counts as a path of the workspace.
+  const named = actionTargets(type, payload, { roots: [...atTheTop(roots), ...roots], home });
+  if (named.kind === "none" || payload.command === undefined || home === undefined) return named;
+  const told = (path: string): string =>
+    path === home || path.startsWith(`${home}/`) ? `/~${path.slice(home.length)}` : path;
+  return { ...named, outside: named.outside.map(told), outsideDeep: named.outsideDeep.map(told) };
+}
+
+/** Returns the roots without the folders above all of them: their relative places stay. */
+function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
+  const [first = "", ...others] = roots.map(placeOfRoot);
+  let above = posix.dirname(first);
+  while (above.length > 1 && others.some((one) => !one.startsWith(`${above}/`))) above = posix.dirname(above);
+  if (above.length <= 1) return [];
+  return roots.map((root) => ({ ...root, folder: root.folder.slice(above.length) || "/" }));
 }

@@ -19,22 +19,6 @@ import { omittedChangeShape } from "../facts/omitted-changes.ts";
 import { shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/**
- * The actions of a library's `action(…)` in whose callback the caller runs, outermost first. One process may serve
- * several agents at once, so its pid does not tell which of them calls.
- */
-const surrounding = new AsyncLocalStorage<readonly string[]>();
-
-/** Runs the callback of an action: what it begins is within the action. */
-export function insideAction<T>(id: string | undefined, work: () => T): T {
-  return id === undefined ? work() : surrounding.run([...surroundingActions(), id], work);
-}
-
-/** Returns the ids of the actions in whose callback the caller runs. Call it before anything is awaited. */
-export function surroundingActions(): readonly string[] {
-  return surrounding.getStore() ?? [];
-}
-
 /** The data that a session begins with. */
 interface SessionDraft {
   readonly kind: SessionRecord["kind"];
@@ -229,4 +213,20 @@ export function sessionShape(session: Session): SessionShape {
     changed: session.changed,
     ...(session.omittedChanges.length === 0 ? {} : { omitted_changes: session.omittedChanges.map(omittedChangeShape) }),
   };
+}
+
+/**
+ * The actions of a library's `action(…)` in whose callback the caller runs, outermost first. One process may serve
+ * several agents at once, so its pid does not tell which of them calls.
+ */
+const surrounding = new AsyncLocalStorage<readonly string[]>();
+
+/** Runs the callback of an action: what it begins is within the action. */
+export function insideAction<T>(id: string | undefined, work: () => T): T {
+  return id === undefined ? work() : surrounding.run([...surroundingActions(), id], work);
+}
+
+/** Returns the ids of the actions in whose callback the caller runs. Call it before anything is awaited. */
+export function surroundingActions(): readonly string[] {
+  return surrounding.getStore() ?? [];
 }

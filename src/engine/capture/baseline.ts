@@ -28,6 +28,116 @@ import { noteRemembered } from "./remember-recorded.ts";
 import { noteWhereabouts } from "./unclean-end.ts";
 
 /**
+ * Takes the first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on
+ * disk. Each path in it is iteration 1.
+ */
+export async function takeBaseline(
+  context: Context,
+  workspace: WorkspaceRecord,
+  options: { readonly onProgress?: (progress: Progress) => void } = {},
+): Promise<void> {
+  using _lease = await context.blobs.lease();
+  const reading = await readDisk(context, options);
+  const excess = reading.report.exceeded[0];
+  if (excess !== undefined) throw overLimit(context, excess);
+  await withCommit(context, async (commit) => {
+    const head = await commit.head();
+    // Another process has recorded the baseline already.
+    if (head.seq > 0) return;
+    const base = await writeFirstBase(context, workspace, entriesOf(context, reading.present));
+    await beginHistory(context, commit, { workspace, base, snapshot: await baselineRecord(context, reading) });
+    context.worktree.remember(settledPaths(reading.present));
+    if (isAllSettled(reading)) noteRemembered(context, { from: 0, to: BASELINE_SEQ });
+  });
+  noteWhereabouts(context);
+}
+
+/**
+ * Returns all entries that were read, in path order. Each iteration creates the objects again: kept, they would fill
+ * the memory.
+ */
+function entriesOf(context: Context, present: ReadTable): FirstEntries {
+  const rows = present.sortedRows();
+  const held = new HeldStates(context.worktree);
+  return {
+    size: present.size,
+    *[Symbol.iterator]() {
+      for (const row of rows) yield held.foundFirst(present.entryAt(row));
+    },
+  };
+}
+
+async function baselineRecord(context: Context, reading: Reading): Promise<FirstSnapshot> {
+  return {
+    coverage: coverageOf(reading.omitted, reading.report.unapplied),
+    filter: await keepFilters(context, reading.report.filters),
+    entries: reading.report.entries,
+    bytes: reading.report.bytes,
+  };
+}
+
+const FLAG = { maxEntries: "--max-entries", maxBytes: "--max-bytes", maxFileSize: "--max-file-size" } as const;
+const UNIT = { maxEntries: "paths", maxBytes: "bytes", maxFileSize: "bytes" } as const;
+
+/** Returns the error for a workspace that exceeds a limit before anything was done. */
+export function overLimit(context: Context, { limit, allowed, found, heaviest }: LimitExcess): ChronicleError {
+  const folders = heaviest
+    .slice(0, 5)
+    .map((one) => `${displayPath(one.path)} (${one.entries} paths, ${one.bytes} bytes)`)
+    .join(", ");
+  const roots = context.worktree.roots.map(({ folder, only }) => (only === undefined ? folder : `${folder}/${only}`));
+  const where = folders === "" ? `all directly in ${roots.join(", ")}` : `the largest folders: ${folders}`;
+  return new ChronicleError(
+    "LIMIT_EXCEEDED",
+    `there are more than ${allowed} ${UNIT[limit]} to track (${found} so far); ${where}`,
+    {
+      hint: `\`chronicle init --exclude NAME\` leaves a folder out, \`chronicle init ${FLAG[limit]} N\` raises the limit (0: none)`,
+      data: { limit, allowed, found, heaviest: heaviest.map((one) => ({ ...one, path: displayPath(one.path) })) },
+    },
+  );
+}
+
+/** The files that a hosted workspace begins with: none, or those of another workspace at some moment. */
+export interface Seed {
+  /** The files, in path order; their contents are in the store, but for those that are erased. */
+  readonly entries: readonly Entry[];
+  /** The erasures of contents of these files. Default: none. */
+  readonly erasures?: readonly LoggedErasure[];
+  /** A text for people that says where the files come from. */
+  readonly message?: string;
+}
+
+/**
+ * Begins the history of a workspace without a folder, in an empty log: its record, snapshot 0 with these files, and the
+ * erasures of their contents.
+ */
+export async function beginHosted(context: Context, workspace: WorkspaceRecord, seed: Seed): Promise<void> {
+  using _lease = await context.blobs.lease();
+  const { filters } = await context.worktree.scan({}, () => undefined);
+  const filter = await keepFilters(context, filters);
+  const { entries, erasures = [], message } = seed;
+  await withCommit(context, async (commit) => {
+    const first = { size: entries.length, [Symbol.iterator]: () => entries.values() };
+    const base = await writeFirstBase(context, workspace, first);
+    const snapshot = {
+      coverage: { complete: true, omitted: [] },
+      filter,
+      entries: entries.length,
+      bytes: entries.reduce((sum, { size }) => sum + size, 0),
+      ...optional({ message }),
+    };
+    await beginHistory(context, commit, { workspace, base, snapshot, isAside: true });
+    // The erasures follow the base: an erasure concerns the contents that events before it name.
+    const drafts = erasures.map((one): EventDraft => ({
+      op: "upsert",
+      recordId: one.recordId,
+      record: encodeErase(one),
+    }));
+    if (drafts.length > 0) await commit.append(drafts);
+  });
+}
+
+/**
  * A history begins with the workspace's own record, the signer of its heads, and snapshot 0, whose base is the manifest
  * of the first entries. A baseline finds these entries on disk; a fork takes them from another history; a new hosted
  * workspace has none.
@@ -143,114 +253,4 @@ function headOf(sealed: readonly SealedEvent[]): Pick<HeadToSign, "seq" | "hash"
   const tree = new LogTree();
   for (const { hash } of sealed) tree.append(hash);
   return { seq: sealed.length, hash: sealed.at(-1)?.hash ?? EMPTY_HASH, logRoot: tree.root() };
-}
-
-/** The files that a hosted workspace begins with: none, or those of another workspace at some moment. */
-export interface Seed {
-  /** The files, in path order; their contents are in the store, but for those that are erased. */
-  readonly entries: readonly Entry[];
-  /** The erasures of contents of these files. Default: none. */
-  readonly erasures?: readonly LoggedErasure[];
-  /** A text for people that says where the files come from. */
-  readonly message?: string;
-}
-
-/**
- * Begins the history of a workspace without a folder, in an empty log: its record, snapshot 0 with these files, and the
- * erasures of their contents.
- */
-export async function beginHosted(context: Context, workspace: WorkspaceRecord, seed: Seed): Promise<void> {
-  using _lease = await context.blobs.lease();
-  const { filters } = await context.worktree.scan({}, () => undefined);
-  const filter = await keepFilters(context, filters);
-  const { entries, erasures = [], message } = seed;
-  await withCommit(context, async (commit) => {
-    const first = { size: entries.length, [Symbol.iterator]: () => entries.values() };
-    const base = await writeFirstBase(context, workspace, first);
-    const snapshot = {
-      coverage: { complete: true, omitted: [] },
-      filter,
-      entries: entries.length,
-      bytes: entries.reduce((sum, { size }) => sum + size, 0),
-      ...optional({ message }),
-    };
-    await beginHistory(context, commit, { workspace, base, snapshot, isAside: true });
-    // The erasures follow the base: an erasure concerns the contents that events before it name.
-    const drafts = erasures.map((one): EventDraft => ({
-      op: "upsert",
-      recordId: one.recordId,
-      record: encodeErase(one),
-    }));
-    if (drafts.length > 0) await commit.append(drafts);
-  });
-}
-
-/**
- * Takes the first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on
- * disk. Each path in it is iteration 1.
- */
-export async function takeBaseline(
-  context: Context,
-  workspace: WorkspaceRecord,
-  options: { readonly onProgress?: (progress: Progress) => void } = {},
-): Promise<void> {
-  using _lease = await context.blobs.lease();
-  const reading = await readDisk(context, options);
-  const excess = reading.report.exceeded[0];
-  if (excess !== undefined) throw overLimit(context, excess);
-  await withCommit(context, async (commit) => {
-    const head = await commit.head();
-    // Another process has recorded the baseline already.
-    if (head.seq > 0) return;
-    const base = await writeFirstBase(context, workspace, entriesOf(context, reading.present));
-    await beginHistory(context, commit, { workspace, base, snapshot: await baselineRecord(context, reading) });
-    context.worktree.remember(settledPaths(reading.present));
-    if (isAllSettled(reading)) noteRemembered(context, { from: 0, to: BASELINE_SEQ });
-  });
-  noteWhereabouts(context);
-}
-
-/**
- * Returns all entries that were read, in path order. Each iteration creates the objects again: kept, they would fill
- * the memory.
- */
-function entriesOf(context: Context, present: ReadTable): FirstEntries {
-  const rows = present.sortedRows();
-  const held = new HeldStates(context.worktree);
-  return {
-    size: present.size,
-    *[Symbol.iterator]() {
-      for (const row of rows) yield held.foundFirst(present.entryAt(row));
-    },
-  };
-}
-
-async function baselineRecord(context: Context, reading: Reading): Promise<FirstSnapshot> {
-  return {
-    coverage: coverageOf(reading.omitted, reading.report.unapplied),
-    filter: await keepFilters(context, reading.report.filters),
-    entries: reading.report.entries,
-    bytes: reading.report.bytes,
-  };
-}
-
-const FLAG = { maxEntries: "--max-entries", maxBytes: "--max-bytes", maxFileSize: "--max-file-size" } as const;
-const UNIT = { maxEntries: "paths", maxBytes: "bytes", maxFileSize: "bytes" } as const;
-
-/** Returns the error for a workspace that exceeds a limit before anything was done. */
-export function overLimit(context: Context, { limit, allowed, found, heaviest }: LimitExcess): ChronicleError {
-  const folders = heaviest
-    .slice(0, 5)
-    .map((one) => `${displayPath(one.path)} (${one.entries} paths, ${one.bytes} bytes)`)
-    .join(", ");
-  const roots = context.worktree.roots.map(({ folder, only }) => (only === undefined ? folder : `${folder}/${only}`));
-  const where = folders === "" ? `all directly in ${roots.join(", ")}` : `the largest folders: ${folders}`;
-  return new ChronicleError(
-    "LIMIT_EXCEEDED",
-    `there are more than ${allowed} ${UNIT[limit]} to track (${found} so far); ${where}`,
-    {
-      hint: `\`chronicle init --exclude NAME\` leaves a folder out, \`chronicle init ${FLAG[limit]} N\` raises the limit (0: none)`,
-      data: { limit, allowed, found, heaviest: heaviest.map((one) => ({ ...one, path: displayPath(one.path) })) },
-    },
-  );
 }

@@ -34,26 +34,6 @@ import { noteWhereabouts } from "./unclean-end.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The number of events that are read at once. */
-const PAGE = 2_000;
-
-/**
- * Returns whether an operation that ended in (after, upTo] skipped or reverted some of its paths. It may have changed a
- * path and reverted it when something was in the way. No event names these paths, and a scan in between saw states that
- * did not last.
- */
-async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
-  for (let from = after + 1; from <= upTo; from += PAGE) {
-    const rows = await context.index.events({ from, to: Math.min(upTo, from + PAGE - 1) });
-    const ends = rows.filter((row) => !row.open && row.recordId.startsWith("intent:") && !isInBase(row));
-    for (const { record } of await readEvents(context, ends)) {
-      const { state, skipped = 0 } = decodeIntent(record);
-      if (state === "abandoned" || skipped > 0) return true;
-    }
-  }
-  return false;
-}
-
 export interface CaptureOptions extends LookOptions {
   /** The cause that the changes are recorded with, unless a session is open. */
   readonly cause: IterationCause;
@@ -352,4 +332,24 @@ interface Unsettled extends Pick<Comparison, "lacked"> {
 function remember(context: Context, reading: Reading, { lacked, except }: Unsettled): void {
   context.worktree.remember(settledPaths(reading.present, except), reading.report.startedAtNs);
   context.worktree.forget(reading.gone.filter((path) => !except.has(path) && !lacked.has(path)));
+}
+
+/** The number of events that are read at once. */
+const PAGE = 2_000;
+
+/**
+ * Returns whether an operation that ended in (after, upTo] skipped or reverted some of its paths. It may have changed a
+ * path and reverted it when something was in the way. No event names these paths, and a scan in between saw states that
+ * did not last.
+ */
+async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
+  for (let from = after + 1; from <= upTo; from += PAGE) {
+    const rows = await context.index.events({ from, to: Math.min(upTo, from + PAGE - 1) });
+    const ends = rows.filter((row) => !row.open && row.recordId.startsWith("intent:") && !isInBase(row));
+    for (const { record } of await readEvents(context, ends)) {
+      const { state, skipped = 0 } = decodeIntent(record);
+      if (state === "abandoned" || skipped > 0) return true;
+    }
+  }
+  return false;
 }

@@ -22,185 +22,6 @@ import { type ChangedShape, type ForcedHow, orForced, refused, whyRefused } from
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The result of recording the folders. */
-interface RecordedHolders {
-  /** The changes, with the states that are recorded now as their `before`. */
-  readonly changes: readonly Change[];
-  /** The paths whose folder could not be recorded. */
-  readonly skipped: readonly SkippedPath[];
-}
-
-/**
- * Records the folders on disk that no capture takes and that the changes create or fill: a recorded path must lie in
- * recorded folders. Nothing else in these folders is recorded. `changes`: the changes that are meant.
- */
-async function recordHolders(context: Context, changes: readonly Change[]): Promise<RecordedHolders> {
-  if (isHosted(context.worktree.roots)) return { changes, skipped: [] };
-  const before = await inUnrecorded(context, changes);
-  const there = await unrecordedOf(context, foldersMadeBy(changes));
-  if (before.length + there.length === 0) return { changes, skipped: [] };
-  const stats = await context.worktree.stats(before.map(({ path }) => path));
-  // A path at which something already exists is not recorded here.
-  const free = before.filter((_, i) => stats[i] === undefined).map(({ path }) => path);
-  // The capture of an absent path records the folders above it; that of the folder itself would record all it holds.
-  const only = [...free, ...there.map((folder) => childOf(folder, context.newId()))];
-  await capture(context, { cause: "capture", reserve: true, only, named: true, holders: true });
-  const detail = "its folder is there, and is not recorded";
-  const rows = await context.index.iterationsAt(there, (await context.index.head()).seq);
-  return {
-    changes: withBefore(changes, new Map(there.map((folder, i) => [folder, rows[i]?.entry]))),
-    skipped: (await inUnrecorded(context, before)).map(({ path }) => ({ path, reason: "no-folder", detail })),
-  };
-}
-
-/**
- * Returns the changes as they will be once the folders on disk that they create are recorded. A dry run records none.
- */
-async function withHolders(context: Context, changes: readonly Change[]): Promise<readonly Change[]> {
-  if (isHosted(context.worktree.roots)) return changes;
-  const there = await unrecordedOf(context, foldersMadeBy(changes));
-  const now = new Map<WorkspacePath, Entry | undefined>();
-  for (const folder of there) now.set(folder, await context.worktree.inspect(folder));
-  return withBefore(changes, now);
-}
-
-/** Returns the changes with these states as their `before`. */
-function withBefore(
-  changes: readonly Change[],
-  states: ReadonlyMap<WorkspacePath, Entry | undefined>,
-): readonly Change[] {
-  if (states.size === 0) return changes;
-  return changes.flatMap((one) => {
-    const before = states.get(one.path);
-    return before === undefined ? [one] : (changeBetween(one.path, before, one.after) ?? []);
-  });
-}
-
-function foldersMadeBy(changes: readonly Change[]): WorkspacePath[] {
-  return changes.filter(({ before, after }) => before === undefined && after?.kind === "dir").map(({ path }) => path);
-}
-
-/** Returns the paths that are folders on disk and not recorded. */
-async function unrecordedOf(context: Context, folders: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
-  if (folders.length === 0) return [];
-  const recorded = await context.index.iterationsAt(folders, (await context.index.head()).seq);
-  const unknown = folders.filter((_, i) => recorded[i]?.entry === undefined);
-  const stats = await context.worktree.stats(unknown);
-  return unknown.filter((_, i) => {
-    const stat = stats[i];
-    return typeof stat === "object" && stat.kind === "dir";
-  });
-}
-
-/** Returns the changes that create a path in a folder on disk that is not recorded, and that they do not create. */
-async function inUnrecorded(context: Context, changes: readonly Change[]): Promise<Change[]> {
-  const made = new Set(changes.filter(({ after }) => after?.kind === "dir").map(({ path }) => path));
-  const within = Map.groupBy(
-    changes.filter(({ before, after }) => before === undefined && after !== undefined),
-    ({ path }): WorkspacePath | undefined => foldersAbove(path).find(() => true),
-  );
-  const folders = [...within.keys()].filter((folder) => folder !== undefined).filter((folder) => !made.has(folder));
-  return (await unrecordedOf(context, folders)).flatMap((folder) => within.get(folder) ?? []);
-}
-
-/**
- * Somebody may change paths while an operation is running: a program may keep writing a log, say. The operation leaves
- * these paths alone, names them, and does everything else.
- */
-
-/**
- * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before, so a path
- * that was not as the plan expected was changed meanwhile, or has a special file in its place, which no capture takes.
- */
-async function meanwhile(
-  { worktree }: Pick<Context, "worktree">,
-  blocked: readonly BlockedPath[],
-): Promise<SkippedPath[]> {
-  const changed = blocked.filter(({ reason }) => reason === "changed").map(({ path }) => path);
-  const special = await specialAt(worktree, [...new Set(changed.flatMap(pathAndFolders))]);
-  return blocked.map((one) => {
-    if (one.reason !== "changed") return one;
-    const inPlace = pathAndFolders(one.path).find((path) => special.has(path));
-    return inPlace === undefined ? changedMeanwhile(one.path, one.with) : behindSpecial(one.path, inPlace);
-  });
-}
-
-function pathAndFolders(path: WorkspacePath): WorkspacePath[] {
-  return [path, ...foldersAbove(path)];
-}
-
-async function specialAt(
-  worktree: Context["worktree"],
-  paths: readonly WorkspacePath[],
-): Promise<ReadonlySet<WorkspacePath>> {
-  const stats = await lookAt(worktree, paths);
-  const isSpecial = (stat: PathStat): boolean => stat !== undefined && stat !== "unknown" && stat.kind === "special";
-  return new Set(stats.flatMap(([path, stat]) => (isSpecial(stat) ? [path] : [])));
-}
-
-function behindSpecial(path: WorkspacePath, inPlace: WorkspacePath): SkippedPath {
-  const where = path === inPlace ? "its place" : `the place of ${shownPath(inPlace)}`;
-  return { path, reason: "special", detail: `a pipe, a socket or a device is in ${where}: move it away first` };
-}
-
-/** Returns a path that is left alone because it, or a file (`cause`) of the same database, was changed meanwhile. */
-export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
-  const detail = "it is not as it was recorded when this operation began";
-  return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
-}
-
-/**
- * A path counts as being written if it changed less than this time before a check, and changes again within it. In ms.
- */
-const RECENT_MS = 2_000;
-/** The wait between two scans, in ms. */
-const BETWEEN_MS = 20;
-
-/**
- * Returns the paths that somebody is still writing: each was changed a moment ago, and changes again during the check.
- * Resolves at once if none was changed in the last two seconds, and after two seconds at the latest.
- */
-export async function beingWritten(
-  context: Context,
-  paths: readonly WorkspacePath[],
-): Promise<ReadonlySet<WorkspacePath>> {
-  const { pause, worktree } = context;
-  const written = new Set<WorkspacePath>();
-  if (pause === undefined) return written;
-  const before = new Map(await lookAt(worktree, paths));
-  for (let waited = 0; waited < RECENT_MS; waited += BETWEEN_MS) {
-    const open = paths.filter((path) => !written.has(path));
-    if (!open.some((path) => isRecent(before.get(path), context.now()))) break;
-    await pause(BETWEEN_MS);
-    for (const [path, stat] of await lookAt(worktree, open)) if (isOther(before.get(path), stat)) written.add(path);
-  }
-  return written;
-}
-
-async function lookAt(
-  worktree: Context["worktree"],
-  paths: readonly WorkspacePath[],
-): Promise<[WorkspacePath, PathStat][]> {
-  const stats = await worktree.stats(paths);
-  return paths.map((path, i) => [path, stats[i]]);
-}
-
-function isRecent(stat: PathStat, nowMs: number): boolean {
-  // An absent file may appear again in a moment: programs replace files.
-  if (stat === undefined || stat === "unknown") return true;
-  return Number(newest(stat) / 1_000_000n) > nowMs - RECENT_MS;
-}
-
-function isOther(known: PathStat, now: PathStat): boolean {
-  if (known === undefined || known === "unknown" || now === undefined || now === "unknown")
-    return (known === undefined) !== (now === undefined);
-  return known.ino !== now.ino || known.size !== now.size || newest(known) !== newest(now);
-}
-
-function newest({ mtimeNs, ctimeNs }: { readonly mtimeNs: bigint; readonly ctimeNs: bigint }): bigint {
-  return mtimeNs > ctimeNs ? mtimeNs : ctimeNs;
-}
-
 /**
  * All operations that change the files of a workspace are plans that `changeFiles` carries out: restore, rollback,
  * undo, redo, the restore of a version, and the settling of a conflict.
@@ -500,4 +321,184 @@ export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
     conflicts: done.conflicts.map(conflictShape),
     dry_run: done.dryRun,
   };
+}
+
+/** The result of recording the folders. */
+interface RecordedHolders {
+  /** The changes, with the states that are recorded now as their `before`. */
+  readonly changes: readonly Change[];
+  /** The paths whose folder could not be recorded. */
+  readonly skipped: readonly SkippedPath[];
+}
+
+/**
+ * Records the folders on disk that no capture takes and that the changes create or fill: a recorded path must lie in
+ * recorded folders. Nothing else in these folders is recorded. `changes`: the changes that are meant.
+ */
+async function recordHolders(context: Context, changes: readonly Change[]): Promise<RecordedHolders> {
+  if (isHosted(context.worktree.roots)) return { changes, skipped: [] };
+  const before = await inUnrecorded(context, changes);
+  const there = await unrecordedOf(context, foldersMadeBy(changes));
+  if (before.length + there.length === 0) return { changes, skipped: [] };
+  const stats = await context.worktree.stats(before.map(({ path }) => path));
+  // A path at which something already exists is not recorded here.
+  const free = before.filter((_, i) => stats[i] === undefined).map(({ path }) => path);
+  // The capture of an absent path records the folders above it; that of the folder itself would record all it holds.
+  const only = [...free, ...there.map((folder) => childOf(folder, context.newId()))];
+  await capture(context, { cause: "capture", reserve: true, only, named: true, holders: true });
+  const detail = "its folder is there, and is not recorded";
+  const rows = await context.index.iterationsAt(there, (await context.index.head()).seq);
+  return {
+    changes: withBefore(changes, new Map(there.map((folder, i) => [folder, rows[i]?.entry]))),
+    skipped: (await inUnrecorded(context, before)).map(({ path }) => ({ path, reason: "no-folder", detail })),
+  };
+}
+
+/**
+ * Returns the changes as they will be once the folders on disk that they create are recorded. A dry run records none.
+ */
+async function withHolders(context: Context, changes: readonly Change[]): Promise<readonly Change[]> {
+  if (isHosted(context.worktree.roots)) return changes;
+  const there = await unrecordedOf(context, foldersMadeBy(changes));
+  const now = new Map<WorkspacePath, Entry | undefined>();
+  for (const folder of there) now.set(folder, await context.worktree.inspect(folder));
+  return withBefore(changes, now);
+}
+
+/** Returns the changes with these states as their `before`. */
+function withBefore(
+  changes: readonly Change[],
+  states: ReadonlyMap<WorkspacePath, Entry | undefined>,
+): readonly Change[] {
+  if (states.size === 0) return changes;
+  return changes.flatMap((one) => {
+    const before = states.get(one.path);
+    return before === undefined ? [one] : (changeBetween(one.path, before, one.after) ?? []);
+  });
+}
+
+function foldersMadeBy(changes: readonly Change[]): WorkspacePath[] {
+  return changes.filter(({ before, after }) => before === undefined && after?.kind === "dir").map(({ path }) => path);
+}
+
+/** Returns the paths that are folders on disk and not recorded. */
+async function unrecordedOf(context: Context, folders: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
+  if (folders.length === 0) return [];
+  const recorded = await context.index.iterationsAt(folders, (await context.index.head()).seq);
+  const unknown = folders.filter((_, i) => recorded[i]?.entry === undefined);
+  const stats = await context.worktree.stats(unknown);
+  return unknown.filter((_, i) => {
+    const stat = stats[i];
+    return typeof stat === "object" && stat.kind === "dir";
+  });
+}
+
+/** Returns the changes that create a path in a folder on disk that is not recorded, and that they do not create. */
+async function inUnrecorded(context: Context, changes: readonly Change[]): Promise<Change[]> {
+  const made = new Set(changes.filter(({ after }) => after?.kind === "dir").map(({ path }) => path));
+  const within = Map.groupBy(
+    changes.filter(({ before, after }) => before === undefined && after !== undefined),
+    ({ path }): WorkspacePath | undefined => foldersAbove(path).find(() => true),
+  );
+  const folders = [...within.keys()].filter((folder) => folder !== undefined).filter((folder) => !made.has(folder));
+  return (await unrecordedOf(context, folders)).flatMap((folder) => within.get(folder) ?? []);
+}
+
+/**
+ * Somebody may change paths while an operation is running: a program may keep writing a log, say. The operation leaves
+ * these paths alone, names them, and does everything else.
+ */
+
+/**
+ * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before, so a path
+ * that was not as the plan expected was changed meanwhile, or has a special file in its place, which no capture takes.
+ */
+async function meanwhile(
+  { worktree }: Pick<Context, "worktree">,
+  blocked: readonly BlockedPath[],
+): Promise<SkippedPath[]> {
+  const changed = blocked.filter(({ reason }) => reason === "changed").map(({ path }) => path);
+  const special = await specialAt(worktree, [...new Set(changed.flatMap(pathAndFolders))]);
+  return blocked.map((one) => {
+    if (one.reason !== "changed") return one;
+    const inPlace = pathAndFolders(one.path).find((path) => special.has(path));
+    return inPlace === undefined ? changedMeanwhile(one.path, one.with) : behindSpecial(one.path, inPlace);
+  });
+}
+
+function pathAndFolders(path: WorkspacePath): WorkspacePath[] {
+  return [path, ...foldersAbove(path)];
+}
+
+async function specialAt(
+  worktree: Context["worktree"],
+  paths: readonly WorkspacePath[],
+): Promise<ReadonlySet<WorkspacePath>> {
+  const stats = await lookAt(worktree, paths);
+  const isSpecial = (stat: PathStat): boolean => stat !== undefined && stat !== "unknown" && stat.kind === "special";
+  return new Set(stats.flatMap(([path, stat]) => (isSpecial(stat) ? [path] : [])));
+}
+
+function behindSpecial(path: WorkspacePath, inPlace: WorkspacePath): SkippedPath {
+  const where = path === inPlace ? "its place" : `the place of ${shownPath(inPlace)}`;
+  return { path, reason: "special", detail: `a pipe, a socket or a device is in ${where}: move it away first` };
+}
+
+/** Returns a path that is left alone because it, or a file (`cause`) of the same database, was changed meanwhile. */
+export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
+  const detail = "it is not as it was recorded when this operation began";
+  return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
+}
+
+/**
+ * A path counts as being written if it changed less than this time before a check, and changes again within it. In ms.
+ */
+const RECENT_MS = 2_000;
+
+/** The wait between two scans, in ms. */
+const BETWEEN_MS = 20;
+
+/**
+ * Returns the paths that somebody is still writing: each was changed a moment ago, and changes again during the check.
+ * Resolves at once if none was changed in the last two seconds, and after two seconds at the latest.
+ */
+export async function beingWritten(
+  context: Context,
+  paths: readonly WorkspacePath[],
+): Promise<ReadonlySet<WorkspacePath>> {
+  const { pause, worktree } = context;
+  const written = new Set<WorkspacePath>();
+  if (pause === undefined) return written;
+  const before = new Map(await lookAt(worktree, paths));
+  for (let waited = 0; waited < RECENT_MS; waited += BETWEEN_MS) {
+    const open = paths.filter((path) => !written.has(path));
+    if (!open.some((path) => isRecent(before.get(path), context.now()))) break;
+    await pause(BETWEEN_MS);
+    for (const [path, stat] of await lookAt(worktree, open)) if (isOther(before.get(path), stat)) written.add(path);
+  }
+  return written;
+}
+
+async function lookAt(
+  worktree: Context["worktree"],
+  paths: readonly WorkspacePath[],
+): Promise<[WorkspacePath, PathStat][]> {
+  const stats = await worktree.stats(paths);
+  return paths.map((path, i) => [path, stats[i]]);
+}
+
+function isRecent(stat: PathStat, nowMs: number): boolean {
+  // An absent file may appear again in a moment: programs replace files.
+  if (stat === undefined || stat === "unknown") return true;
+  return Number(newest(stat) / 1_000_000n) > nowMs - RECENT_MS;
+}
+
+function isOther(known: PathStat, now: PathStat): boolean {
+  if (known === undefined || known === "unknown" || now === undefined || now === "unknown")
+    return (known === undefined) !== (now === undefined);
+  return known.ino !== now.ino || known.size !== now.size || newest(known) !== newest(now);
+}
+
+function newest({ mtimeNs, ctimeNs }: { readonly mtimeNs: bigint; readonly ctimeNs: bigint }): bigint {
+  return mtimeNs > ctimeNs ? mtimeNs : ctimeNs;
 }

@@ -20,48 +20,6 @@ import { personalRules } from "./kept-trees.ts";
 import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The omitted paths and the filters before a session. */
-export interface BeforeSession {
-  readonly omitted: OmittedPaths;
-  /** The filters in force, one per root. */
-  readonly filters: readonly FilterSpec[];
-}
-
-/**
- * Returns the paths that appeared during a session and that only rules from the same session leave out. By the rules
- * before it, they would have been recorded.
- */
-export async function hiddenBySession(
-  context: Context,
-  { omitted: known, filters }: BeforeSession,
-  { coverage }: Pick<Capture, "coverage">,
-): Promise<OmittedChange[]> {
-  const left = coverage.omitted.filter(
-    ({ path, reason, detail = "" }) => reason === "excluded" && detail.startsWith("gitignore") && !known.has(path),
-  );
-  const fresh: typeof left = [];
-  for (const one of left) if (!(await isDerived(context, one.path))) fresh.push(one);
-  const stats = await context.worktree.stats(fresh.map(({ path }) => path));
-  return fresh.flatMap(({ path, reason, detail }, i) => {
-    const stat = stats[i];
-    const spec = filterOf(context, filters, path);
-    if (typeof stat !== "object" || spec === undefined) return [];
-    if (!explainPath(spec, splitRoot(path).path, stat.kind === "dir").tracked) return [];
-    const why = detail === undefined ? {} : { detail };
-    return [{ path, type: "created", reason, ...why, kept: false, lost: false } as const];
-  });
-}
-
-function filterOf({ worktree }: Context, filters: readonly FilterSpec[], path: WorkspacePath): FilterSpec | undefined {
-  const { root } = splitRoot(path);
-  return filters[worktree.roots.findIndex((one) => one.id === root)];
-}
-
-/** True for a file with rules. It is recorded, even if it excludes itself. */
-export function isRuleFile({ path }: Pick<OmittedChange, "path">): boolean {
-  return nameOf(splitRoot(path).path) === ".gitignore";
-}
-
 /**
  * At the end of an action, the paths that no capture takes are compared: those that it changed, and those that appeared
  * in it and that only rules from its session leave out.
@@ -254,4 +212,46 @@ async function recordedAside(context: Context, { aside }: LoggedAction): Promise
   const entries = new Map(changes.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before]])));
   const kept = await stillKept(context, entries, aside);
   return changes.filter(({ path }) => kept.has(path));
+}
+
+/** The omitted paths and the filters before a session. */
+export interface BeforeSession {
+  readonly omitted: OmittedPaths;
+  /** The filters in force, one per root. */
+  readonly filters: readonly FilterSpec[];
+}
+
+/**
+ * Returns the paths that appeared during a session and that only rules from the same session leave out. By the rules
+ * before it, they would have been recorded.
+ */
+export async function hiddenBySession(
+  context: Context,
+  { omitted: known, filters }: BeforeSession,
+  { coverage }: Pick<Capture, "coverage">,
+): Promise<OmittedChange[]> {
+  const left = coverage.omitted.filter(
+    ({ path, reason, detail = "" }) => reason === "excluded" && detail.startsWith("gitignore") && !known.has(path),
+  );
+  const fresh: typeof left = [];
+  for (const one of left) if (!(await isDerived(context, one.path))) fresh.push(one);
+  const stats = await context.worktree.stats(fresh.map(({ path }) => path));
+  return fresh.flatMap(({ path, reason, detail }, i) => {
+    const stat = stats[i];
+    const spec = filterOf(context, filters, path);
+    if (typeof stat !== "object" || spec === undefined) return [];
+    if (!explainPath(spec, splitRoot(path).path, stat.kind === "dir").tracked) return [];
+    const why = detail === undefined ? {} : { detail };
+    return [{ path, type: "created", reason, ...why, kept: false, lost: false } as const];
+  });
+}
+
+function filterOf({ worktree }: Context, filters: readonly FilterSpec[], path: WorkspacePath): FilterSpec | undefined {
+  const { root } = splitRoot(path);
+  return filters[worktree.roots.findIndex((one) => one.id === root)];
+}
+
+/** True for a file with rules. It is recorded, even if it excludes itself. */
+export function isRuleFile({ path }: Pick<OmittedChange, "path">): boolean {
+  return nameOf(splitRoot(path).path) === ".gitignore";
 }

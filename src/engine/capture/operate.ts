@@ -35,61 +35,6 @@ import { optional } from "../../util/optional.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 import { answer } from "../log/answer.ts";
 
-/** The way to close a write that was never acknowledged. */
-interface TornWrite {
-  /** The changes that close it: none if all its events are in the log, else the inverse of those that are. */
-  readonly changes: Change[];
-  readonly state: "done" | "abandoned";
-}
-
-/**
- * Returns how to close an interrupted write to a workspace without a folder. Such a write is one append, of which a
- * crash may leave only the first lines. Its intent has no plan to finish it from, and nobody was told that it was done,
- * so its events in the log are undone.
- */
-async function tornWrite(
-  context: Context,
-  { id, intent }: { readonly id: string; readonly intent: IntentRecord },
-): Promise<TornWrite> {
-  const { seq } = await context.index.head();
-  const span = { fromSeq: intent.fromSeq, toSeq: seq };
-  const { changes: own } = await ownChanges(context, span, { isOwn: (record) => record.intent === id });
-  return own.length === intent.paths ? { changes: [], state: "done" } : { changes: invert(own), state: "abandoned" };
-}
-
-/**
- * A replica's step leaves its set-aside files to be removed while the next step is prepared, before that step opens its
- * intent. So a crash leaves the trash of at most one step: the last one in the log, whose intent is closed.
- */
-
-/**
- * Returns the token under which an intent stages. The intents of a replica share one id, so their token has the seq
- * too: after a power loss, files that an earlier step has removed may be there again.
- */
-function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentRecord }): string {
-  return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
-}
-
-/** The memo key for the token of the last step. */
-const lastToken = memoKey<string>("token of the last step");
-
-/** Notes the token of a closed step whose set-aside files are still to be removed. */
-function deferCleanup(context: Context, token: string): void {
-  context.memo.set(lastToken, token);
-}
-
-/** Removes the set-aside files of the previous step with this intent's id. After a start, the log has its token. */
-async function runCleanup(context: Context, id: string): Promise<void> {
-  const token = context.memo.get(lastToken) ?? (await tokenInLog(context, id));
-  if (token === undefined) return;
-  await context.worktree.cleanUp(token);
-}
-
-async function tokenInLog(context: Context, id: string): Promise<string | undefined> {
-  const row = await context.index.record(`intent:${id}`);
-  return row === undefined ? undefined : tokenOf({ id, intent: decodeIntent((await readEvent(context, row)).record) });
-}
-
 /**
  * Every write of the engine to the worktree has this order: a durable intent, then the files, then one commit that
  * records what was done and closes the intent. After a crash, `settle` finishes it before anything else is changed.
@@ -285,6 +230,7 @@ export async function perform(
 
 /** Setuid, setgid and sticky bits. They are recorded, but never set on a file, nor on a folder of another copy. */
 const NEVER_SET = 0o7000;
+
 /** The setuid bit. Folders keep setgid and sticky: these give nobody any rights, and a shared folder needs them. */
 const NEVER_SET_ON_FOLDERS = 0o4000;
 
@@ -509,6 +455,61 @@ async function sweepLeft({ worktree, lock, readOnly }: Context): Promise<void> {
     // Another process holds the lock, and the files may be its own.
     if (!(error instanceof ChronicleError && error.code === "LOCKED")) throw error;
   }
+}
+
+/** The way to close a write that was never acknowledged. */
+interface TornWrite {
+  /** The changes that close it: none if all its events are in the log, else the inverse of those that are. */
+  readonly changes: Change[];
+  readonly state: "done" | "abandoned";
+}
+
+/**
+ * Returns how to close an interrupted write to a workspace without a folder. Such a write is one append, of which a
+ * crash may leave only the first lines. Its intent has no plan to finish it from, and nobody was told that it was done,
+ * so its events in the log are undone.
+ */
+async function tornWrite(
+  context: Context,
+  { id, intent }: { readonly id: string; readonly intent: IntentRecord },
+): Promise<TornWrite> {
+  const { seq } = await context.index.head();
+  const span = { fromSeq: intent.fromSeq, toSeq: seq };
+  const { changes: own } = await ownChanges(context, span, { isOwn: (record) => record.intent === id });
+  return own.length === intent.paths ? { changes: [], state: "done" } : { changes: invert(own), state: "abandoned" };
+}
+
+/**
+ * A replica's step leaves its set-aside files to be removed while the next step is prepared, before that step opens its
+ * intent. So a crash leaves the trash of at most one step: the last one in the log, whose intent is closed.
+ */
+
+/**
+ * Returns the token under which an intent stages. The intents of a replica share one id, so their token has the seq
+ * too: after a power loss, files that an earlier step has removed may be there again.
+ */
+function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentRecord }): string {
+  return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
+}
+
+/** The memo key for the token of the last step. */
+const lastToken = memoKey<string>("token of the last step");
+
+/** Notes the token of a closed step whose set-aside files are still to be removed. */
+function deferCleanup(context: Context, token: string): void {
+  context.memo.set(lastToken, token);
+}
+
+/** Removes the set-aside files of the previous step with this intent's id. After a start, the log has its token. */
+async function runCleanup(context: Context, id: string): Promise<void> {
+  const token = context.memo.get(lastToken) ?? (await tokenInLog(context, id));
+  if (token === undefined) return;
+  await context.worktree.cleanUp(token);
+}
+
+async function tokenInLog(context: Context, id: string): Promise<string | undefined> {
+  const row = await context.index.record(`intent:${id}`);
+  return row === undefined ? undefined : tokenOf({ id, intent: decodeIntent((await readEvent(context, row)).record) });
 }
 
 /**

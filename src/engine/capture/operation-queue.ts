@@ -11,30 +11,6 @@ import type { FinishedIntent } from "./operate.ts";
 import { keepRemembered } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Throws `REFUSED` while somebody is at work in a workspace: its history is then given up only with a grace period. */
-export async function refuseAtOnce(context: Context, head?: Head): Promise<void> {
-  const open = await openWork(context, head);
-  if (open === undefined) return;
-  const { workspaceId: id } = context;
-  throw new ChronicleError("REFUSED", `${open} is at work in ${id}, so its history cannot be given up at once`, {
-    hint: "end it first (`chronicle sessions` lists them), or leave out --now",
-    data: { workspace: id },
-  });
-}
-
-async function openWork(context: Context, head: Head | undefined): Promise<string | undefined> {
-  const { actions, runs, watches, agents, transactions } = await openBrackets(context, head);
-  if (runs.length > 0) return "a run";
-  if (watches.length > 0) return "a watch";
-  if (agents.some((one) => isGoingOn(context, one)) || actions.length > 0) return "an agent";
-  return transactions.length > 0 ? "a transaction" : undefined;
-}
-
-/** True if an agent may be at work. One without a known process counts, since nobody could tell that it has ended. */
-function isGoingOn(context: Context, { record }: OpenSession): boolean {
-  return record.pid <= 0 || mayHaveOwner(context, record, record.started);
-}
-
 /** The operations and sessions that were ended before a change, or would be in a dry run. */
 export interface BeforeChange {
   readonly finished: readonly FinishedIntent[];
@@ -226,4 +202,28 @@ export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
     if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
     return work();
   }
+}
+
+/** Throws `REFUSED` while somebody is at work in a workspace: its history is then given up only with a grace period. */
+export async function refuseAtOnce(context: Context, head?: Head): Promise<void> {
+  const open = await openWork(context, head);
+  if (open === undefined) return;
+  const { workspaceId: id } = context;
+  throw new ChronicleError("REFUSED", `${open} is at work in ${id}, so its history cannot be given up at once`, {
+    hint: "end it first (`chronicle sessions` lists them), or leave out --now",
+    data: { workspace: id },
+  });
+}
+
+async function openWork(context: Context, head: Head | undefined): Promise<string | undefined> {
+  const { actions, runs, watches, agents, transactions } = await openBrackets(context, head);
+  if (runs.length > 0) return "a run";
+  if (watches.length > 0) return "a watch";
+  if (agents.some((one) => isGoingOn(context, one)) || actions.length > 0) return "an agent";
+  return transactions.length > 0 ? "a transaction" : undefined;
+}
+
+/** True if an agent may be at work. One without a known process counts, since nobody could tell that it has ended. */
+function isGoingOn(context: Context, { record }: OpenSession): boolean {
+  return record.pid <= 0 || mayHaveOwner(context, record, record.started);
 }

@@ -8,6 +8,88 @@ import { missingContent, pruningInForce } from "../facts/pruning.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "../log/shape.ts";
 
+/** The paths of a plan that cannot be undone because a content that this needs was pruned or erased. They stay. */
+export class PathsGone {
+  readonly #context: Context;
+  readonly #plan: Pick<FolderPlan, "targets" | "unmerged">;
+  readonly #paths: SkippedPath[] = [];
+
+  constructor(context: Context, plan: Pick<FolderPlan, "targets" | "unmerged">) {
+    this.#context = context;
+    this.#plan = plan;
+  }
+
+  get paths(): readonly SkippedPath[] {
+    return this.#paths;
+  }
+
+  /** Returns what `find` returns; `undefined` if that needs content that was pruned or erased. */
+  async unlessGivenUp<T>(path: WorkspacePath, find: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await find();
+    } catch (error) {
+      if (!isGivenUp(error)) throw error;
+      this.#leave(path, error);
+      return undefined;
+    }
+  }
+
+  /**
+   * Leaves alone each path whose next content, or a content of whose conflict, was erased, or pruned and freed. `made`:
+   * contents that are yet to be stored.
+   */
+  async leaveMissing(made: ReadonlySet<Hash>): Promise<void> {
+    const isWhole = (await pruningInForce(this.#context)) === undefined;
+    if (isWhole && (await erasuresInForce(this.#context)).size === 0) return;
+    const needed = this.#needed().filter(({ hash }) => !made.has(hash));
+    const stored = await this.#context.blobs.has(needed.map(({ hash }) => hash));
+    const left = new Set<WorkspacePath>();
+    for (const { path, hash } of needed) {
+      if (stored.has(hash) || left.has(path)) continue;
+      const what = `the earlier content of ${shownPath(path)}`;
+      const error = await missingContent(this.#context, { path, hash, what });
+      if (!isGivenUp(error)) continue;
+      left.add(path);
+      this.#leave(path, error);
+    }
+  }
+
+  #needed(): { readonly path: WorkspacePath; readonly hash: Hash }[] {
+    const { targets, unmerged } = this.#plan;
+    return [...targets].flatMap(([path, { present, target }]) => {
+      const conflict = unmerged.get(path);
+      const changed = target?.hash === present?.hash ? [] : [target];
+      const sides = conflict === undefined ? changed : [conflict.current, conflict.wanted];
+      return sides.flatMap((entry) => (entry?.hash === undefined ? [] : [{ path, hash: entry.hash }]));
+    });
+  }
+
+  #leave(path: WorkspacePath, { code, message: detail }: ChronicleError): void {
+    const { targets, unmerged } = this.#plan;
+    const present = targets.get(path)?.present;
+    targets.set(path, { present, target: present });
+    unmerged.delete(path);
+    this.#paths.push({ path, reason: code === "ERASED" ? "erased" : "content-missing", detail });
+  }
+}
+
+function isGivenUp(error: unknown): error is ChronicleError {
+  return error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED");
+}
+
+/** Throws `PRUNED` if paths need pruned content. With `force`, the caller skips these paths instead. */
+export function refuseGone(skipped: readonly SkippedPath[]): void {
+  const gone = skipped.filter((one) => one.reason === "content-missing");
+  const [only] = gone;
+  if (only === undefined) return;
+  const shown = gone.slice(0, 5).map((one) => one.detail);
+  const more = gone.length > shown.length ? `, and ${gone.length - shown.length} more` : "";
+  throw new ChronicleError("PRUNED", `nothing was changed, because ${shown.join(", ")}${more}`, {
+    hint: "`--force` leaves these as they are and does the rest; `chronicle history FILE` shows which iterations are kept",
+    data: { pruned: gone.map((one) => shownPath(one.path)) },
+  });
+}
+
 /** Options that say how long paths are waited for. */
 interface QuietPathsOptions {
   /** The time without a hint after which a path is quiet, in milliseconds. */
@@ -26,6 +108,7 @@ interface QuietPathsOptions {
  * is still captured this often.
  */
 const LEAST_MOST_MS = 5_000;
+
 /** The longest wait as a multiple of the time for which a path must have been quiet. */
 const MOST_DELAYS = 20;
 
@@ -132,86 +215,4 @@ function forget({ quiet, most }: Waiting, path: WorkspacePath): void {
 function leave({ paths, timer }: Group, path: WorkspacePath): void {
   paths.delete(path);
   if (paths.size === 0) timer[Symbol.dispose]();
-}
-
-/** The paths of a plan that cannot be undone because a content that this needs was pruned or erased. They stay. */
-export class PathsGone {
-  readonly #context: Context;
-  readonly #plan: Pick<FolderPlan, "targets" | "unmerged">;
-  readonly #paths: SkippedPath[] = [];
-
-  constructor(context: Context, plan: Pick<FolderPlan, "targets" | "unmerged">) {
-    this.#context = context;
-    this.#plan = plan;
-  }
-
-  get paths(): readonly SkippedPath[] {
-    return this.#paths;
-  }
-
-  /** Returns what `find` returns; `undefined` if that needs content that was pruned or erased. */
-  async unlessGivenUp<T>(path: WorkspacePath, find: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await find();
-    } catch (error) {
-      if (!isGivenUp(error)) throw error;
-      this.#leave(path, error);
-      return undefined;
-    }
-  }
-
-  /**
-   * Leaves alone each path whose next content, or a content of whose conflict, was erased, or pruned and freed. `made`:
-   * contents that are yet to be stored.
-   */
-  async leaveMissing(made: ReadonlySet<Hash>): Promise<void> {
-    const isWhole = (await pruningInForce(this.#context)) === undefined;
-    if (isWhole && (await erasuresInForce(this.#context)).size === 0) return;
-    const needed = this.#needed().filter(({ hash }) => !made.has(hash));
-    const stored = await this.#context.blobs.has(needed.map(({ hash }) => hash));
-    const left = new Set<WorkspacePath>();
-    for (const { path, hash } of needed) {
-      if (stored.has(hash) || left.has(path)) continue;
-      const what = `the earlier content of ${shownPath(path)}`;
-      const error = await missingContent(this.#context, { path, hash, what });
-      if (!isGivenUp(error)) continue;
-      left.add(path);
-      this.#leave(path, error);
-    }
-  }
-
-  #needed(): { readonly path: WorkspacePath; readonly hash: Hash }[] {
-    const { targets, unmerged } = this.#plan;
-    return [...targets].flatMap(([path, { present, target }]) => {
-      const conflict = unmerged.get(path);
-      const changed = target?.hash === present?.hash ? [] : [target];
-      const sides = conflict === undefined ? changed : [conflict.current, conflict.wanted];
-      return sides.flatMap((entry) => (entry?.hash === undefined ? [] : [{ path, hash: entry.hash }]));
-    });
-  }
-
-  #leave(path: WorkspacePath, { code, message: detail }: ChronicleError): void {
-    const { targets, unmerged } = this.#plan;
-    const present = targets.get(path)?.present;
-    targets.set(path, { present, target: present });
-    unmerged.delete(path);
-    this.#paths.push({ path, reason: code === "ERASED" ? "erased" : "content-missing", detail });
-  }
-}
-
-function isGivenUp(error: unknown): error is ChronicleError {
-  return error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED");
-}
-
-/** Throws `PRUNED` if paths need pruned content. With `force`, the caller skips these paths instead. */
-export function refuseGone(skipped: readonly SkippedPath[]): void {
-  const gone = skipped.filter((one) => one.reason === "content-missing");
-  const [only] = gone;
-  if (only === undefined) return;
-  const shown = gone.slice(0, 5).map((one) => one.detail);
-  const more = gone.length > shown.length ? `, and ${gone.length - shown.length} more` : "";
-  throw new ChronicleError("PRUNED", `nothing was changed, because ${shown.join(", ")}${more}`, {
-    hint: "`--force` leaves these as they are and does the rest; `chronicle history FILE` shows which iterations are kept",
-    data: { pruned: gone.map((one) => shownPath(one.path)) },
-  });
 }

@@ -21,47 +21,6 @@ import { refuseMoved } from "../commit/commit.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Maps the states found on disk to recorded states: a trait that the folder cannot hold is no change. */
-export class HeldStates {
-  readonly #worktree: Pick<Worktree, "traitsOf">;
-  readonly #gone: ReadonlySet<WorkspacePath>;
-  readonly #traits = new Map<string | undefined, FolderTraits>();
-
-  /** `gone`: all paths that were found to be absent. */
-  constructor(worktree: Pick<Worktree, "traitsOf">, gone: ReadonlySet<WorkspacePath> = new Set()) {
-    this.#worktree = worktree;
-    this.#gone = gone;
-  }
-
-  changeBetween(path: WorkspacePath, recorded: Entry | undefined, found: Entry | undefined): Change | undefined {
-    const traits = this.#traitsOf(path);
-    if (found === undefined && this.#isLackedOnly(path, recorded, traits)) return undefined;
-    return changeBetween(path, recorded, heldEntry(traits, found, recorded));
-  }
-
-  /** Returns an entry that is not recorded yet, in the form in which it is recorded. */
-  foundFirst(found: Entry): Entry {
-    return heldEntry(this.#traitsOf(found.path), found) ?? found;
-  }
-
-  /**
-   * True if a recorded link is absent only because the folder cannot hold links. A link whose folder is gone was
-   * removed.
-   */
-  #isLackedOnly(path: WorkspacePath, recorded: Entry | undefined, { symlinks }: FolderTraits): boolean {
-    if (symlinks || recorded?.kind !== "symlink") return false;
-    const folder = parentOf(path);
-    return isRoot(folder) || !this.#gone.has(folder);
-  }
-
-  #traitsOf(path: WorkspacePath): FolderTraits {
-    const { root } = splitRoot(path);
-    let traits = this.#traits.get(root);
-    if (traits === undefined) this.#traits.set(root, (traits = this.#worktree.traitsOf(path)));
-    return traits;
-  }
-}
-
 /** Scans the disk and reads what may have changed since the last scan; records nothing. */
 
 export interface LookOptions extends OffRecordOptions {
@@ -285,4 +244,45 @@ export function isAllSettled({ omitted, present }: Reading): boolean {
 /** Yields the paths that were read whole, and may be trusted at the next scan. */
 export function* settledPaths(present: ReadTable, except: ReadonlySet<WorkspacePath> = new Set()): Generator<ReadPath> {
   for (const one of present.sortedValues()) if (!one.unstable && !except.has(one.entry.path)) yield one;
+}
+
+/** Maps the states found on disk to recorded states: a trait that the folder cannot hold is no change. */
+export class HeldStates {
+  readonly #worktree: Pick<Worktree, "traitsOf">;
+  readonly #gone: ReadonlySet<WorkspacePath>;
+  readonly #traits = new Map<string | undefined, FolderTraits>();
+
+  /** `gone`: all paths that were found to be absent. */
+  constructor(worktree: Pick<Worktree, "traitsOf">, gone: ReadonlySet<WorkspacePath> = new Set()) {
+    this.#worktree = worktree;
+    this.#gone = gone;
+  }
+
+  changeBetween(path: WorkspacePath, recorded: Entry | undefined, found: Entry | undefined): Change | undefined {
+    const traits = this.#traitsOf(path);
+    if (found === undefined && this.#isLackedOnly(path, recorded, traits)) return undefined;
+    return changeBetween(path, recorded, heldEntry(traits, found, recorded));
+  }
+
+  /** Returns an entry that is not recorded yet, in the form in which it is recorded. */
+  foundFirst(found: Entry): Entry {
+    return heldEntry(this.#traitsOf(found.path), found) ?? found;
+  }
+
+  /**
+   * True if a recorded link is absent only because the folder cannot hold links. A link whose folder is gone was
+   * removed.
+   */
+  #isLackedOnly(path: WorkspacePath, recorded: Entry | undefined, { symlinks }: FolderTraits): boolean {
+    if (symlinks || recorded?.kind !== "symlink") return false;
+    const folder = parentOf(path);
+    return isRoot(folder) || !this.#gone.has(folder);
+  }
+
+  #traitsOf(path: WorkspacePath): FolderTraits {
+    const { root } = splitRoot(path);
+    let traits = this.#traits.get(root);
+    if (traits === undefined) this.#traits.set(root, (traits = this.#worktree.traitsOf(path)));
+    return traits;
+  }
 }

@@ -10,23 +10,14 @@ import type { WatchHandle, WatchHint } from "../../worktree/worktree.ts";
 import { followSettings } from "../log/follow-settings.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Captures these paths and what is beneath them, and scans nothing else. Throws for a text that is no path. */
-export async function record(context: Context, given: readonly string[]): Promise<RecordShape> {
-  refuseHosted(context, "record what is on disk");
-  const captured = await capture(context, { cause: "capture", only: given.map(parseGivenPath) });
-  return {
-    seq: captured.seq,
-    changes: captured.changes.map(changeShape),
-    coverage: coverageShape(captured.coverage),
-  };
-}
-
 /** The delay between a hint and its capture, in milliseconds: editors and tools write in bursts. */
 const SETTLE_MS = 60;
+
 /**
  * The wait between two captures is at least this many times the time of one: a busy folder is not read all the time.
  */
 const BUSY_FACTOR = 3;
+
 /** The interval of full scans while hints may be missed, in milliseconds. */
 const BLIND_SCAN_MS = 2_000;
 
@@ -155,4 +146,15 @@ export class Recorder {
     if (captured.changes.length > 0) onCapture?.(captured.changes.length);
     return captured;
   }
+}
+
+/** Captures these paths and what is beneath them, and scans nothing else. Throws for a text that is no path. */
+export async function record(context: Context, given: readonly string[]): Promise<RecordShape> {
+  refuseHosted(context, "record what is on disk");
+  const captured = await capture(context, { cause: "capture", only: given.map(parseGivenPath) });
+  return {
+    seq: captured.seq,
+    changes: captured.changes.map(changeShape),
+    coverage: coverageShape(captured.coverage),
+  };
 }

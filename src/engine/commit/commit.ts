@@ -18,55 +18,6 @@ import { project, type BasesAtHand, type PlacedEvent, type ProjectOptions } from
 import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
 
 /**
- * Throws `NOT_FOUND` if the record names another place for a root than the one at which it was opened: another project
- * may be there by now. Reads nothing there.
- */
-export async function refuseMoved(context: Context): Promise<void> {
-  const { index, worktree, workspaceId, recordedAt } = context;
-  if (isHosted(worktree.roots) || (await index.record(`workspace:${workspaceId}`)) === undefined) return;
-  const { roots } = await workspaceRecord(context);
-  for (const { id, folder } of worktree.roots) {
-    const recorded = roots.find((one) => (one.id ?? undefined) === id)?.folder ?? folder;
-    // A root that was opened through a bind mount is also at the recorded place.
-    const isKnown = recorded === folder || (id === undefined && recorded === recordedAt);
-    if (!isKnown) throw movedFolder(folder, recorded);
-  }
-}
-
-/** The time at which a workspace was archived, as the event `seq` records it. */
-interface Known {
-  readonly seq: number;
-  readonly since: string | undefined;
-}
-
-const known = memoKey<Known>("archived since");
-
-/**
- * Returns the time at which the workspace was archived, as far as the index knows; `undefined` if it is not archived.
- * Each state of the record is read once.
- */
-export async function archivedSince(context: HistoryContext): Promise<string | undefined> {
-  const { index, memo, workspaceId } = context;
-  const row = await index.record(`workspace:${workspaceId}`);
-  if (row === undefined) return undefined;
-  const last = memo.get(known);
-  if (last?.seq === row.seq) return last.since;
-  const { archived } = decodeWorkspace((await readEvent(context, row)).record);
-  memo.set(known, { seq: row.seq, since: archived });
-  return archived;
-}
-
-/** Throws `READ_ONLY` for an archived workspace. */
-export async function refuseArchived(context: HistoryContext): Promise<void> {
-  const since = await archivedSince(context);
-  if (since === undefined) return;
-  throw new ChronicleError("READ_ONLY", `this workspace has been archived since ${since}, and can only be read`, {
-    hint: `take it up again: \`chronicle workspaces unarchive ${context.workspaceId}\``,
-    data: { workspace: context.workspaceId, archived: since },
-  });
-}
-
-/**
  * Everything that is recorded is committed here.
  *
  * Order: contents are durable first (callers put them), then the lines; then the index follows, and the caller is told.
@@ -348,4 +299,53 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
 /** Returns the present time. It may be earlier than that of the last event: the order is that of seq. */
 function timestamp({ now }: Context): string {
   return new Date(now()).toISOString();
+}
+
+/**
+ * Throws `NOT_FOUND` if the record names another place for a root than the one at which it was opened: another project
+ * may be there by now. Reads nothing there.
+ */
+export async function refuseMoved(context: Context): Promise<void> {
+  const { index, worktree, workspaceId, recordedAt } = context;
+  if (isHosted(worktree.roots) || (await index.record(`workspace:${workspaceId}`)) === undefined) return;
+  const { roots } = await workspaceRecord(context);
+  for (const { id, folder } of worktree.roots) {
+    const recorded = roots.find((one) => (one.id ?? undefined) === id)?.folder ?? folder;
+    // A root that was opened through a bind mount is also at the recorded place.
+    const isKnown = recorded === folder || (id === undefined && recorded === recordedAt);
+    if (!isKnown) throw movedFolder(folder, recorded);
+  }
+}
+
+/** The time at which a workspace was archived, as the event `seq` records it. */
+interface Known {
+  readonly seq: number;
+  readonly since: string | undefined;
+}
+
+const known = memoKey<Known>("archived since");
+
+/**
+ * Returns the time at which the workspace was archived, as far as the index knows; `undefined` if it is not archived.
+ * Each state of the record is read once.
+ */
+export async function archivedSince(context: HistoryContext): Promise<string | undefined> {
+  const { index, memo, workspaceId } = context;
+  const row = await index.record(`workspace:${workspaceId}`);
+  if (row === undefined) return undefined;
+  const last = memo.get(known);
+  if (last?.seq === row.seq) return last.since;
+  const { archived } = decodeWorkspace((await readEvent(context, row)).record);
+  memo.set(known, { seq: row.seq, since: archived });
+  return archived;
+}
+
+/** Throws `READ_ONLY` for an archived workspace. */
+export async function refuseArchived(context: HistoryContext): Promise<void> {
+  const since = await archivedSince(context);
+  if (since === undefined) return;
+  throw new ChronicleError("READ_ONLY", `this workspace has been archived since ${since}, and can only be read`, {
+    hint: `take it up again: \`chronicle workspaces unarchive ${context.workspaceId}\``,
+    data: { workspace: context.workspaceId, archived: since },
+  });
 }

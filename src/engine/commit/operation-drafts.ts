@@ -11,55 +11,6 @@ import { proposalDraft } from "../../core/records/proposal-record.ts";
 import { replicaDraft } from "../../core/records/replica-record.ts";
 import type { Context } from "../log/context.ts";
 
-/**
- * A path is held if the origin's state of it cannot be written to the folder now. It must not count as reconciled: an
- * edit of its present content would be taken for an edit of the origin's state, and would overwrite that.
- */
-
-/** Returns the id of the conflict that holds a path: always the same one. */
-function holdId(origin: string, path: WorkspacePath): string {
-  return idOfText(`chronicle hold\0${origin}\0${fileRecordId(path)}`);
-}
-
-/** The paths that an intent of a replica left alone. */
-interface Held {
-  readonly intent: IntentRecord;
-  readonly changes: readonly UpstreamChange[];
-  readonly blocked: readonly BlockedPath[];
-  /** The time at which they were found to be blocked. */
-  readonly met: string;
-}
-
-/**
- * Returns one open conflict for each path that was left alone. A conflict of the path that was about to be settled
- * stays open in this form.
- */
-function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
-  const { replica, conflicts = [] } = intent;
-  if (replica === undefined || blocked.length === 0) return [];
-  const { origin } = replica;
-  const wanted = new Map(changes.map((change) => [change.path, change]));
-  const known = new Map(conflicts.map((one) => [one.record.path, one]));
-  return blocked.flatMap(({ path, reason, detail }): EventDraft[] => {
-    const change = wanted.get(path);
-    if (change === undefined) return [];
-    const { before, after, base, upstream } = change;
-    const earlier = known.get(path);
-    // The step that settles a conflict also reconciles what lies beneath its path, so `since` no longer applies.
-    const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
-    const sync = {
-      ...optional({ since }),
-      origin,
-      baseSeq: base?.seq ?? 0,
-      upstreamSeq: upstream?.seq ?? 0,
-      detail: `${reason}: ${detail}`,
-    };
-    const states = { base: base?.entry, current: before, wanted: after };
-    const record = { path, state: "open", reason: "blocked", undo: "", sync, met, ...states } as const;
-    return [conflictDraft({ id: earlier?.id ?? holdId(origin, path), record })];
-  });
-}
-
 /** The events of an operation. */
 
 /** Returns the event that opens an intent. */
@@ -186,4 +137,53 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
     ...optional({ upstream }),
   });
   return { op: "upsert", recordId: fileRecordId(path), record };
+}
+
+/**
+ * A path is held if the origin's state of it cannot be written to the folder now. It must not count as reconciled: an
+ * edit of its present content would be taken for an edit of the origin's state, and would overwrite that.
+ */
+
+/** Returns the id of the conflict that holds a path: always the same one. */
+function holdId(origin: string, path: WorkspacePath): string {
+  return idOfText(`chronicle hold\0${origin}\0${fileRecordId(path)}`);
+}
+
+/** The paths that an intent of a replica left alone. */
+interface Held {
+  readonly intent: IntentRecord;
+  readonly changes: readonly UpstreamChange[];
+  readonly blocked: readonly BlockedPath[];
+  /** The time at which they were found to be blocked. */
+  readonly met: string;
+}
+
+/**
+ * Returns one open conflict for each path that was left alone. A conflict of the path that was about to be settled
+ * stays open in this form.
+ */
+function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
+  const { replica, conflicts = [] } = intent;
+  if (replica === undefined || blocked.length === 0) return [];
+  const { origin } = replica;
+  const wanted = new Map(changes.map((change) => [change.path, change]));
+  const known = new Map(conflicts.map((one) => [one.record.path, one]));
+  return blocked.flatMap(({ path, reason, detail }): EventDraft[] => {
+    const change = wanted.get(path);
+    if (change === undefined) return [];
+    const { before, after, base, upstream } = change;
+    const earlier = known.get(path);
+    // The step that settles a conflict also reconciles what lies beneath its path, so `since` no longer applies.
+    const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
+    const sync = {
+      ...optional({ since }),
+      origin,
+      baseSeq: base?.seq ?? 0,
+      upstreamSeq: upstream?.seq ?? 0,
+      detail: `${reason}: ${detail}`,
+    };
+    const states = { base: base?.entry, current: before, wanted: after };
+    const record = { path, state: "open", reason: "blocked", undo: "", sync, met, ...states } as const;
+    return [conflictDraft({ id: earlier?.id ?? holdId(origin, path), record })];
+  });
 }

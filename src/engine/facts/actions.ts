@@ -15,28 +15,6 @@ import { coverageShape, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** One actor's run of work, as in the log. */
-export interface Session extends SessionRecord {
-  readonly id: string;
-  /** The seq of its last event. */
-  readonly seq: number;
-  /** The number of runs and actions around it. */
-  readonly depth: number;
-  /** Set if its process is gone and its end is not written yet: it is shown as `closeAbandoned` would record it. */
-  readonly unclosed?: true;
-}
-
-/** Returns all sessions of the log, oldest first. */
-export async function loggedSessions(context: Context): Promise<Session[]> {
-  const sessions: Session[] = [];
-  for (const row of await context.index.records("session:")) {
-    const event = await readEvent(context, row);
-    const id = row.recordId.slice("session:".length);
-    sessions.push({ ...decodeSession(event.record), id, seq: row.seq, depth: event.recursionDepth });
-  }
-  return sessions.sort((a, b) => a.fromSeq - b.fromSeq);
-}
-
 const PREFIX = "action:";
 
 /** An action, and its place in the log. */
@@ -207,8 +185,10 @@ interface LastBegun {
 }
 
 const lastBegun = memoKey<LastBegun>("last begun action");
+
 /** If more new events than this were recorded, the action is looked up anew. */
 const MOST_NEW = 2_000;
+
 /** The number of last events that are searched first. */
 const RECENT = 32;
 
@@ -308,4 +288,26 @@ export function actionShape(action: LoggedAction): ActionShape {
     ...optional({ reason: action.reason }),
     ...(action.omittedChanges.length === 0 ? {} : { omitted_changes: action.omittedChanges.map(omittedChangeShape) }),
   };
+}
+
+/** One actor's run of work, as in the log. */
+export interface Session extends SessionRecord {
+  readonly id: string;
+  /** The seq of its last event. */
+  readonly seq: number;
+  /** The number of runs and actions around it. */
+  readonly depth: number;
+  /** Set if its process is gone and its end is not written yet: it is shown as `closeAbandoned` would record it. */
+  readonly unclosed?: true;
+}
+
+/** Returns all sessions of the log, oldest first. */
+export async function loggedSessions(context: Context): Promise<Session[]> {
+  const sessions: Session[] = [];
+  for (const row of await context.index.records("session:")) {
+    const event = await readEvent(context, row);
+    const id = row.recordId.slice("session:".length);
+    sessions.push({ ...decodeSession(event.record), id, seq: row.seq, depth: event.recursionDepth });
+  }
+  return sessions.sort((a, b) => a.fromSeq - b.fromSeq);
 }

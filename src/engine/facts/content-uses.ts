@@ -14,55 +14,6 @@ import { pathOfRecordId } from "../../core/values/file-record.ts";
 import { contentsOfVersion, decodeVersion } from "../../core/records/write-back.ts";
 import { baseOf } from "../log/project.ts";
 
-/** The contents kept aside for a path, which no line of the log names. */
-export interface AsideUse {
-  readonly plan: Hash;
-  readonly path: WorkspacePath;
-  readonly hashes: readonly Hash[];
-  /** In bytes. */
-  readonly size: number;
-  /** The time until which it is kept. */
-  readonly until: string;
-}
-
-/** The prefixes of the ids of records that name plans of files kept aside. */
-const KEEPERS = ["session:", "action:", "intent:"];
-
-/**
- * Returns what is kept aside now and contains a content for which `isMeant` is true at any path. Leaves out what is
- * erased.
- */
-export async function asideUses(
-  context: Context,
-  isMeant: (hash: Hash, path: WorkspacePath) => boolean,
-): Promise<AsideUse[]> {
-  const all = await allAside(context);
-  const meant = new Set(all.flatMap(({ path, hashes }) => hashes.filter((hash) => isMeant(hash, path))));
-  return all.filter(({ hashes }) => hashes.some((hash) => meant.has(hash)));
-}
-
-async function allAside(context: Context): Promise<AsideUse[]> {
-  const { index, blobs } = context;
-  const erasures = await erasuresInForce(context);
-  const found: AsideUse[] = [];
-  for (const prefix of KEEPERS) {
-    for (const { record } of await readEvents(context, await index.records(prefix))) {
-      const aside = decodeAside(record);
-      if (aside === undefined || !isKeptAt(aside, context.now())) continue;
-      const bytes = await blobs.get(aside.plan);
-      for (const { path, before, after } of bytes === undefined
-        ? []
-        : erasures.leftAside(aside.plan, decodePlan(bytes))) {
-        const states = [before, after].filter((state) => state?.hash !== undefined);
-        const hashes = states.flatMap((state) => state?.hash ?? []);
-        const size = Math.max(0, greatestOf(states.map((state) => state?.size ?? 0)));
-        if (hashes.length > 0) found.push({ plan: aside.plan, path, hashes, size, until: aside.until });
-      }
-    }
-  }
-  return found;
-}
-
 /** The places where a history names a content. */
 export interface ContentUse {
   readonly hash: Hash;
@@ -168,4 +119,53 @@ function* mentionsIn({ recordId, record }: Pick<LogEvent, "recordId" | "record">
 
 function hashIn(value: unknown): Hash[] {
   return typeof value === "string" && isHash(value) ? [value] : [];
+}
+
+/** The contents kept aside for a path, which no line of the log names. */
+export interface AsideUse {
+  readonly plan: Hash;
+  readonly path: WorkspacePath;
+  readonly hashes: readonly Hash[];
+  /** In bytes. */
+  readonly size: number;
+  /** The time until which it is kept. */
+  readonly until: string;
+}
+
+/** The prefixes of the ids of records that name plans of files kept aside. */
+const KEEPERS = ["session:", "action:", "intent:"];
+
+/**
+ * Returns what is kept aside now and contains a content for which `isMeant` is true at any path. Leaves out what is
+ * erased.
+ */
+export async function asideUses(
+  context: Context,
+  isMeant: (hash: Hash, path: WorkspacePath) => boolean,
+): Promise<AsideUse[]> {
+  const all = await allAside(context);
+  const meant = new Set(all.flatMap(({ path, hashes }) => hashes.filter((hash) => isMeant(hash, path))));
+  return all.filter(({ hashes }) => hashes.some((hash) => meant.has(hash)));
+}
+
+async function allAside(context: Context): Promise<AsideUse[]> {
+  const { index, blobs } = context;
+  const erasures = await erasuresInForce(context);
+  const found: AsideUse[] = [];
+  for (const prefix of KEEPERS) {
+    for (const { record } of await readEvents(context, await index.records(prefix))) {
+      const aside = decodeAside(record);
+      if (aside === undefined || !isKeptAt(aside, context.now())) continue;
+      const bytes = await blobs.get(aside.plan);
+      for (const { path, before, after } of bytes === undefined
+        ? []
+        : erasures.leftAside(aside.plan, decodePlan(bytes))) {
+        const states = [before, after].filter((state) => state?.hash !== undefined);
+        const hashes = states.flatMap((state) => state?.hash ?? []);
+        const size = Math.max(0, greatestOf(states.map((state) => state?.size ?? 0)));
+        if (hashes.length > 0) found.push({ plan: aside.plan, path, hashes, size, until: aside.until });
+      }
+    }
+  }
+  return found;
 }

@@ -18,26 +18,6 @@ import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Returns recorded files that the present rules leave out, and of which the history still has a content that can be
- * erased. Judges by name alone, in path order; reads no content.
- */
-export async function leftOutByNow(context: Context): Promise<readonly WorkspacePath[]> {
-  await followSettings(context);
-  const { seq } = await context.index.head();
-  const left = new Set(await context.worktree.leftOut(await context.index.touched(0, seq)));
-  const found: WorkspacePath[] = [];
-  for (const path of left) {
-    const rows = await context.index.iterations(path);
-    const hashes = rows.flatMap(({ entry }): Hash[] =>
-      entry?.hash === undefined || entry.size === 0 ? [] : [entry.hash],
-    );
-    const erased = await erasedAmong(context, hashes);
-    if (hashes.some((hash) => !erased.has(hash))) found.push(path);
-  }
-  return found;
-}
-
-/**
  * Changes that a command makes to paths that no capture takes. Only the omitted paths themselves are compared: an
  * omitted folder by its presence and kind, never by its contents.
  */
@@ -196,4 +176,24 @@ export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
     lost,
     ...optional({ recorded }),
   };
+}
+
+/**
+ * Returns recorded files that the present rules leave out, and of which the history still has a content that can be
+ * erased. Judges by name alone, in path order; reads no content.
+ */
+export async function leftOutByNow(context: Context): Promise<readonly WorkspacePath[]> {
+  await followSettings(context);
+  const { seq } = await context.index.head();
+  const left = new Set(await context.worktree.leftOut(await context.index.touched(0, seq)));
+  const found: WorkspacePath[] = [];
+  for (const path of left) {
+    const rows = await context.index.iterations(path);
+    const hashes = rows.flatMap(({ entry }): Hash[] =>
+      entry?.hash === undefined || entry.size === 0 ? [] : [entry.hash],
+    );
+    const erased = await erasedAmong(context, hashes);
+    if (hashes.some((hash) => !erased.has(hash))) found.push(path);
+  }
+  return found;
 }

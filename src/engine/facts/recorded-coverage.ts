@@ -20,30 +20,6 @@ import type { EventRow } from "../../storage/index-store.ts";
 import { keepFilters } from "../log/filters.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** The coverage of a capture that failed: the action continues without it, since its caller asked for `warn`. */
-
-const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
-
-/** True for a lack of room or trouble with the disk, which is nobody's mistake. */
-export function isNoRoomOrTrouble(error: unknown): boolean {
-  return error instanceof ChronicleError ? TROUBLE.has(error.code) : errnoOf(error) !== undefined;
-}
-
-/** Returns the omissions of a capture that took nothing: everything that the action may touch. */
-export function allOmitted(
-  { worktree }: Context,
-  { paths, outside, scope }: Pick<ActionRecord, "paths" | "outside" | "scope">,
-  error: unknown,
-): Omission[] {
-  const detail = error instanceof Error ? error.message : String(error);
-  const all = [
-    ...(scope === "workspace" ? worktree.roots.map(({ id }) => pathInRoot(id, ROOT)) : []),
-    ...paths,
-    ...outside.map((one) => markedOutside(outsidePath(one))),
-  ];
-  return all.map((path) => ({ path, reason: "unreadable" as const, detail }));
-}
-
 /** The coverage of full captures. The log has an event whenever it changes. */
 
 /** The coverage of a full capture. A path was absent if the filter takes it and it is neither recorded nor omitted. */
@@ -135,4 +111,28 @@ async function firstCoverage(context: Context, seq: number): Promise<Taken | und
   const { filter, coverage } = decodeSnapshot((await readEvent(context, last)).record);
   const listed = listedOmissions(coverage.omitted);
   return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0) };
+}
+
+/** The coverage of a capture that failed: the action continues without it, since its caller asked for `warn`. */
+
+const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
+
+/** True for a lack of room or trouble with the disk, which is nobody's mistake. */
+export function isNoRoomOrTrouble(error: unknown): boolean {
+  return error instanceof ChronicleError ? TROUBLE.has(error.code) : errnoOf(error) !== undefined;
+}
+
+/** Returns the omissions of a capture that took nothing: everything that the action may touch. */
+export function allOmitted(
+  { worktree }: Context,
+  { paths, outside, scope }: Pick<ActionRecord, "paths" | "outside" | "scope">,
+  error: unknown,
+): Omission[] {
+  const detail = error instanceof Error ? error.message : String(error);
+  const all = [
+    ...(scope === "workspace" ? worktree.roots.map(({ id }) => pathInRoot(id, ROOT)) : []),
+    ...paths,
+    ...outside.map((one) => markedOutside(outsidePath(one))),
+  ];
+  return all.map((path) => ({ path, reason: "unreadable" as const, detail }));
 }

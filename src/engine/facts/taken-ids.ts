@@ -6,20 +6,6 @@ import { claimedName } from "../../core/records/actor-name.ts";
 import type { WriteBackEntry } from "../../core/records/write-back.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
-/** A request with an id that was carried out, and the event that says so. */
-interface DoneRequest {
-  readonly intent: IntentRecord;
-  readonly row: EventRow;
-}
-
-/** Returns the request with this id if it was carried out, as far as the index knows. */
-export async function doneRequest(context: Context, id: string): Promise<DoneRequest | undefined> {
-  const row = await context.index.record(`intent:${id}`);
-  if (row === undefined) return undefined;
-  const intent = decodeIntent((await readEvent(context, row)).record);
-  return intent.state === "done" ? { intent, row } : undefined;
-}
-
 /**
  * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name. So a
  * change under somebody else's id would be listed and undone with their work. Every agent may name an agent's session;
@@ -99,4 +85,18 @@ async function isForeign(context: Context, { id, replica, isPerson }: Named): Pr
   if (isPerson) return false;
   const work = await context.index.remoteWork({ naming: id });
   return work.some((row) => row.replica !== replica && claimedName(row.actor) !== undefined);
+}
+
+/** A request with an id that was carried out, and the event that says so. */
+interface DoneRequest {
+  readonly intent: IntentRecord;
+  readonly row: EventRow;
+}
+
+/** Returns the request with this id if it was carried out, as far as the index knows. */
+export async function doneRequest(context: Context, id: string): Promise<DoneRequest | undefined> {
+  const row = await context.index.record(`intent:${id}`);
+  if (row === undefined) return undefined;
+  const intent = decodeIntent((await readEvent(context, row)).record);
+  return intent.state === "done" ? { intent, row } : undefined;
 }

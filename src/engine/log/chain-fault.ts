@@ -8,46 +8,6 @@ import type { HistoryContext } from "./context.ts";
 import { isInBase } from "./read-base.ts";
 import { wholeOrNone } from "./read-events.ts";
 
-/** The first bytes of a line. They cannot occur inside a text of a record, where quotes are escaped. */
-const BEGINNING = Buffer.from('{"hash":"');
-
-/**
- * Returns the first event after a bad line that ends a later commit than the one that begins at `first`. A crash cannot
- * leave such an event: a later commit begins only once the earlier one is durable. So the bad line is damage.
- *
- * The pages of one append may become durable in any order, so that sound lines of the same commit can follow a hole. A
- * damaged newline joins two lines, so the sound end of a bad line counts too.
- */
-export async function laterCommitEnd(log: EventLog, bad: LogPosition, first: number): Promise<LogEvent | undefined> {
-  for await (const lines of log.read(bad)) {
-    for (const { bytes } of lines) {
-      const event = soundEnd(bytes);
-      const mark = event === undefined ? undefined : markOf(event);
-      if (mark !== undefined && mark.first > first) return event;
-    }
-  }
-  return undefined;
-}
-
-/** Returns the event at the end of a line, if the end is a sound line by itself. */
-function soundEnd(line: Buffer): LogEvent | undefined {
-  for (let at = line.lastIndexOf(BEGINNING); at >= 0;) {
-    const event = sound(line.subarray(at));
-    if (event !== undefined) return event;
-    at = at === 0 ? -1 : line.lastIndexOf(BEGINNING, at - 1);
-  }
-  return undefined;
-}
-
-function sound(bytes: Buffer): LogEvent | undefined {
-  try {
-    return parseLine(bytes);
-  } catch (error) {
-    if (error instanceof ChronicleError) return undefined;
-    throw error;
-  }
-}
-
 /**
  * Returns the fault of the first line up to the head that does not continue the line before, or `undefined`. Reads
  * every line: commands begin by reading only the end of the log, which does not show an earlier damaged line.
@@ -111,4 +71,44 @@ export async function damageAmid(context: HistoryContext): Promise<ChronicleErro
   const { seq, offset } = fault?.data ?? {};
   if (typeof seq !== "number" || typeof offset !== "number") return undefined;
   return (await laterCommitEnd(context.log, { seq, offset }, seq)) === undefined ? undefined : fault;
+}
+
+/** The first bytes of a line. They cannot occur inside a text of a record, where quotes are escaped. */
+const BEGINNING = Buffer.from('{"hash":"');
+
+/**
+ * Returns the first event after a bad line that ends a later commit than the one that begins at `first`. A crash cannot
+ * leave such an event: a later commit begins only once the earlier one is durable. So the bad line is damage.
+ *
+ * The pages of one append may become durable in any order, so that sound lines of the same commit can follow a hole. A
+ * damaged newline joins two lines, so the sound end of a bad line counts too.
+ */
+export async function laterCommitEnd(log: EventLog, bad: LogPosition, first: number): Promise<LogEvent | undefined> {
+  for await (const lines of log.read(bad)) {
+    for (const { bytes } of lines) {
+      const event = soundEnd(bytes);
+      const mark = event === undefined ? undefined : markOf(event);
+      if (mark !== undefined && mark.first > first) return event;
+    }
+  }
+  return undefined;
+}
+
+/** Returns the event at the end of a line, if the end is a sound line by itself. */
+function soundEnd(line: Buffer): LogEvent | undefined {
+  for (let at = line.lastIndexOf(BEGINNING); at >= 0;) {
+    const event = sound(line.subarray(at));
+    if (event !== undefined) return event;
+    at = at === 0 ? -1 : line.lastIndexOf(BEGINNING, at - 1);
+  }
+  return undefined;
+}
+
+function sound(bytes: Buffer): LogEvent | undefined {
+  try {
+    return parseLine(bytes);
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
 }

@@ -8,24 +8,6 @@ import type { HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
 /**
- * Throws `FORMAT_UNSUPPORTED` if the event on which a log begins says that the history has another format than ours. A
- * log of format 1, which has no ends of commits, would otherwise be taken for one torn commit.
- */
-export function refuseOtherHistory(event: LogEvent): void {
-  const { op, recordId, record } = event;
-  if (op === "compact") {
-    const inner = (record["workspace"] ?? {}) as RecordBody;
-    // The sentinel of a record store names no format; in format 1 it ends no commit.
-    refuse(inner["format"] ?? (markOf(event) === undefined ? 1 : undefined), "this history");
-  } else if (recordId.startsWith("workspace:")) refuse(record["format"], "this workspace");
-  else if (recordId.startsWith("store:")) refuse(record["format"], "this record store");
-}
-
-function refuse(format: unknown, what: string): void {
-  if (typeof format === "number") refuseOtherFormat(format, what);
-}
-
-/**
  * The seq of the baseline, the first event with files. Event 1 is the workspace's record, event 2 names the signer.
  */
 export const BASELINE_SEQ = 3;
@@ -71,4 +53,22 @@ export async function historyStart(context: HistoryContext): Promise<HistoryStar
   if (row === undefined) return undefined;
   const { root } = decodeSentinel(await readEvent(context, row));
   return { seq, firstLine: seq, ts: row.ts, root };
+}
+
+/**
+ * Throws `FORMAT_UNSUPPORTED` if the event on which a log begins says that the history has another format than ours. A
+ * log of format 1, which has no ends of commits, would otherwise be taken for one torn commit.
+ */
+export function refuseOtherHistory(event: LogEvent): void {
+  const { op, recordId, record } = event;
+  if (op === "compact") {
+    const inner = (record["workspace"] ?? {}) as RecordBody;
+    // The sentinel of a record store names no format; in format 1 it ends no commit.
+    refuse(inner["format"] ?? (markOf(event) === undefined ? 1 : undefined), "this history");
+  } else if (recordId.startsWith("workspace:")) refuse(record["format"], "this workspace");
+  else if (recordId.startsWith("store:")) refuse(record["format"], "this record store");
+}
+
+function refuse(format: unknown, what: string): void {
+  if (typeof format === "number") refuseOtherFormat(format, what);
 }

@@ -14,51 +14,6 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { shownPath } from "./shape.ts";
 
 /**
- * Parses a path that a caller gives: relative to the first root, or `@<root id>:<path>`. A trailing slash is allowed,
- * and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>`; a file whose name begins with `base64:`,
- * as `./base64:…`. Throws `PATH_INVALID`.
- */
-export function parseGivenPath(text: string): WorkspacePath {
-  const match = /^@([a-z0-9-]+):(.*)$/s.exec(text);
-  const given = match?.[2] ?? text;
-  if (given.startsWith("base64:")) return pathInRoot(match?.[1], pathFromBytes(Buffer.from(given.slice(7), "base64")));
-  const inner = given.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
-  return pathInRoot(match?.[1], parsePath(inner === "." ? "" : inner));
-}
-
-type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
-
-/**
- * Resolves the targets that a tool names to the paths that it would reach. Links on the way are resolved; a link at the
- * end also adds its target. So a workspace that is named through a link is recognised, and so is a link that leads out
- * of it. Replacing a link later has no effect: files to keep are opened without following links.
- */
-export function resolveTargets(context: Context, targets: Touched): Touched {
-  const { roots } = context.worktree;
-  const deep = new Set(targets.outsideDeep);
-  const named: Target[] = [
-    ...targets.paths.map((path) => ({ path: absoluteOf(context, path), deep: false })),
-    ...targets.outside.map((path) => ({ path, deep: deep.has(path) })),
-  ];
-  const reached = named.map((one) => ({ one, real: context.outside.resolve(one.path) }));
-  if (reached.every(({ one, real }) => real.name === one.path && real.end === one.path)) return targets;
-  const all = reached.flatMap(({ one, real }): Target[] => {
-    const target = { path: real.name, deep: one.deep };
-    return real.end === real.name ? [target] : [target, { path: real.end, deep: false }];
-  });
-  const { wholeWorkspace, ...sorted } = sortTargets(all, { roots });
-  const swept = [...(targets.swept ?? []), ...(sorted.swept ?? [])];
-  return { kind: wholeWorkspace ? "workspace" : targets.kind, ...sorted, ...(swept.length === 0 ? {} : { swept }) };
-}
-
-/** Returns the absolute path of a path of the workspace. */
-export function absoluteOf({ worktree }: Context, path: WorkspacePath): string {
-  const { root, path: inner } = splitRoot(path);
-  const folder = worktree.roots.find((one) => one.id === root)?.folder ?? "/";
-  return posix.join(folder, inner);
-}
-
-/**
  * Returns the paths that a caller named. Each must be known: it (or something beneath it) was recorded at some time, or
  * it exists now and would be recorded. Throws `NOT_FOUND` for any other path, with the rule that excludes it, or with
  * paths of the same name: an empty answer would suggest that it had been compared.
@@ -104,4 +59,49 @@ export async function unknownPath(context: Context, path: WorkspacePath): Promis
         : "`chronicle explain PATH` says whether it would be; `chronicle snapshot` records what is there now",
     data: { path: shownPath(path), candidates },
   });
+}
+
+/**
+ * Parses a path that a caller gives: relative to the first root, or `@<root id>:<path>`. A trailing slash is allowed,
+ * and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>`; a file whose name begins with `base64:`,
+ * as `./base64:…`. Throws `PATH_INVALID`.
+ */
+export function parseGivenPath(text: string): WorkspacePath {
+  const match = /^@([a-z0-9-]+):(.*)$/s.exec(text);
+  const given = match?.[2] ?? text;
+  if (given.startsWith("base64:")) return pathInRoot(match?.[1], pathFromBytes(Buffer.from(given.slice(7), "base64")));
+  const inner = given.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
+  return pathInRoot(match?.[1], parsePath(inner === "." ? "" : inner));
+}
+
+type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
+
+/**
+ * Resolves the targets that a tool names to the paths that it would reach. Links on the way are resolved; a link at the
+ * end also adds its target. So a workspace that is named through a link is recognised, and so is a link that leads out
+ * of it. Replacing a link later has no effect: files to keep are opened without following links.
+ */
+export function resolveTargets(context: Context, targets: Touched): Touched {
+  const { roots } = context.worktree;
+  const deep = new Set(targets.outsideDeep);
+  const named: Target[] = [
+    ...targets.paths.map((path) => ({ path: absoluteOf(context, path), deep: false })),
+    ...targets.outside.map((path) => ({ path, deep: deep.has(path) })),
+  ];
+  const reached = named.map((one) => ({ one, real: context.outside.resolve(one.path) }));
+  if (reached.every(({ one, real }) => real.name === one.path && real.end === one.path)) return targets;
+  const all = reached.flatMap(({ one, real }): Target[] => {
+    const target = { path: real.name, deep: one.deep };
+    return real.end === real.name ? [target] : [target, { path: real.end, deep: false }];
+  });
+  const { wholeWorkspace, ...sorted } = sortTargets(all, { roots });
+  const swept = [...(targets.swept ?? []), ...(sorted.swept ?? [])];
+  return { kind: wholeWorkspace ? "workspace" : targets.kind, ...sorted, ...(swept.length === 0 ? {} : { swept }) };
+}
+
+/** Returns the absolute path of a path of the workspace. */
+export function absoluteOf({ worktree }: Context, path: WorkspacePath): string {
+  const { root, path: inner } = splitRoot(path);
+  const folder = worktree.roots.find((one) => one.id === root)?.folder ?? "/";
+  return posix.join(folder, inner);
 }

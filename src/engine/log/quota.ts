@@ -4,15 +4,6 @@ import { storeFull } from "../../core/text/store-full.ts";
 import type { ScannedPath } from "../../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
-/**
- * Stores bytes as a content, durably, and returns the hash. If a sound copy is stored already, that costs one lookup.
- */
-export async function keepBytes(blobs: BlobStore, bytes: Uint8Array): Promise<Hash> {
-  const hash = sha256(bytes);
-  if ((await blobs.sound([hash])).has(hash)) return hash;
-  return withBatch(blobs, (batch) => batch.put(bytes));
-}
-
 /** The share and the bytes that a restore may use beyond the limit, since it first keeps what it replaces. */
 const RESERVE_SHARE = 10;
 const RESERVE_BYTES = 1024 * 1024;
@@ -81,4 +72,13 @@ function mayTake({ retention, store }: Context, bytes: number, { reserve }: Quot
 
 function isOver(taken: number, bytes: number, limit: number): boolean {
   return bytes === 0 ? taken >= limit : taken + bytes > limit;
+}
+
+/**
+ * Stores bytes as a content, durably, and returns the hash. If a sound copy is stored already, that costs one lookup.
+ */
+export async function keepBytes(blobs: BlobStore, bytes: Uint8Array): Promise<Hash> {
+  const hash = sha256(bytes);
+  if ((await blobs.sound([hash])).has(hash)) return hash;
+  return withBatch(blobs, (batch) => batch.put(bytes));
 }

@@ -21,62 +21,6 @@ import { proveChanges } from "../state/proved-rows.ts";
 import { missingContent } from "../facts/pruning.ts";
 import { protectedNames } from "../state/protected.ts";
 
-/** Returns the difference between the files that an action backed up and their present state. Records nothing. */
-export async function diffAction(context: Context, id: string): Promise<ActionDiffShape> {
-  const action = await findAction(context, id);
-  await refuseCompacted(context, action);
-  const changes: ActionFileChangeShape[] = [];
-  for (const path of await pathsOf(context, action)) {
-    const before = (await context.index.iterationAt(path, action.fromSeq))?.entry;
-    const change = changeBetween(path, before, await presentAt(context, path));
-    if (change !== undefined) changes.push(fileChangeShape(change));
-  }
-  return { from: action.id, to: "", timestamp: new Date(context.now()).toISOString(), changes };
-}
-
-/**
- * Returns the present state of a path; `undefined` if the rules leave the path out and it is not recorded: even its
- * hash is private.
- */
-async function presentAt(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
-  const recorded = await context.index.iterationAt(path, (await context.index.head()).seq);
-  const isTold = recorded?.entry !== undefined || (await context.worktree.explain(path)).tracked;
-  return isTold ? context.worktree.inspect(path) : undefined;
-}
-
-/**
- * Returns the paths that an action backed up. For an action that may change anything, also returns those that it
- * changed.
- */
-async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {
-  const paths = new Set(action.files.map((file) => file.path));
-  const { seq } = await context.index.head();
-  const toSeq = action.toSeq ?? seq;
-  if (action.scope === "workspace")
-    for (const { path } of (await changesOfAction(context, action, toSeq)).changes) paths.add(path);
-  return [...paths].sort(comparePaths);
-}
-
-/** Throws `PRUNED` if the state before the action was compacted away. */
-export async function refuseCompacted(context: Context, action: LoggedAction): Promise<void> {
-  const begins = (await indexedFrom(context)) ?? 1;
-  if (action.fromSeq >= begins - 1) return;
-  throw new ChronicleError("PRUNED", `what was there before the action ${action.id} was compacted away`, {
-    hint: `the history begins at seq:${begins}: that is the earliest state that can be gone back to`,
-    data: { action: action.id, seq: begins },
-  });
-}
-
-function fileChangeShape(change: Change): ActionFileChangeShape {
-  return {
-    path: shownPath(change.path),
-    change_type: changeType(change),
-    before_hash: change.before?.hash ?? "",
-    after_hash: change.after?.hash ?? "",
-    size_bytes: change.after?.size ?? 0,
-  };
-}
-
 /** Contents larger than this are not compared line by line. */
 const MAX_TEXT = 4 * 1024 * 1024;
 
@@ -253,4 +197,60 @@ export async function contentOf(context: Context, entry: Entry | undefined): Pro
   throw new ChronicleError("BLOB_MISSING", `${what} (${entry.hash}) is neither in the store nor on the disk`, {
     hint: "if it is being edited, try again; else `chronicle verify` says what is missing",
   });
+}
+
+/** Returns the difference between the files that an action backed up and their present state. Records nothing. */
+export async function diffAction(context: Context, id: string): Promise<ActionDiffShape> {
+  const action = await findAction(context, id);
+  await refuseCompacted(context, action);
+  const changes: ActionFileChangeShape[] = [];
+  for (const path of await pathsOf(context, action)) {
+    const before = (await context.index.iterationAt(path, action.fromSeq))?.entry;
+    const change = changeBetween(path, before, await presentAt(context, path));
+    if (change !== undefined) changes.push(fileChangeShape(change));
+  }
+  return { from: action.id, to: "", timestamp: new Date(context.now()).toISOString(), changes };
+}
+
+/**
+ * Returns the present state of a path; `undefined` if the rules leave the path out and it is not recorded: even its
+ * hash is private.
+ */
+async function presentAt(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
+  const recorded = await context.index.iterationAt(path, (await context.index.head()).seq);
+  const isTold = recorded?.entry !== undefined || (await context.worktree.explain(path)).tracked;
+  return isTold ? context.worktree.inspect(path) : undefined;
+}
+
+/**
+ * Returns the paths that an action backed up. For an action that may change anything, also returns those that it
+ * changed.
+ */
+async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {
+  const paths = new Set(action.files.map((file) => file.path));
+  const { seq } = await context.index.head();
+  const toSeq = action.toSeq ?? seq;
+  if (action.scope === "workspace")
+    for (const { path } of (await changesOfAction(context, action, toSeq)).changes) paths.add(path);
+  return [...paths].sort(comparePaths);
+}
+
+/** Throws `PRUNED` if the state before the action was compacted away. */
+export async function refuseCompacted(context: Context, action: LoggedAction): Promise<void> {
+  const begins = (await indexedFrom(context)) ?? 1;
+  if (action.fromSeq >= begins - 1) return;
+  throw new ChronicleError("PRUNED", `what was there before the action ${action.id} was compacted away`, {
+    hint: `the history begins at seq:${begins}: that is the earliest state that can be gone back to`,
+    data: { action: action.id, seq: begins },
+  });
+}
+
+function fileChangeShape(change: Change): ActionFileChangeShape {
+  return {
+    path: shownPath(change.path),
+    change_type: changeType(change),
+    before_hash: change.before?.hash ?? "",
+    after_hash: change.after?.hash ?? "",
+    size_bytes: change.after?.size ?? 0,
+  };
 }

@@ -9,121 +9,11 @@ import { answer } from "../log/answer.ts";
 import type { CatchUp } from "../log/catch-up.ts";
 import type { EventsOptions } from "../../api/file-api.ts";
 
-/** The most events that are kept, and their most bytes together; the last event is always kept. */
-const MOST_EVENTS = 2_048;
-const MOST_BYTES = 2 * 1024 * 1024;
-
-/** The last events of a log, without a gap, for followers that are nearly up to date. */
-class LatestEvents {
-  readonly #events: { readonly event: LogEventShape; readonly bytes: number }[] = [];
-  #bytes = 0;
-  #last: number;
-
-  /** Begins after the event with this seq. */
-  constructor(last: number) {
-    this.#last = last;
-  }
-
-  /** The seq of the last event. */
-  get last(): number {
-    return this.#last;
-  }
-
-  /**
-   * Adds the next event; `bytes` is the length of its line. Ignores an event that was added before. Returns false if
-   * events in between are missing.
-   */
-  push(event: LogEventShape, bytes: number): boolean {
-    if (event.seq <= this.#last) return true;
-    if (event.seq !== this.#last + 1) return false;
-    this.#events.push({ event, bytes });
-    this.#bytes += bytes;
-    this.#last = event.seq;
-    this.#shed();
-    return true;
-  }
-
-  /** Returns the events after `seq`; `undefined` if some of them were dropped. */
-  after(seq: number): readonly LogEventShape[] | undefined {
-    const kept = this.#events.length;
-    const wanted = this.#last - seq;
-    if (wanted <= 0) return [];
-    return wanted > kept ? undefined : this.#events.slice(kept - wanted).map(({ event }) => event);
-  }
-
-  #shed(): void {
-    let over = 0;
-    while (over < this.#events.length - 1 && (this.#events.length - over > MOST_EVENTS || this.#bytes > MOST_BYTES)) {
-      this.#bytes -= this.#events[over]?.bytes ?? 0;
-      over += 1;
-    }
-    if (over > 0) this.#events.splice(0, over);
-  }
-}
-
-/** Returns an event of the log in the form of the API. */
-export function eventShape(event: LogEvent): LogEventShape {
-  return {
-    seq: event.seq,
-    ts: event.ts,
-    record_id: event.recordId,
-    op: event.op,
-    hash: event.hash,
-    prev_hash: event.prevHash,
-    recursion_depth: event.recursionDepth,
-    record: event.record,
-  };
-}
-
-/** The most events, and the most bytes, that are read at once for a follower that is behind. */
-const PAGE_EVENTS = 500;
-const PAGE_BYTES = 1024 * 1024;
-
-/** Consecutive events, and the length of their lines together. */
-interface EventPage {
-  readonly events: readonly LogEventShape[];
-  readonly bytes: number;
-}
-
-/**
- * Returns the first events with `from <= seq <= to`, at least one. The index knows them. Throws `PRUNED` if the log no
- * longer has the first one; `data.after` is the event after which a caller can continue.
- */
-async function eventPage(context: HistoryContext, from: number, to: number): Promise<EventPage> {
-  const row = await context.index.locate(from);
-  if (row === undefined || isInBase(row)) throw await notThere(context, from);
-  const events: LogEventShape[] = [];
-  let bytes = 0;
-  for await (const lines of context.log.read({ seq: from, offset: row.offset })) {
-    for (const line of lines) {
-      const event = readEventFast(line.bytes);
-      if (event.seq !== from + events.length) throw await notThere(context, from);
-      events.push(eventShape(event));
-      bytes += line.bytes.length;
-      if (event.seq === to || events.length === PAGE_EVENTS || bytes >= PAGE_BYTES) return { events, bytes };
-    }
-  }
-  throw await notThere(context, from);
-}
-
-async function notThere({ log }: HistoryContext, seq: number): Promise<ChronicleError> {
-  const oldest = await oldestSeq(log);
-  if (seq >= oldest) return new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about event ${seq}`);
-  return eventPruned(seq, oldest);
-}
-
-/** Returns the error for an event that a compaction dropped. `oldest`: the seq of the first event in the log. */
-function eventPruned(seq: number, oldest: number): ChronicleError {
-  return new ChronicleError("PRUNED", `event ${seq} is in no log any more: the history begins at event ${oldest}`, {
-    hint: `go on after event ${oldest - 1}; what was recorded before is in the list of files`,
-    data: { seq, after: oldest - 1 },
-  });
-}
-
 /**
  * The interval at which the log is checked for events of other processes, in milliseconds; only while somebody follows.
  */
 const LOOK_MS = 100;
+
 /** A follower that is this many events behind reads them from the log itself. */
 const FAR = 1_000;
 
@@ -308,6 +198,117 @@ export class EventFeed {
   #wake(): void {
     for (const done of [...this.#waiting]) done();
   }
+}
+
+/** The most events that are kept, and their most bytes together; the last event is always kept. */
+const MOST_EVENTS = 2_048;
+const MOST_BYTES = 2 * 1024 * 1024;
+
+/** The last events of a log, without a gap, for followers that are nearly up to date. */
+class LatestEvents {
+  readonly #events: { readonly event: LogEventShape; readonly bytes: number }[] = [];
+  #bytes = 0;
+  #last: number;
+
+  /** Begins after the event with this seq. */
+  constructor(last: number) {
+    this.#last = last;
+  }
+
+  /** The seq of the last event. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /**
+   * Adds the next event; `bytes` is the length of its line. Ignores an event that was added before. Returns false if
+   * events in between are missing.
+   */
+  push(event: LogEventShape, bytes: number): boolean {
+    if (event.seq <= this.#last) return true;
+    if (event.seq !== this.#last + 1) return false;
+    this.#events.push({ event, bytes });
+    this.#bytes += bytes;
+    this.#last = event.seq;
+    this.#shed();
+    return true;
+  }
+
+  /** Returns the events after `seq`; `undefined` if some of them were dropped. */
+  after(seq: number): readonly LogEventShape[] | undefined {
+    const kept = this.#events.length;
+    const wanted = this.#last - seq;
+    if (wanted <= 0) return [];
+    return wanted > kept ? undefined : this.#events.slice(kept - wanted).map(({ event }) => event);
+  }
+
+  #shed(): void {
+    let over = 0;
+    while (over < this.#events.length - 1 && (this.#events.length - over > MOST_EVENTS || this.#bytes > MOST_BYTES)) {
+      this.#bytes -= this.#events[over]?.bytes ?? 0;
+      over += 1;
+    }
+    if (over > 0) this.#events.splice(0, over);
+  }
+}
+
+/** The most events, and the most bytes, that are read at once for a follower that is behind. */
+const PAGE_EVENTS = 500;
+const PAGE_BYTES = 1024 * 1024;
+
+/** Consecutive events, and the length of their lines together. */
+interface EventPage {
+  readonly events: readonly LogEventShape[];
+  readonly bytes: number;
+}
+
+/**
+ * Returns the first events with `from <= seq <= to`, at least one. The index knows them. Throws `PRUNED` if the log no
+ * longer has the first one; `data.after` is the event after which a caller can continue.
+ */
+async function eventPage(context: HistoryContext, from: number, to: number): Promise<EventPage> {
+  const row = await context.index.locate(from);
+  if (row === undefined || isInBase(row)) throw await notThere(context, from);
+  const events: LogEventShape[] = [];
+  let bytes = 0;
+  for await (const lines of context.log.read({ seq: from, offset: row.offset })) {
+    for (const line of lines) {
+      const event = readEventFast(line.bytes);
+      if (event.seq !== from + events.length) throw await notThere(context, from);
+      events.push(eventShape(event));
+      bytes += line.bytes.length;
+      if (event.seq === to || events.length === PAGE_EVENTS || bytes >= PAGE_BYTES) return { events, bytes };
+    }
+  }
+  throw await notThere(context, from);
+}
+
+async function notThere({ log }: HistoryContext, seq: number): Promise<ChronicleError> {
+  const oldest = await oldestSeq(log);
+  if (seq >= oldest) return new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about event ${seq}`);
+  return eventPruned(seq, oldest);
+}
+
+/** Returns the error for an event that a compaction dropped. `oldest`: the seq of the first event in the log. */
+function eventPruned(seq: number, oldest: number): ChronicleError {
+  return new ChronicleError("PRUNED", `event ${seq} is in no log any more: the history begins at event ${oldest}`, {
+    hint: `go on after event ${oldest - 1}; what was recorded before is in the list of files`,
+    data: { seq, after: oldest - 1 },
+  });
+}
+
+/** Returns an event of the log in the form of the API. */
+export function eventShape(event: LogEvent): LogEventShape {
+  return {
+    seq: event.seq,
+    ts: event.ts,
+    record_id: event.recordId,
+    op: event.op,
+    hash: event.hash,
+    prev_hash: event.prevHash,
+    recursion_depth: event.recursionDepth,
+    record: event.record,
+  };
 }
 
 /**

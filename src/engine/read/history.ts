@@ -37,48 +37,6 @@ import { exactPath, givenPath, shownPath } from "../log/shape.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
 /**
- * Returns what is known about the origin's iterations of a path, by the seqs of the origin's events. The owner and the
- * time of an iteration are read from the copy of the origin's history. If the copy does not reach back that far, or
- * cannot be read, they are missing.
- */
-async function originIterations(
-  context: Context,
-  path: WorkspacePath,
-  taken: readonly UpstreamIteration[],
-): Promise<ReadonlyMap<number, OriginIterationShape>> {
-  const found = new Map<number, OriginIterationShape>(taken.map((one) => [one.seq, { ...one }]));
-  if (found.size === 0) return found;
-  try {
-    await using copy = await context.store.copy();
-    const events = copy === undefined ? [] : await heldEvents(copy.context, [...found.keys()]);
-    for (const event of events) {
-      const known = found.get(event.seq);
-      if (known !== undefined && event.recordId === fileRecordId(path))
-        found.set(event.seq, { ...known, ...saidBy(event, path) });
-    }
-  } catch (error) {
-    // The workspace's own history is complete without it.
-    if (!(error instanceof ChronicleError)) throw error;
-    context.tell?.(`whose work it was at the origin is not known: ${error.message}; \`chronicle --upstream verify\``);
-  }
-  return found;
-}
-
-/** Returns those of the events whose lines the copy has. */
-function heldEvents(copy: Context, seqs: readonly number[]): Promise<readonly LogEvent[]> {
-  return answer(copy, async () => {
-    const rows = [];
-    for (const seq of seqs) rows.push((await copy.index.locate(seq)) ?? []);
-    return readEvents(copy, rows.flat());
-  });
-}
-
-function saidBy(event: LogEvent, path: WorkspacePath): Partial<OriginIterationShape> {
-  const { actor, session, turn, action } = changeOf(event, path) ?? {};
-  return { timestamp: Date.parse(event.ts), ...optional({ actor, session, turn, action }) };
-}
-
-/**
  * Returns the iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND` with paths of the same name.
  */
 export async function historyOf(
@@ -275,4 +233,46 @@ export async function manifestAt(context: Context, text: string): Promise<Manife
     root: hasher.finish(context.worktree.roots.flatMap(({ id }) => (id === undefined ? [] : [id]))),
     files,
   };
+}
+
+/**
+ * Returns what is known about the origin's iterations of a path, by the seqs of the origin's events. The owner and the
+ * time of an iteration are read from the copy of the origin's history. If the copy does not reach back that far, or
+ * cannot be read, they are missing.
+ */
+async function originIterations(
+  context: Context,
+  path: WorkspacePath,
+  taken: readonly UpstreamIteration[],
+): Promise<ReadonlyMap<number, OriginIterationShape>> {
+  const found = new Map<number, OriginIterationShape>(taken.map((one) => [one.seq, { ...one }]));
+  if (found.size === 0) return found;
+  try {
+    await using copy = await context.store.copy();
+    const events = copy === undefined ? [] : await heldEvents(copy.context, [...found.keys()]);
+    for (const event of events) {
+      const known = found.get(event.seq);
+      if (known !== undefined && event.recordId === fileRecordId(path))
+        found.set(event.seq, { ...known, ...saidBy(event, path) });
+    }
+  } catch (error) {
+    // The workspace's own history is complete without it.
+    if (!(error instanceof ChronicleError)) throw error;
+    context.tell?.(`whose work it was at the origin is not known: ${error.message}; \`chronicle --upstream verify\``);
+  }
+  return found;
+}
+
+/** Returns those of the events whose lines the copy has. */
+function heldEvents(copy: Context, seqs: readonly number[]): Promise<readonly LogEvent[]> {
+  return answer(copy, async () => {
+    const rows = [];
+    for (const seq of seqs) rows.push((await copy.index.locate(seq)) ?? []);
+    return readEvents(copy, rows.flat());
+  });
+}
+
+function saidBy(event: LogEvent, path: WorkspacePath): Partial<OriginIterationShape> {
+  const { actor, session, turn, action } = changeOf(event, path) ?? {};
+  return { timestamp: Date.parse(event.ts), ...optional({ actor, session, turn, action }) };
 }

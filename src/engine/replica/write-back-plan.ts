@@ -16,125 +16,145 @@ import { WriteState } from "../write/write-state.ts";
 import { refusalOf } from "./write-back-rules.ts";
 import { talliedAfter, type Tally } from "../write/write-limits.ts";
 
-/** The iterations of a path since an event that a replica has seen. */
-interface WorkSince {
-  /** True if only this replica wrote them: it knows its own work, so its next entry is based on the present state. */
-  readonly isOwn: boolean;
-  /** The iterations that this replica wrote, by the seqs of its own events. */
-  readonly done: ReadonlyMap<number, IterationRow>;
-  /** All iterations, each with the iteration before it. */
-  readonly rows: readonly WorkRow[];
+/** The state and limits that a batch is planned on. */
+interface PlanGround extends Omit<JudgeGround, "state"> {
+  readonly tally: Tally;
+  /**
+   * Folders of earlier batches that are to be deleted once they are empty: this batch may delete the rest of their
+   * contents.
+   */
+  readonly going: readonly WriteBackEntry[];
 }
 
-/** An iteration of a path, and the one before it. */
-interface WorkRow {
-  readonly row: IterationRow;
-  readonly before: IterationRow | undefined;
+/** An entry that is to be recorded: the changes that make missing folders, and then its own. */
+export interface TakenEntry {
+  readonly entry: WriteBackEntry;
+  readonly changes: readonly Change[];
+  /** The last event of the path before this one. */
+  readonly against: number;
 }
 
-const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
+/** An entry whose state is recorded already. */
+interface KnownEntry {
+  readonly entry: WriteBackEntry;
+  readonly iteration: number;
+  /** The event that recorded the state; infinite: an event of this batch. */
+  readonly seq: number;
+}
+
+/** An entry that is not taken. `against`: if it is kept as a version, the last event of its path. */
+export interface RefusedEntry {
+  readonly entry: WriteBackEntry;
+  readonly reason: WriteBackReason;
+  readonly against?: number | undefined;
+  /** The event of another path that the replica has to receive first. */
+  readonly awaits?: number;
+}
+
+/** The decisions about a batch; taken entries are in an order in which they can be recorded. */
+export interface PlannedWriteBack {
+  readonly taken: readonly TakenEntry[];
+  readonly known: readonly KnownEntry[];
+  readonly refused: readonly RefusedEntry[];
+  /**
+   * Entries that were refused only because a folder is not empty, by their seqs at the replica. A later batch may empty
+   * the folder.
+   */
+  readonly going: readonly number[];
+}
+
+/** Stands for an event of this batch, whose seq is not known yet. */
+const OWN_EVENT = Infinity;
 
 /**
- * Returns the state of a path just before the first iteration that the replica wrote for a later one of its events;
- * `undefined`: there is no such iteration. An event before that one was decided by then, even if no iteration names it:
- * an entry that changes nothing makes none.
+ * Plans what becomes of a replica's entries, in order: each is judged by the state after those before it. Use it with
+ * the lock held.
  */
-function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
-  const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];
-  const found = next === undefined ? undefined : rows.find(({ row }) => row === done.get(next));
-  return found === undefined ? undefined : { row: found.before };
+export async function planWriteBack(
+  context: Context,
+  batch: WriteBackBatch,
+  ground: PlanGround,
+): Promise<PlannedWriteBack> {
+  const state = new WriteState(context.index, ground.head);
+  const entries = [...ground.going, ...batch.entries];
+  const judge = await EntryJudge.begin(context, { ...batch, entries }, { ...ground, state });
+  const plan = new WriteBackPlan(context, state, ground);
+  for (const run of runsOf(entries)) {
+    const isLast = run.at(-1) === entries.at(-1);
+    // Entries in a folder are taken before the folder itself: then the folder is empty, and no crash leaves entries
+    // without their folder.
+    for (const [i, entry] of [...run.entries()].toReversed()) {
+      const verdict = await judge.judge(entry);
+      await plan.take(entry, verdict);
+      const isOpen = isLast && run.slice(i + 1).every((later) => isWithin(later.path, entry.path));
+      if (isOpen && verdict.kind === "refused" && verdict.isHeld === true) plan.going.push(entry.localSeq);
+    }
+  }
+  return plan;
 }
 
-/** Finds who changed paths up to one head; reads the iterations of each path since each seen event once. */
-class ReplicaWork {
+/**
+ * Yields each entry with the deletions beneath its path that directly follow it, if it is a deletion or replaces a
+ * folder; every other entry alone.
+ */
+function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBackEntry[]> {
+  for (let at = 0; at < entries.length;) {
+    const first = entries[at] as WriteBackEntry;
+    let end = at + 1;
+    while (first.entry?.kind !== "dir" && isDeletionIn(entries[end], first.path)) end += 1;
+    yield entries.slice(at, end);
+    at = end;
+  }
+}
+
+/** True if the entry deletes something beneath the folder. */
+function isDeletionIn(entry: WriteBackEntry | undefined, folder: WorkspacePath): boolean {
+  return entry !== undefined && entry.entry === undefined && entry.path !== folder && isWithin(entry.path, folder);
+}
+
+/** Collects the decisions. */
+class WriteBackPlan implements PlannedWriteBack {
+  readonly taken: TakenEntry[] = [];
+  readonly known: KnownEntry[] = [];
+  readonly refused: RefusedEntry[] = [];
+  readonly going: number[] = [];
   readonly #context: Context;
-  readonly #replica: string;
-  readonly #head: number;
-  readonly #known = new Map<WorkspacePath, Map<number, WorkSince>>();
+  readonly #state: WriteState;
+  #tally: Tally;
 
-  constructor(context: Context, replica: string, head: number) {
+  constructor(context: Context, state: WriteState, { tally }: PlanGround) {
     this.#context = context;
-    this.#replica = replica;
-    this.#head = head;
+    this.#state = state;
+    this.#tally = tally;
   }
 
-  /** Returns the iterations of a path after event `seen`. `now`: the path's iteration at the head. */
-  async since(path: WorkspacePath, seen: number, now: IterationRow | undefined): Promise<WorkSince> {
-    if ((now?.seq ?? 0) <= seen) return NOTHING;
-    const known = this.#known.get(path) ?? new Map<number, WorkSince>();
-    this.#known.set(path, known);
-    const found = known.get(seen) ?? (await this.#read(path, seen));
-    known.set(seen, found);
-    return found;
+  async take(entry: WriteBackEntry, verdict: Verdict): Promise<void> {
+    if (verdict.kind === "known") this.known.push({ entry, ...verdict });
+    else if (verdict.kind === "refused") this.refused.push({ entry, ...verdict });
+    else await this.#record({ entry, changes: [...verdict.folders, verdict.change], against: verdict.against });
   }
 
-  async #read(path: WorkspacePath, seen: number): Promise<WorkSince> {
-    const { index } = this.#context;
-    const base = await index.iterationAt(path, seen);
-    const rows = (await index.iterations(path, { after: base?.iteration ?? 0 })).filter(
-      ({ seq }) => seq > seen && seq <= this.#head,
-    );
-    const located: EventRow[] = [];
-    for (const { seq } of rows) {
-      const row = await index.locate(seq);
-      // Skips iterations of a baseline and compacted events: their author is unknown, and no replica wrote them.
-      if (row?.recordId === fileRecordId(path)) located.push(row);
+  async #record(taken: TakenEntry): Promise<void> {
+    const { entry, changes } = taken;
+    const tally = this.#talliedAfter(entry, changes);
+    if (tally === undefined) {
+      this.refused.push({ entry, reason: "too-large" });
+      return;
     }
-    const done = new Map<number, IterationRow>();
-    let own = 0;
-    const bySeq = new Map(rows.map((row) => [row.seq, row]));
-    for (const event of await readEvents(this.#context, located)) {
-      const row = bySeq.get(event.seq);
-      const replica = changeOf(event, path)?.replica;
-      if (row === undefined || replica?.id !== this.#replica) continue;
-      done.set(replica.localSeq, row);
-      own += 1;
+    this.#tally = tally;
+    this.taken.push(taken);
+    // Any seq will do: the entries of one batch are all the same replica's.
+    await this.#state.take(changes, OWN_EVENT);
+  }
+
+  /** Returns the totals after the changes; `undefined` if the workspace would exceed its limits. */
+  #talliedAfter({ path }: WriteBackEntry, changes: readonly Change[]): Tally | undefined {
+    try {
+      return talliedAfter(this.#context, { path }, { changes, tally: this.#tally });
+    } catch (error) {
+      if (error instanceof ChronicleError && error.code === "LIMIT_EXCEEDED") return undefined;
+      throw error;
     }
-    return { isOwn: own === rows.length, done, rows: rows.map((row, i) => ({ row, before: rows[i - 1] ?? base })) };
-  }
-}
-
-/** Checks that the content of each entry is in the store, and is as the entry says. */
-class WriteBackContents {
-  readonly #sizes: ReadonlyMap<Hash, number>;
-  /** Contents of links that no system accepts as a target: they contain a zero byte. */
-  readonly #bad: ReadonlySet<Hash>;
-  /** Contents that were erased here. The replica may not have known that when it sent them. */
-  readonly #erased: ReadonlySet<Hash>;
-
-  private constructor(sizes: ReadonlyMap<Hash, number>, bad: ReadonlySet<Hash>, erased: ReadonlySet<Hash>) {
-    this.#sizes = sizes;
-    this.#bad = bad;
-    this.#erased = erased;
-  }
-
-  static async of(
-    context: Context,
-    { entries, missing }: Pick<WriteBackBatch, "entries" | "missing">,
-  ): Promise<WriteBackContents> {
-    const { blobs } = context;
-    const sizes = new Map<Hash, number>();
-    const bad = new Set<Hash>();
-    for (const { entry } of entries) {
-      const hash = entry?.hash;
-      if (hash === undefined || sizes.has(hash) || missing?.has(hash) === true) continue;
-      const reader = await blobs.open(hash);
-      if (reader === undefined) continue;
-      sizes.set(hash, reader.size);
-      if (entry?.kind === "symlink" && (await blobs.get(hash))?.includes(0) === true) bad.add(hash);
-    }
-    const hashes = entries.flatMap(({ entry }) => entry?.hash ?? []);
-    return new WriteBackContents(sizes, bad, await erasedAmong(context, new Set(hashes)));
-  }
-
-  /** Returns why the content of an entry is refused; `undefined`: it is not. */
-  refusal(entry: Entry | undefined): WriteBackReason | undefined {
-    if (entry?.hash === undefined) return undefined;
-    if (this.#erased.has(entry.hash)) return "erased";
-    const size = this.#sizes.get(entry.hash);
-    if (size === undefined) return "content-missing";
-    if (size !== entry.size) return "hash-mismatch";
-    return entry.kind === "symlink" && this.#bad.has(entry.hash) ? "path" : undefined;
   }
 }
 
@@ -300,144 +320,124 @@ function takenEntry({ entry }: WriteBackEntry): Entry | undefined {
   return set?.kind === "symlink" ? { ...set, mode: SYMLINK_MODE } : set;
 }
 
-/** The state and limits that a batch is planned on. */
-interface PlanGround extends Omit<JudgeGround, "state"> {
-  readonly tally: Tally;
-  /**
-   * Folders of earlier batches that are to be deleted once they are empty: this batch may delete the rest of their
-   * contents.
-   */
-  readonly going: readonly WriteBackEntry[];
-}
+/** Checks that the content of each entry is in the store, and is as the entry says. */
+class WriteBackContents {
+  readonly #sizes: ReadonlyMap<Hash, number>;
+  /** Contents of links that no system accepts as a target: they contain a zero byte. */
+  readonly #bad: ReadonlySet<Hash>;
+  /** Contents that were erased here. The replica may not have known that when it sent them. */
+  readonly #erased: ReadonlySet<Hash>;
 
-/** An entry that is to be recorded: the changes that make missing folders, and then its own. */
-export interface TakenEntry {
-  readonly entry: WriteBackEntry;
-  readonly changes: readonly Change[];
-  /** The last event of the path before this one. */
-  readonly against: number;
-}
+  private constructor(sizes: ReadonlyMap<Hash, number>, bad: ReadonlySet<Hash>, erased: ReadonlySet<Hash>) {
+    this.#sizes = sizes;
+    this.#bad = bad;
+    this.#erased = erased;
+  }
 
-/** An entry whose state is recorded already. */
-interface KnownEntry {
-  readonly entry: WriteBackEntry;
-  readonly iteration: number;
-  /** The event that recorded the state; infinite: an event of this batch. */
-  readonly seq: number;
-}
-
-/** An entry that is not taken. `against`: if it is kept as a version, the last event of its path. */
-export interface RefusedEntry {
-  readonly entry: WriteBackEntry;
-  readonly reason: WriteBackReason;
-  readonly against?: number | undefined;
-  /** The event of another path that the replica has to receive first. */
-  readonly awaits?: number;
-}
-
-/** The decisions about a batch; taken entries are in an order in which they can be recorded. */
-export interface PlannedWriteBack {
-  readonly taken: readonly TakenEntry[];
-  readonly known: readonly KnownEntry[];
-  readonly refused: readonly RefusedEntry[];
-  /**
-   * Entries that were refused only because a folder is not empty, by their seqs at the replica. A later batch may empty
-   * the folder.
-   */
-  readonly going: readonly number[];
-}
-
-/** Stands for an event of this batch, whose seq is not known yet. */
-const OWN_EVENT = Infinity;
-
-/**
- * Plans what becomes of a replica's entries, in order: each is judged by the state after those before it. Use it with
- * the lock held.
- */
-export async function planWriteBack(
-  context: Context,
-  batch: WriteBackBatch,
-  ground: PlanGround,
-): Promise<PlannedWriteBack> {
-  const state = new WriteState(context.index, ground.head);
-  const entries = [...ground.going, ...batch.entries];
-  const judge = await EntryJudge.begin(context, { ...batch, entries }, { ...ground, state });
-  const plan = new WriteBackPlan(context, state, ground);
-  for (const run of runsOf(entries)) {
-    const isLast = run.at(-1) === entries.at(-1);
-    // Entries in a folder are taken before the folder itself: then the folder is empty, and no crash leaves entries
-    // without their folder.
-    for (const [i, entry] of [...run.entries()].toReversed()) {
-      const verdict = await judge.judge(entry);
-      await plan.take(entry, verdict);
-      const isOpen = isLast && run.slice(i + 1).every((later) => isWithin(later.path, entry.path));
-      if (isOpen && verdict.kind === "refused" && verdict.isHeld === true) plan.going.push(entry.localSeq);
+  static async of(
+    context: Context,
+    { entries, missing }: Pick<WriteBackBatch, "entries" | "missing">,
+  ): Promise<WriteBackContents> {
+    const { blobs } = context;
+    const sizes = new Map<Hash, number>();
+    const bad = new Set<Hash>();
+    for (const { entry } of entries) {
+      const hash = entry?.hash;
+      if (hash === undefined || sizes.has(hash) || missing?.has(hash) === true) continue;
+      const reader = await blobs.open(hash);
+      if (reader === undefined) continue;
+      sizes.set(hash, reader.size);
+      if (entry?.kind === "symlink" && (await blobs.get(hash))?.includes(0) === true) bad.add(hash);
     }
+    const hashes = entries.flatMap(({ entry }) => entry?.hash ?? []);
+    return new WriteBackContents(sizes, bad, await erasedAmong(context, new Set(hashes)));
   }
-  return plan;
+
+  /** Returns why the content of an entry is refused; `undefined`: it is not. */
+  refusal(entry: Entry | undefined): WriteBackReason | undefined {
+    if (entry?.hash === undefined) return undefined;
+    if (this.#erased.has(entry.hash)) return "erased";
+    const size = this.#sizes.get(entry.hash);
+    if (size === undefined) return "content-missing";
+    if (size !== entry.size) return "hash-mismatch";
+    return entry.kind === "symlink" && this.#bad.has(entry.hash) ? "path" : undefined;
+  }
 }
+
+/** The iterations of a path since an event that a replica has seen. */
+interface WorkSince {
+  /** True if only this replica wrote them: it knows its own work, so its next entry is based on the present state. */
+  readonly isOwn: boolean;
+  /** The iterations that this replica wrote, by the seqs of its own events. */
+  readonly done: ReadonlyMap<number, IterationRow>;
+  /** All iterations, each with the iteration before it. */
+  readonly rows: readonly WorkRow[];
+}
+
+/** An iteration of a path, and the one before it. */
+interface WorkRow {
+  readonly row: IterationRow;
+  readonly before: IterationRow | undefined;
+}
+
+const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
- * Yields each entry with the deletions beneath its path that directly follow it, if it is a deletion or replaces a
- * folder; every other entry alone.
+ * Returns the state of a path just before the first iteration that the replica wrote for a later one of its events;
+ * `undefined`: there is no such iteration. An event before that one was decided by then, even if no iteration names it:
+ * an entry that changes nothing makes none.
  */
-function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBackEntry[]> {
-  for (let at = 0; at < entries.length;) {
-    const first = entries[at] as WriteBackEntry;
-    let end = at + 1;
-    while (first.entry?.kind !== "dir" && isDeletionIn(entries[end], first.path)) end += 1;
-    yield entries.slice(at, end);
-    at = end;
-  }
+function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
+  const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];
+  const found = next === undefined ? undefined : rows.find(({ row }) => row === done.get(next));
+  return found === undefined ? undefined : { row: found.before };
 }
 
-/** True if the entry deletes something beneath the folder. */
-function isDeletionIn(entry: WriteBackEntry | undefined, folder: WorkspacePath): boolean {
-  return entry !== undefined && entry.entry === undefined && entry.path !== folder && isWithin(entry.path, folder);
-}
-
-/** Collects the decisions. */
-class WriteBackPlan implements PlannedWriteBack {
-  readonly taken: TakenEntry[] = [];
-  readonly known: KnownEntry[] = [];
-  readonly refused: RefusedEntry[] = [];
-  readonly going: number[] = [];
+/** Finds who changed paths up to one head; reads the iterations of each path since each seen event once. */
+class ReplicaWork {
   readonly #context: Context;
-  readonly #state: WriteState;
-  #tally: Tally;
+  readonly #replica: string;
+  readonly #head: number;
+  readonly #known = new Map<WorkspacePath, Map<number, WorkSince>>();
 
-  constructor(context: Context, state: WriteState, { tally }: PlanGround) {
+  constructor(context: Context, replica: string, head: number) {
     this.#context = context;
-    this.#state = state;
-    this.#tally = tally;
+    this.#replica = replica;
+    this.#head = head;
   }
 
-  async take(entry: WriteBackEntry, verdict: Verdict): Promise<void> {
-    if (verdict.kind === "known") this.known.push({ entry, ...verdict });
-    else if (verdict.kind === "refused") this.refused.push({ entry, ...verdict });
-    else await this.#record({ entry, changes: [...verdict.folders, verdict.change], against: verdict.against });
+  /** Returns the iterations of a path after event `seen`. `now`: the path's iteration at the head. */
+  async since(path: WorkspacePath, seen: number, now: IterationRow | undefined): Promise<WorkSince> {
+    if ((now?.seq ?? 0) <= seen) return NOTHING;
+    const known = this.#known.get(path) ?? new Map<number, WorkSince>();
+    this.#known.set(path, known);
+    const found = known.get(seen) ?? (await this.#read(path, seen));
+    known.set(seen, found);
+    return found;
   }
 
-  async #record(taken: TakenEntry): Promise<void> {
-    const { entry, changes } = taken;
-    const tally = this.#talliedAfter(entry, changes);
-    if (tally === undefined) {
-      this.refused.push({ entry, reason: "too-large" });
-      return;
+  async #read(path: WorkspacePath, seen: number): Promise<WorkSince> {
+    const { index } = this.#context;
+    const base = await index.iterationAt(path, seen);
+    const rows = (await index.iterations(path, { after: base?.iteration ?? 0 })).filter(
+      ({ seq }) => seq > seen && seq <= this.#head,
+    );
+    const located: EventRow[] = [];
+    for (const { seq } of rows) {
+      const row = await index.locate(seq);
+      // Skips iterations of a baseline and compacted events: their author is unknown, and no replica wrote them.
+      if (row?.recordId === fileRecordId(path)) located.push(row);
     }
-    this.#tally = tally;
-    this.taken.push(taken);
-    // Any seq will do: the entries of one batch are all the same replica's.
-    await this.#state.take(changes, OWN_EVENT);
-  }
-
-  /** Returns the totals after the changes; `undefined` if the workspace would exceed its limits. */
-  #talliedAfter({ path }: WriteBackEntry, changes: readonly Change[]): Tally | undefined {
-    try {
-      return talliedAfter(this.#context, { path }, { changes, tally: this.#tally });
-    } catch (error) {
-      if (error instanceof ChronicleError && error.code === "LIMIT_EXCEEDED") return undefined;
-      throw error;
+    const done = new Map<number, IterationRow>();
+    let own = 0;
+    const bySeq = new Map(rows.map((row) => [row.seq, row]));
+    for (const event of await readEvents(this.#context, located)) {
+      const row = bySeq.get(event.seq);
+      const replica = changeOf(event, path)?.replica;
+      if (row === undefined || replica?.id !== this.#replica) continue;
+      done.set(replica.localSeq, row);
+      own += 1;
     }
+    return { isOwn: own === rows.length, done, rows: rows.map((row, i) => ({ row, before: rows[i - 1] ?? base })) };
   }
 }

@@ -8,69 +8,6 @@ import { addAll } from "../../util/long-lists.ts";
 import { linesSay, type LineSays, startOf } from "./row-line.ts";
 import { optional } from "../../util/optional.ts";
 
-/**
- * Throws `IndexDisagrees` unless these are all changes from one state to another. Comparing two trees with proved roots
- * shows which paths differ, so this finds changes that the index lacks as well as those that it made up.
- */
-export async function proveChanges(
-  context: ProofContext,
-  changes: readonly Change[],
-  { from, to }: { readonly from: number; readonly to: number },
-): Promise<void> {
-  await disagreeing(async () => {
-    const [before, after] = [await provedState(context, from), await provedState(context, to)];
-    await before.prove(changes.map((one) => ({ path: one.path, entry: one.before })));
-    await after.prove(changes.map((one) => ({ path: one.path, entry: one.after })));
-    const known = new Set(changes.map((one) => one.path));
-    const differing = new Set([...before.touched, ...after.touched]);
-    if (before.root.seq !== after.root.seq) {
-      for (const root of rootFolders(context)) await difference([before, after], root, differing);
-    }
-    for (const path of differing) {
-      if (known.has(path) || sameStated(await before.at(path), await after.at(path))) continue;
-      throw new IndexDisagrees(`the state of ${displayPath(path)}`, { path, from, to });
-    }
-  });
-}
-
-/**
- * Adds the paths beneath a folder that differ between the roots of two states. Folders with the same hash are not read.
- */
-async function difference(
-  [before, after]: readonly [ProvedState, ProvedState],
-  top: WorkspacePath,
-  differing: Set<WorkspacePath>,
-): Promise<void> {
-  const pending = [top];
-  for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
-    const [old, fresh] = [await before.childrenOf(folder), await after.childrenOf(folder)];
-    for (const name of new Set([...(old?.keys() ?? []), ...(fresh?.keys() ?? [])])) {
-      const [a, b] = [old?.get(name), fresh?.get(name)];
-      if (a !== undefined && b !== undefined && a.kind === b.kind && a.mode === b.mode && a.hash === b.hash) continue;
-      const path = childOf(folder, name);
-      differing.add(path);
-      if (a?.kind === "dir" || b?.kind === "dir") pending.push(path);
-    }
-  }
-}
-
-/** Returns the proved entries after an event, in path order. None is missing, and none is made up. */
-export async function provedEntries(context: ProofContext, seq: number): Promise<Entry[]> {
-  return disagreeing(async () => {
-    const entries: Entry[] = [];
-    for await (const rows of context.index.entriesAt(seq))
-      for (const { entry } of rows) if (entry !== undefined) entries.push(entry);
-    const state = await provedState(context, seq);
-    await state.prove(entries.map((entry) => ({ path: entry.path, entry })));
-    const found = new Set(entries.map((entry) => entry.path));
-    for await (const path of state.paths()) {
-      if (!found.has(path)) throw new IndexDisagrees(`the state of ${displayPath(path)}`, { path, seq });
-    }
-    state.letGo();
-    return entries;
-  });
-}
-
 /** Proves iterations, each by its own line, or by the base on which the history starts. */
 
 /** Throws `IndexDisagrees` unless each iteration agrees with the log. */
@@ -176,4 +113,67 @@ function refuseOther(
 
 function wrongAbout({ path, iteration, seq }: IterationRow): IndexDisagrees {
   return new IndexDisagrees(`iteration ${iteration} of ${displayPath(path)}`, { path, iteration, seq });
+}
+
+/**
+ * Throws `IndexDisagrees` unless these are all changes from one state to another. Comparing two trees with proved roots
+ * shows which paths differ, so this finds changes that the index lacks as well as those that it made up.
+ */
+export async function proveChanges(
+  context: ProofContext,
+  changes: readonly Change[],
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<void> {
+  await disagreeing(async () => {
+    const [before, after] = [await provedState(context, from), await provedState(context, to)];
+    await before.prove(changes.map((one) => ({ path: one.path, entry: one.before })));
+    await after.prove(changes.map((one) => ({ path: one.path, entry: one.after })));
+    const known = new Set(changes.map((one) => one.path));
+    const differing = new Set([...before.touched, ...after.touched]);
+    if (before.root.seq !== after.root.seq) {
+      for (const root of rootFolders(context)) await difference([before, after], root, differing);
+    }
+    for (const path of differing) {
+      if (known.has(path) || sameStated(await before.at(path), await after.at(path))) continue;
+      throw new IndexDisagrees(`the state of ${displayPath(path)}`, { path, from, to });
+    }
+  });
+}
+
+/**
+ * Adds the paths beneath a folder that differ between the roots of two states. Folders with the same hash are not read.
+ */
+async function difference(
+  [before, after]: readonly [ProvedState, ProvedState],
+  top: WorkspacePath,
+  differing: Set<WorkspacePath>,
+): Promise<void> {
+  const pending = [top];
+  for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
+    const [old, fresh] = [await before.childrenOf(folder), await after.childrenOf(folder)];
+    for (const name of new Set([...(old?.keys() ?? []), ...(fresh?.keys() ?? [])])) {
+      const [a, b] = [old?.get(name), fresh?.get(name)];
+      if (a !== undefined && b !== undefined && a.kind === b.kind && a.mode === b.mode && a.hash === b.hash) continue;
+      const path = childOf(folder, name);
+      differing.add(path);
+      if (a?.kind === "dir" || b?.kind === "dir") pending.push(path);
+    }
+  }
+}
+
+/** Returns the proved entries after an event, in path order. None is missing, and none is made up. */
+export async function provedEntries(context: ProofContext, seq: number): Promise<Entry[]> {
+  return disagreeing(async () => {
+    const entries: Entry[] = [];
+    for await (const rows of context.index.entriesAt(seq))
+      for (const { entry } of rows) if (entry !== undefined) entries.push(entry);
+    const state = await provedState(context, seq);
+    await state.prove(entries.map((entry) => ({ path: entry.path, entry })));
+    const found = new Set(entries.map((entry) => entry.path));
+    for await (const path of state.paths()) {
+      if (!found.has(path)) throw new IndexDisagrees(`the state of ${displayPath(path)}`, { path, seq });
+    }
+    state.letGo();
+    return entries;
+  });
 }

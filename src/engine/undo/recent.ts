@@ -17,159 +17,6 @@ import { listSessions } from "../actions/session.ts";
 import { activeTransactions } from "../facts/transactions.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
-/** Changes of a sync form one line if the pause between them is at most this long, in milliseconds. */
-const PAUSE_MS = 120_000;
-/** The number of events that are read at once. */
-const STRIDE = 500;
-
-/** Changes that a sync recorded in one commit. */
-interface Brought {
-  /** `fromSeq`: the event before them. `seq`: their last event. */
-  readonly fromSeq: number;
-  readonly seq: number;
-  /** ISO-8601. */
-  readonly ts: string;
-  readonly changed: number;
-}
-
-/** A peer from which changes come, and the record that is written with each of them. */
-interface Source {
-  readonly id: string;
-  readonly summary: string;
-  readonly recordId: string;
-  /**
-   * Returns the changes that an event of the record stands for. `before`: the seq of the record's event before that; 0:
-   * none.
-   */
-  readonly broughtBy: (event: LogEvent, before: number) => Brought | undefined;
-}
-
-/** A line of the list, at its position in the log. */
-interface SyncLine {
-  readonly seq: number;
-  readonly item: () => Promise<RecentItem>;
-}
-
-/**
- * Returns lines for the changes that came from origins (in a replica) and from replicas (in an origin). Consecutive
- * changes form one line, unless an event with a line of its own (`between`: seqs) or a change of a file lies in
- * between. So restoring the state before a line undoes nobody else's work. Returns at least the newest `most` lines of
- * each source, if there are as many.
- */
-async function syncLines(
-  context: Context,
-  { between, most }: { readonly between: readonly number[]; readonly most: number },
-): Promise<SyncLine[]> {
-  const borders = between.toSorted((a, b) => a - b);
-  const lines: SyncLine[] = [];
-  const filled = (await firstFill(context)) ?? 0;
-  for (const source of [...(await origins(context)), ...(await replicas(context))]) {
-    for (const run of await runsOf(context, source, { borders, most }))
-      lines.push(lineOf(context, source, { run, filled }));
-  }
-  return lines;
-}
-
-interface SyncRun {
-  readonly run: readonly Brought[];
-  /** The event with which the origin's files were first complete here; 0: there was none. */
-  readonly filled: number;
-}
-
-function lineOf(context: Context, { id, summary }: Source, { run, filled }: SyncRun): SyncLine {
-  const [last, first] = [run[0] as Brought, run.at(-1) as Brought];
-  const item = async (): Promise<RecentItem> => ({
-    kind: "sync",
-    id,
-    timestamp: last.ts,
-    summary,
-    changed: run.reduce((sum, one) => sum + one.changed, 0),
-    // A restore to a state before the first fill is not offered: it would remove everything that came from the origin.
-    back:
-      first.fromSeq >= filled && (await isHeld(context, first.fromSeq)) ? `chronicle restore seq:${first.fromSeq}` : "",
-  });
-  return { seq: last.seq, item };
-}
-
-/** Returns whether the state after an event is neither compacted away nor pruned. */
-async function isHeld(context: Context, seq: number): Promise<boolean> {
-  const begins = (await indexedFrom(context)) ?? 1;
-  return seq >= begins - 1 && (await prunedBy(context, seq, seq + 1)) === undefined;
-}
-
-/** Returns the origins that this workspace follows. */
-async function origins(context: Context): Promise<Source[]> {
-  const rows = await context.index.records("replica:");
-  return (await readEvents(context, rows)).map(({ recordId, record }) => {
-    const { url, workspace } = decodeReplica(record);
-    const id = originOfRecordId(recordId) ?? "";
-    const summary = `from ${url}${workspace === undefined ? "" : `#${workspace}`}`;
-    return { id, summary, recordId: `intent:${id}`, broughtBy: stepOf };
-  });
-}
-
-/** Returns what a step of a replica changed, if the event is the end of its intent. */
-function stepOf({ seq, ts, record }: LogEvent): Brought | undefined {
-  const { state, fromSeq, paths, skipped = 0 } = decodeIntent(record);
-  return state === "done" ? { fromSeq, seq, ts, changed: paths - skipped } : undefined;
-}
-
-/** Returns the replicas that write back here. */
-async function replicas(context: Context): Promise<Source[]> {
-  const prefix = "writeback:";
-  return (await context.index.records(prefix)).map(({ recordId }) => {
-    const id = recordId.slice(prefix.length);
-    return { id, summary: `from the replica ${id.slice(0, 8)}`, recordId, broughtBy: writtenBy };
-  });
-}
-
-/** Returns what an answer to a replica accepted with events since the answer before. */
-function writtenBy({ seq, ts, record }: LogEvent, before: number): Brought | undefined {
-  const { accepted } = decodeWriteBack(record);
-  const became = new Set(accepted.map(({ sequence }) => sequence).filter((one) => one > before));
-  return became.size === 0 ? undefined : { fromSeq: leastOf(became) - 1, seq, ts, changed: became.size };
-}
-
-interface Reach {
-  readonly borders: readonly number[];
-  readonly most: number;
-}
-
-/** Returns the changes in runs; both are ordered from the newest to the oldest. Reads only as many as are needed. */
-async function runsOf(
-  context: Context,
-  { recordId, broughtBy }: Source,
-  { borders, most }: Reach,
-): Promise<Brought[][]> {
-  const rows = (await context.index.recordHistory(recordId)).filter((row) => !isInBase(row));
-  const runs: Brought[][] = [];
-  for (let end = rows.length; end > 0 && runs.length <= most; end -= STRIDE) {
-    const start = Math.max(0, end - STRIDE);
-    const events = await readEvents(context, rows.slice(start, end));
-    for (const [i, event] of [...events.entries()].reverse()) {
-      const one = broughtBy(event, rows[start + i - 1]?.seq ?? 0);
-      if (one === undefined || one.changed <= 0) continue;
-      const run = runs.at(-1);
-      if (run === undefined || !(await isContinued(context, one, { later: run.at(-1) as Brought, borders })))
-        runs.push([one]);
-      else run.push(one);
-    }
-  }
-  return runs;
-}
-
-/** Returns whether `later` followed within the pause, with nothing in between. */
-async function isContinued(
-  context: Context,
-  one: Brought,
-  { later, borders }: { readonly later: Brought; readonly borders: readonly number[] },
-): Promise<boolean> {
-  // If the clock was set back in between, the difference is negative: its absolute value counts.
-  if (Math.abs(Date.parse(later.ts) - Date.parse(one.ts)) > PAUSE_MS) return false;
-  if (borders.some((seq) => seq > one.seq && seq < later.seq)) return false;
-  return (await context.index.touched(one.seq, later.fromSeq)).length === 0;
-}
-
 /** A line of the list. Its item is made only if it is shown. */
 interface RecentLine {
   readonly seq: number;
@@ -330,4 +177,158 @@ async function watchLines(context: Context): Promise<RecentLine[]> {
         };
       },
     }));
+}
+
+/** Changes of a sync form one line if the pause between them is at most this long, in milliseconds. */
+const PAUSE_MS = 120_000;
+
+/** The number of events that are read at once. */
+const STRIDE = 500;
+
+/** Changes that a sync recorded in one commit. */
+interface Brought {
+  /** `fromSeq`: the event before them. `seq`: their last event. */
+  readonly fromSeq: number;
+  readonly seq: number;
+  /** ISO-8601. */
+  readonly ts: string;
+  readonly changed: number;
+}
+
+/** A peer from which changes come, and the record that is written with each of them. */
+interface Source {
+  readonly id: string;
+  readonly summary: string;
+  readonly recordId: string;
+  /**
+   * Returns the changes that an event of the record stands for. `before`: the seq of the record's event before that; 0:
+   * none.
+   */
+  readonly broughtBy: (event: LogEvent, before: number) => Brought | undefined;
+}
+
+/** A line of the list, at its position in the log. */
+interface SyncLine {
+  readonly seq: number;
+  readonly item: () => Promise<RecentItem>;
+}
+
+/**
+ * Returns lines for the changes that came from origins (in a replica) and from replicas (in an origin). Consecutive
+ * changes form one line, unless an event with a line of its own (`between`: seqs) or a change of a file lies in
+ * between. So restoring the state before a line undoes nobody else's work. Returns at least the newest `most` lines of
+ * each source, if there are as many.
+ */
+async function syncLines(
+  context: Context,
+  { between, most }: { readonly between: readonly number[]; readonly most: number },
+): Promise<SyncLine[]> {
+  const borders = between.toSorted((a, b) => a - b);
+  const lines: SyncLine[] = [];
+  const filled = (await firstFill(context)) ?? 0;
+  for (const source of [...(await origins(context)), ...(await replicas(context))]) {
+    for (const run of await runsOf(context, source, { borders, most }))
+      lines.push(lineOf(context, source, { run, filled }));
+  }
+  return lines;
+}
+
+interface SyncRun {
+  readonly run: readonly Brought[];
+  /** The event with which the origin's files were first complete here; 0: there was none. */
+  readonly filled: number;
+}
+
+function lineOf(context: Context, { id, summary }: Source, { run, filled }: SyncRun): SyncLine {
+  const [last, first] = [run[0] as Brought, run.at(-1) as Brought];
+  const item = async (): Promise<RecentItem> => ({
+    kind: "sync",
+    id,
+    timestamp: last.ts,
+    summary,
+    changed: run.reduce((sum, one) => sum + one.changed, 0),
+    // A restore to a state before the first fill is not offered: it would remove everything that came from the origin.
+    back:
+      first.fromSeq >= filled && (await isHeld(context, first.fromSeq)) ? `chronicle restore seq:${first.fromSeq}` : "",
+  });
+  return { seq: last.seq, item };
+}
+
+/** Returns whether the state after an event is neither compacted away nor pruned. */
+async function isHeld(context: Context, seq: number): Promise<boolean> {
+  const begins = (await indexedFrom(context)) ?? 1;
+  return seq >= begins - 1 && (await prunedBy(context, seq, seq + 1)) === undefined;
+}
+
+/** Returns the origins that this workspace follows. */
+async function origins(context: Context): Promise<Source[]> {
+  const rows = await context.index.records("replica:");
+  return (await readEvents(context, rows)).map(({ recordId, record }) => {
+    const { url, workspace } = decodeReplica(record);
+    const id = originOfRecordId(recordId) ?? "";
+    const summary = `from ${url}${workspace === undefined ? "" : `#${workspace}`}`;
+    return { id, summary, recordId: `intent:${id}`, broughtBy: stepOf };
+  });
+}
+
+/** Returns what a step of a replica changed, if the event is the end of its intent. */
+function stepOf({ seq, ts, record }: LogEvent): Brought | undefined {
+  const { state, fromSeq, paths, skipped = 0 } = decodeIntent(record);
+  return state === "done" ? { fromSeq, seq, ts, changed: paths - skipped } : undefined;
+}
+
+/** Returns the replicas that write back here. */
+async function replicas(context: Context): Promise<Source[]> {
+  const prefix = "writeback:";
+  return (await context.index.records(prefix)).map(({ recordId }) => {
+    const id = recordId.slice(prefix.length);
+    return { id, summary: `from the replica ${id.slice(0, 8)}`, recordId, broughtBy: writtenBy };
+  });
+}
+
+/** Returns what an answer to a replica accepted with events since the answer before. */
+function writtenBy({ seq, ts, record }: LogEvent, before: number): Brought | undefined {
+  const { accepted } = decodeWriteBack(record);
+  const became = new Set(accepted.map(({ sequence }) => sequence).filter((one) => one > before));
+  return became.size === 0 ? undefined : { fromSeq: leastOf(became) - 1, seq, ts, changed: became.size };
+}
+
+interface Reach {
+  readonly borders: readonly number[];
+  readonly most: number;
+}
+
+/** Returns the changes in runs; both are ordered from the newest to the oldest. Reads only as many as are needed. */
+async function runsOf(
+  context: Context,
+  { recordId, broughtBy }: Source,
+  { borders, most }: Reach,
+): Promise<Brought[][]> {
+  const rows = (await context.index.recordHistory(recordId)).filter((row) => !isInBase(row));
+  const runs: Brought[][] = [];
+  for (let end = rows.length; end > 0 && runs.length <= most; end -= STRIDE) {
+    const start = Math.max(0, end - STRIDE);
+    const events = await readEvents(context, rows.slice(start, end));
+    for (const [i, event] of [...events.entries()].reverse()) {
+      const one = broughtBy(event, rows[start + i - 1]?.seq ?? 0);
+      if (one === undefined || one.changed <= 0) continue;
+      const run = runs.at(-1);
+      if (run === undefined || !(await isContinued(context, one, { later: run.at(-1) as Brought, borders })))
+        runs.push([one]);
+      else run.push(one);
+    }
+  }
+  return runs;
+}
+
+/** Returns whether `later` followed within the pause, with nothing in between. */
+async function isContinued(
+  context: Context,
+  one: Brought,
+  { later, borders }: { readonly later: Brought; readonly borders: readonly number[] },
+): Promise<boolean> {
+  // If the clock was set back in between, the difference is negative: its absolute value counts.
+  if (Math.abs(Date.parse(later.ts) - Date.parse(one.ts)) > PAUSE_MS) return false;
+  if (borders.some((seq) => seq > one.seq && seq < later.seq)) return false;
+  return (await context.index.touched(one.seq, later.fromSeq)).length === 0;
 }

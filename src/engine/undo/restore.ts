@@ -38,6 +38,113 @@ import { asideNotes } from "../capture/undo-aside.ts";
 import { unreadableNow } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
 
+/** Restores files to an earlier moment. Captures what is on disk first, so that the restore can be undone. */
+export async function restore(
+  context: Context,
+  text: string,
+  options: RestoreOptions = {},
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<RestoreShape> {
+  const moment = await resolveMoment(context, text);
+  if (moment.now)
+    throw new ChronicleError("USAGE", "`now` is what is there already", { hint: "name an earlier moment" });
+  const finished = finishedNotes(before, options.dryRun === true);
+  const how = { ...options, look: { absentRoot: "known" } } as const;
+  return changeFiles<RestoreShape>(context, how, async (present) => ({
+    ...(await planTo(context, moment, { present, paths: options.paths })),
+    kind: "restore",
+    summary: `restore to ${moment.label}`,
+    // The changes are those between two states, which are proved; the plan takes nothing else from the index.
+    isProved: true,
+    // The folders above the named paths are restored with them.
+    ...(options.paths === undefined ? {} : { folders: "whole" }),
+    ...optional({ keepMtime: options.keepMtime }),
+    report: (done) => ({ ...changedShape(done), finished, seq: moment.seq }),
+  }));
+}
+
+interface Wanted {
+  readonly present: Present;
+  readonly paths: RestoreOptions["paths"];
+}
+
+/** Returns the part of the plan that depends on the moment and the paths. */
+async function planTo(
+  context: Context,
+  moment: ResolvedMoment,
+  { present, paths }: Wanted,
+): Promise<Pick<FilePlan<RestoreShape>, "wanted" | "isMeant" | "back" | "skipped">> {
+  const meant = (await knownPaths(context, paths)) ?? [];
+  const isMeant = (path: WorkspacePath): boolean => meant.length === 0 || meant.some((one) => isWithin(path, one));
+  const action = await actionBegunAt(context, moment.seq);
+  const seqs = [moment.seq];
+  // A path that is off the record is reported: its file on disk may differ, even if the recorded state is that of the
+  // moment.
+  const offRecord = [...(await allOffRecord(context))].filter(([path]) => isMeant(path));
+  const unreadable = await unreadableNow(context, { omitted: present.omitted, seq: moment.seq }, isMeant);
+  return {
+    wanted: await changesTo(context, moment.seq, present),
+    isMeant,
+    back: () => ({ seqs, action }),
+    skipped: [...offRecord.map(([path, detail]) => unseenPath(path, detail)), ...unreadable],
+  };
+}
+
+/** Returns the changes from the state on disk to the state after event `seq`, across the unrecorded changes. */
+async function changesTo(context: Context, seq: number, present: Present): Promise<Change[]> {
+  return composeChanges(invert(present.unrecorded), await changesBetween(context, present.seq, seq));
+}
+
+/**
+ * Returns the id of the action whose first event is event `seq` or the next one: what that action looked at, it saw at
+ * this moment.
+ */
+async function actionBegunAt(context: Context, seq: number): Promise<string | undefined> {
+  const rows = await context.index.events({ from: seq, to: seq + 1 });
+  return rows.find((row) => row.open && row.recordId.startsWith("action:"))?.recordId.slice("action:".length);
+}
+
+/**
+ * Restores the files of an action to their state before it, whoever changed them since. Captures what is on disk first,
+ * so that `undo` undoes the rollback. If paths outside of the workspace are named (`outside`), restores only those.
+ */
+export async function rollback(
+  context: Context,
+  id: string,
+  options: RollbackOptions = {},
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<RestoreShape> {
+  const { dryRun = false, force, outside = [] } = options;
+  const action = await findAction(context, id);
+  if (outside.length > 0) return restoreOutside(context, action, outside, { dryRun });
+  await refuseCompacted(context, action);
+  const finished = finishedNotes(before, dryRun);
+  const own = await ownPaths(context, action);
+  // Captures only the paths of the action, including those that the rules have left out since.
+  const look = { only: [...action.paths, ...own], exact: true };
+  return changeFiles<RestoreShape>(context, { dryRun, force, look }, async (present) => ({
+    kind: "restore",
+    summary: `rollback of ${action.summary}`,
+    wanted: await changesTo(context, action.fromSeq, present),
+    isMeant: (path) => own.has(path) || action.paths.some((one) => isWithin(path, one)),
+    back: () => ({ seqs: [action.fromSeq], action: action.id }),
+    // Others may have put something into the action's folders since: such a folder stays, and the rest is done.
+    folders: "part",
+    brings: action.id,
+    report: (done) => ({ ...changedShape(done), finished, notes: asideNotes(done.aside.applied, done) }),
+  }));
+}
+
+/**
+ * Returns the paths that the action itself changed, wherever they are, with the folders that had to be made for the
+ * paths it named.
+ */
+async function ownPaths(context: Context, action: LoggedAction): Promise<ReadonlySet<WorkspacePath>> {
+  const { seq } = await context.index.head();
+  const { changes } = await changesOfAction(context, action, action.toSeq ?? seq);
+  return new Set(changes.map((change) => change.path));
+}
+
 /**
  * Fills another, empty folder with the files of a moment; the workspace itself is not touched. Leaves out secrets if an
  * agent asks.
@@ -284,111 +391,4 @@ async function replace(context: Context, change: Change): Promise<string | undef
 function shapeOf(changes: readonly Change[], skipped: RestoreShape["skipped"]): RestoreShape {
   const shown = (change: Change): ChangeShape => ({ ...changeShape(change), path: shownOutside(change.path) });
   return { changes: changes.map(shown), undo_id: null, skipped, conflicts: [], dry_run: false, finished: [] };
-}
-
-/** Restores files to an earlier moment. Captures what is on disk first, so that the restore can be undone. */
-export async function restore(
-  context: Context,
-  text: string,
-  options: RestoreOptions = {},
-  before: BeforeChange = NOTHING_BEFORE,
-): Promise<RestoreShape> {
-  const moment = await resolveMoment(context, text);
-  if (moment.now)
-    throw new ChronicleError("USAGE", "`now` is what is there already", { hint: "name an earlier moment" });
-  const finished = finishedNotes(before, options.dryRun === true);
-  const how = { ...options, look: { absentRoot: "known" } } as const;
-  return changeFiles<RestoreShape>(context, how, async (present) => ({
-    ...(await planTo(context, moment, { present, paths: options.paths })),
-    kind: "restore",
-    summary: `restore to ${moment.label}`,
-    // The changes are those between two states, which are proved; the plan takes nothing else from the index.
-    isProved: true,
-    // The folders above the named paths are restored with them.
-    ...(options.paths === undefined ? {} : { folders: "whole" }),
-    ...optional({ keepMtime: options.keepMtime }),
-    report: (done) => ({ ...changedShape(done), finished, seq: moment.seq }),
-  }));
-}
-
-interface Wanted {
-  readonly present: Present;
-  readonly paths: RestoreOptions["paths"];
-}
-
-/** Returns the part of the plan that depends on the moment and the paths. */
-async function planTo(
-  context: Context,
-  moment: ResolvedMoment,
-  { present, paths }: Wanted,
-): Promise<Pick<FilePlan<RestoreShape>, "wanted" | "isMeant" | "back" | "skipped">> {
-  const meant = (await knownPaths(context, paths)) ?? [];
-  const isMeant = (path: WorkspacePath): boolean => meant.length === 0 || meant.some((one) => isWithin(path, one));
-  const action = await actionBegunAt(context, moment.seq);
-  const seqs = [moment.seq];
-  // A path that is off the record is reported: its file on disk may differ, even if the recorded state is that of the
-  // moment.
-  const offRecord = [...(await allOffRecord(context))].filter(([path]) => isMeant(path));
-  const unreadable = await unreadableNow(context, { omitted: present.omitted, seq: moment.seq }, isMeant);
-  return {
-    wanted: await changesTo(context, moment.seq, present),
-    isMeant,
-    back: () => ({ seqs, action }),
-    skipped: [...offRecord.map(([path, detail]) => unseenPath(path, detail)), ...unreadable],
-  };
-}
-
-/** Returns the changes from the state on disk to the state after event `seq`, across the unrecorded changes. */
-async function changesTo(context: Context, seq: number, present: Present): Promise<Change[]> {
-  return composeChanges(invert(present.unrecorded), await changesBetween(context, present.seq, seq));
-}
-
-/**
- * Returns the id of the action whose first event is event `seq` or the next one: what that action looked at, it saw at
- * this moment.
- */
-async function actionBegunAt(context: Context, seq: number): Promise<string | undefined> {
-  const rows = await context.index.events({ from: seq, to: seq + 1 });
-  return rows.find((row) => row.open && row.recordId.startsWith("action:"))?.recordId.slice("action:".length);
-}
-
-/**
- * Restores the files of an action to their state before it, whoever changed them since. Captures what is on disk first,
- * so that `undo` undoes the rollback. If paths outside of the workspace are named (`outside`), restores only those.
- */
-export async function rollback(
-  context: Context,
-  id: string,
-  options: RollbackOptions = {},
-  before: BeforeChange = NOTHING_BEFORE,
-): Promise<RestoreShape> {
-  const { dryRun = false, force, outside = [] } = options;
-  const action = await findAction(context, id);
-  if (outside.length > 0) return restoreOutside(context, action, outside, { dryRun });
-  await refuseCompacted(context, action);
-  const finished = finishedNotes(before, dryRun);
-  const own = await ownPaths(context, action);
-  // Captures only the paths of the action, including those that the rules have left out since.
-  const look = { only: [...action.paths, ...own], exact: true };
-  return changeFiles<RestoreShape>(context, { dryRun, force, look }, async (present) => ({
-    kind: "restore",
-    summary: `rollback of ${action.summary}`,
-    wanted: await changesTo(context, action.fromSeq, present),
-    isMeant: (path) => own.has(path) || action.paths.some((one) => isWithin(path, one)),
-    back: () => ({ seqs: [action.fromSeq], action: action.id }),
-    // Others may have put something into the action's folders since: such a folder stays, and the rest is done.
-    folders: "part",
-    brings: action.id,
-    report: (done) => ({ ...changedShape(done), finished, notes: asideNotes(done.aside.applied, done) }),
-  }));
-}
-
-/**
- * Returns the paths that the action itself changed, wherever they are, with the folders that had to be made for the
- * paths it named.
- */
-async function ownPaths(context: Context, action: LoggedAction): Promise<ReadonlySet<WorkspacePath>> {
-  const { seq } = await context.index.head();
-  const { changes } = await changesOfAction(context, action, action.toSeq ?? seq);
-  return new Set(changes.map((change) => change.path));
 }

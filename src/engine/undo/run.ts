@@ -28,6 +28,142 @@ import { openBrackets } from "../facts/brackets.ts";
 import { Nesting, placeOf } from "../facts/nesting.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 
+/** Captures what is on disk, so that later changes are the session's own. Returns what no capture takes. */
+async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
+  refuseOverQuota(context);
+  const before = await capture(context, {
+    cause: "capture",
+    ...optional({ onProgress: options.onProgress }),
+  });
+  const excess = before.exceeded[0];
+  if (excess !== undefined) throw overLimit(context, excess);
+  if (before.changes.length > 0) await nameMoment(context, before, { cause: "before-session" });
+  return { omitted: await statOmitted(context, before.coverage), filters: before.filters };
+}
+
+/** The environment variable that tells the command and its children the id of the run. */
+const RUN_VARIABLE = "CHRONICLE_RUN";
+
+/** The options of a run, and the ids of the brackets that its caller knows to be around it. */
+interface AskedRun extends RunOptions {
+  readonly around: readonly string[];
+}
+
+/** A run that has begun. */
+interface Begun {
+  readonly kept: Kept;
+  readonly session: Session;
+  /** The transaction that is rolled back if the command fails. */
+  readonly transaction: string | undefined;
+}
+
+/** Returns the network events for the end, if the caller gave a function: it is read after the command. */
+function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
+  return typeof networkEvents === "function" ? { networkEvents } : {};
+}
+
+async function begin(context: Context, given: AskedRun, before: BeforeSession): Promise<Begun> {
+  const networkEvents = typeof given.networkEvents === "function" ? [] : (given.networkEvents ?? []);
+  const options = { ...given, networkEvents };
+  const { pid } = context.processes;
+  const nesting = await Nesting.of(context, await openBrackets(context));
+  const place = await placeOf(context, nesting, { pid, within: given.around, inFolder: true });
+  const id = context.newId();
+  // Keeps the collector away from the first content until the session's record names it.
+  using _lease = await context.blobs.lease();
+  const { entries, aside } = await keepAside(context, before.omitted);
+  const kept = { ...before, entries };
+  if (options.rollbackOnFailure !== true)
+    return {
+      kept,
+      session: await beginSession(context, { ...options, kind: "run", id, place, aside }),
+      transaction: undefined,
+    };
+  // If this process is killed, the next change of the workspace rolls the transaction back.
+  const name = quoteCommand(maskCommand(options.command)).slice(0, MOST_NAME).toWellFormed();
+  const transaction = await openTransaction(context, { name }, { holds: { id, within: place.within } });
+  const within = { ...place.within, transaction };
+  return {
+    kept,
+    session: await beginSession(context, { ...options, kind: "run", id, place: { ...place, within }, aside }),
+    transaction,
+  };
+}
+
+/** Runs a command and records what it changes. `within`: the ids of the actions whose functions called this. */
+export async function run(context: Context, options: RunOptions, within: readonly string[] = []): Promise<RunShape> {
+  refuseHosted(context, "run a command");
+  const around = [...within, ...(options.within === undefined ? [] : [options.within])];
+  const { session, transaction, kept } = await begin(context, { ...options, around }, await prepare(context, options));
+  const recorder = new Recorder(context, {
+    cause: "run",
+    // The root existed when the command began: if it is gone at the end, the command removed it.
+    ends: { absentRoot: "removed" },
+    ...(options.onCapture ? { onCapture: options.onCapture } : {}),
+  });
+  let end: ProcessEnd;
+  try {
+    await recorder.start();
+    options.onStart?.();
+    end = await context.processes.run(options.command, {
+      cwd: options.cwd ?? context.worktree.roots[0]?.folder ?? "/",
+      ...optional({ env: options.env, descriptors: options.descriptors, bytes: options.bytes }),
+      moreEnv: { [RUN_VARIABLE]: session.id, [ROLE_VARIABLE]: "agent" },
+    });
+  } catch (error) {
+    await finish(context, session, { recorder, kept });
+    if (transaction !== undefined) await rollbackTransaction(context, transaction);
+    throw error;
+  }
+  const done = await finishRun(context, session, { recorder, kept, end, ...networkAtEnd(options) });
+  const ended =
+    transaction === undefined ? NOTHING_ROLLED_BACK : await endTransaction(context, transaction, { end, done });
+  return {
+    session: sessionShape(done.session),
+    changes: done.changes.map(changeShape),
+    ambiguous: done.ambiguous.map(shownPath),
+    coverage: done.coverage,
+    not_recorded: ended.isRolledBack ? null : done.notRecorded,
+    exit_code: end.code,
+    signal: end.signal,
+    undo_id: isUndoable(done) && !ended.isRolledBack && done.notRecorded === null ? session.id : null,
+    rolled_back: ended.isRolledBack && ended.left === null,
+    not_rolled_back: ended.left,
+    skipped: ended.skipped,
+  };
+}
+
+const MOST_NAME = 200;
+
+/** Records changes until `stop` is called. */
+export async function watch(context: Context, options: WatchOptions): Promise<Recording> {
+  refuseHosted(context, "watch files");
+  const before = await prepare(context, options);
+  const session = await beginSession(context, { kind: "watch", command: [] });
+  const recorder = new Recorder(context, {
+    cause: "watch",
+    ...(options.onCapture ? { onCapture: options.onCapture } : {}),
+    ...(options.onSettings ? { onSettings: options.onSettings } : {}),
+  });
+  await recorder.start();
+  const { promise, resolve, reject } = Promise.withResolvers<SessionShape>();
+  let stopping = false;
+  return {
+    sessionId: session.id,
+    done: promise,
+    stop: () => {
+      if (!stopping) {
+        stopping = true;
+        finish(context, session, { recorder, kept: { ...before, entries: new Map() } }).then(
+          (done) => resolve(sessionShape(done.session)),
+          reject,
+        );
+      }
+      return promise;
+    },
+  };
+}
+
 /** The result of a run or a watch whose end is recorded. */
 interface Finished {
   readonly session: Session;
@@ -252,140 +388,4 @@ function leftOf(
 function whySkipped(skipped: UndoShape["skipped"]): string {
   const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
   return isMeanwhile ? "they were changed while the rest was taken back" : "they could not be changed";
-}
-
-/** Captures what is on disk, so that later changes are the session's own. Returns what no capture takes. */
-async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
-  refuseOverQuota(context);
-  const before = await capture(context, {
-    cause: "capture",
-    ...optional({ onProgress: options.onProgress }),
-  });
-  const excess = before.exceeded[0];
-  if (excess !== undefined) throw overLimit(context, excess);
-  if (before.changes.length > 0) await nameMoment(context, before, { cause: "before-session" });
-  return { omitted: await statOmitted(context, before.coverage), filters: before.filters };
-}
-
-/** The environment variable that tells the command and its children the id of the run. */
-const RUN_VARIABLE = "CHRONICLE_RUN";
-
-/** The options of a run, and the ids of the brackets that its caller knows to be around it. */
-interface AskedRun extends RunOptions {
-  readonly around: readonly string[];
-}
-
-/** A run that has begun. */
-interface Begun {
-  readonly kept: Kept;
-  readonly session: Session;
-  /** The transaction that is rolled back if the command fails. */
-  readonly transaction: string | undefined;
-}
-
-/** Returns the network events for the end, if the caller gave a function: it is read after the command. */
-function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
-  return typeof networkEvents === "function" ? { networkEvents } : {};
-}
-
-async function begin(context: Context, given: AskedRun, before: BeforeSession): Promise<Begun> {
-  const networkEvents = typeof given.networkEvents === "function" ? [] : (given.networkEvents ?? []);
-  const options = { ...given, networkEvents };
-  const { pid } = context.processes;
-  const nesting = await Nesting.of(context, await openBrackets(context));
-  const place = await placeOf(context, nesting, { pid, within: given.around, inFolder: true });
-  const id = context.newId();
-  // Keeps the collector away from the first content until the session's record names it.
-  using _lease = await context.blobs.lease();
-  const { entries, aside } = await keepAside(context, before.omitted);
-  const kept = { ...before, entries };
-  if (options.rollbackOnFailure !== true)
-    return {
-      kept,
-      session: await beginSession(context, { ...options, kind: "run", id, place, aside }),
-      transaction: undefined,
-    };
-  // If this process is killed, the next change of the workspace rolls the transaction back.
-  const name = quoteCommand(maskCommand(options.command)).slice(0, MOST_NAME).toWellFormed();
-  const transaction = await openTransaction(context, { name }, { holds: { id, within: place.within } });
-  const within = { ...place.within, transaction };
-  return {
-    kept,
-    session: await beginSession(context, { ...options, kind: "run", id, place: { ...place, within }, aside }),
-    transaction,
-  };
-}
-
-/** Runs a command and records what it changes. `within`: the ids of the actions whose functions called this. */
-export async function run(context: Context, options: RunOptions, within: readonly string[] = []): Promise<RunShape> {
-  refuseHosted(context, "run a command");
-  const around = [...within, ...(options.within === undefined ? [] : [options.within])];
-  const { session, transaction, kept } = await begin(context, { ...options, around }, await prepare(context, options));
-  const recorder = new Recorder(context, {
-    cause: "run",
-    // The root existed when the command began: if it is gone at the end, the command removed it.
-    ends: { absentRoot: "removed" },
-    ...(options.onCapture ? { onCapture: options.onCapture } : {}),
-  });
-  let end: ProcessEnd;
-  try {
-    await recorder.start();
-    options.onStart?.();
-    end = await context.processes.run(options.command, {
-      cwd: options.cwd ?? context.worktree.roots[0]?.folder ?? "/",
-      ...optional({ env: options.env, descriptors: options.descriptors, bytes: options.bytes }),
-      moreEnv: { [RUN_VARIABLE]: session.id, [ROLE_VARIABLE]: "agent" },
-    });
-  } catch (error) {
-    await finish(context, session, { recorder, kept });
-    if (transaction !== undefined) await rollbackTransaction(context, transaction);
-    throw error;
-  }
-  const done = await finishRun(context, session, { recorder, kept, end, ...networkAtEnd(options) });
-  const ended =
-    transaction === undefined ? NOTHING_ROLLED_BACK : await endTransaction(context, transaction, { end, done });
-  return {
-    session: sessionShape(done.session),
-    changes: done.changes.map(changeShape),
-    ambiguous: done.ambiguous.map(shownPath),
-    coverage: done.coverage,
-    not_recorded: ended.isRolledBack ? null : done.notRecorded,
-    exit_code: end.code,
-    signal: end.signal,
-    undo_id: isUndoable(done) && !ended.isRolledBack && done.notRecorded === null ? session.id : null,
-    rolled_back: ended.isRolledBack && ended.left === null,
-    not_rolled_back: ended.left,
-    skipped: ended.skipped,
-  };
-}
-
-const MOST_NAME = 200;
-
-/** Records changes until `stop` is called. */
-export async function watch(context: Context, options: WatchOptions): Promise<Recording> {
-  refuseHosted(context, "watch files");
-  const before = await prepare(context, options);
-  const session = await beginSession(context, { kind: "watch", command: [] });
-  const recorder = new Recorder(context, {
-    cause: "watch",
-    ...(options.onCapture ? { onCapture: options.onCapture } : {}),
-    ...(options.onSettings ? { onSettings: options.onSettings } : {}),
-  });
-  await recorder.start();
-  const { promise, resolve, reject } = Promise.withResolvers<SessionShape>();
-  let stopping = false;
-  return {
-    sessionId: session.id,
-    done: promise,
-    stop: () => {
-      if (!stopping) {
-        stopping = true;
-        finish(context, session, { recorder, kept: { ...before, entries: new Map() } }).then(
-          (done) => resolve(sessionShape(done.session)),
-          reject,
-        );
-      }
-      return promise;
-    },
-  };
 }

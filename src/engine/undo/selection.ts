@@ -35,66 +35,6 @@ import { actionsEver } from "../facts/transactions.ts";
 import { isUndoneWithAround } from "../facts/undone-events.ts";
 import { listOperations, stackOf } from "./operations.ts";
 
-/**
- * Work that was done at another copy of the workspace, and came here by a sync. The actions and sessions that its
- * events name have no records here.
- */
-interface WorkElsewhere {
-  readonly session?: string;
-  readonly turn?: string;
-  readonly action?: string;
-  /** Tells how it came into this history: a replica wrote it back, or it came here from the origin. */
-  readonly from: "replica" | "origin";
-  /** `fromSeq`: the event before the first event of the work. `toSeq`: its last event. */
-  readonly fromSeq: number;
-  readonly toSeq: number;
-}
-
-/** Returns all work of other copies, ordered by the last events. */
-export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
-  return (await index.remoteWork()).map(elsewhere);
-}
-
-function elsewhere({ session, turn, action, replica, firstSeq, lastSeq }: RemoteWorkRow): WorkElsewhere {
-  return {
-    ...(session === "" ? {} : { session }),
-    ...(turn === "" ? {} : { turn }),
-    ...(action === "" ? {} : { action }),
-    from: replica === "" ? "origin" : "replica",
-    fromSeq: firstSeq - 1,
-    toSeq: lastSeq,
-  };
-}
-
-/**
- * Leaves out the events that only record that a path was first seen. A capture records such a path once the rules no
- * longer leave it out. Nothing shows that the path was absent before, so the event is nobody's change. If the path was
- * deleted later, the two events together would say that it came and went, and the deletion would not be undone.
- *
- * Only work that counts everybody's events (`everything`) contains such an event. The event stays if the path has no
- * later event in the work: an undo then reports why the path is not removed.
- */
-export async function withoutSightings(
-  context: Context,
-  { everything, back }: Pick<Work, "everything" | "back">,
-  own: OwnEvents,
-): Promise<OwnEvents> {
-  if (everything !== true) return own;
-  const absent = new SeenAbsent(context);
-  const sightings = new Map<WorkspacePath, number>();
-  for (const [path, seqs] of own.byPath) {
-    const first = own.firsts.get(path);
-    if (first === undefined || seqs.size < 2) continue;
-    const rows = await context.index.iterations(path);
-    const at = rows.findIndex(({ seq }) => seq === first.seq);
-    const { entry } = rows[at] ?? {};
-    if (entry === undefined || rows[at - 1]?.entry !== undefined) continue;
-    const doubt = await absent.doubt(path, entry.kind === "dir", backTo(first, back));
-    if (doubt !== undefined) sightings.set(path, first.seq);
-  }
-  return withoutEvents(own, sightings);
-}
-
 /** The selectors, in the order in which messages name them. */
 const SELECTORS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
@@ -549,4 +489,64 @@ async function actionsAmong(
 
 async function shapesOf(context: Context, actions: readonly LoggedAction[]): Promise<ChangesShape["actions"]> {
   return actions.length === 0 ? [] : actionShapes(context, actions);
+}
+
+/**
+ * Work that was done at another copy of the workspace, and came here by a sync. The actions and sessions that its
+ * events name have no records here.
+ */
+interface WorkElsewhere {
+  readonly session?: string;
+  readonly turn?: string;
+  readonly action?: string;
+  /** Tells how it came into this history: a replica wrote it back, or it came here from the origin. */
+  readonly from: "replica" | "origin";
+  /** `fromSeq`: the event before the first event of the work. `toSeq`: its last event. */
+  readonly fromSeq: number;
+  readonly toSeq: number;
+}
+
+/** Returns all work of other copies, ordered by the last events. */
+export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
+  return (await index.remoteWork()).map(elsewhere);
+}
+
+function elsewhere({ session, turn, action, replica, firstSeq, lastSeq }: RemoteWorkRow): WorkElsewhere {
+  return {
+    ...(session === "" ? {} : { session }),
+    ...(turn === "" ? {} : { turn }),
+    ...(action === "" ? {} : { action }),
+    from: replica === "" ? "origin" : "replica",
+    fromSeq: firstSeq - 1,
+    toSeq: lastSeq,
+  };
+}
+
+/**
+ * Leaves out the events that only record that a path was first seen. A capture records such a path once the rules no
+ * longer leave it out. Nothing shows that the path was absent before, so the event is nobody's change. If the path was
+ * deleted later, the two events together would say that it came and went, and the deletion would not be undone.
+ *
+ * Only work that counts everybody's events (`everything`) contains such an event. The event stays if the path has no
+ * later event in the work: an undo then reports why the path is not removed.
+ */
+export async function withoutSightings(
+  context: Context,
+  { everything, back }: Pick<Work, "everything" | "back">,
+  own: OwnEvents,
+): Promise<OwnEvents> {
+  if (everything !== true) return own;
+  const absent = new SeenAbsent(context);
+  const sightings = new Map<WorkspacePath, number>();
+  for (const [path, seqs] of own.byPath) {
+    const first = own.firsts.get(path);
+    if (first === undefined || seqs.size < 2) continue;
+    const rows = await context.index.iterations(path);
+    const at = rows.findIndex(({ seq }) => seq === first.seq);
+    const { entry } = rows[at] ?? {};
+    if (entry === undefined || rows[at - 1]?.entry !== undefined) continue;
+    const doubt = await absent.doubt(path, entry.kind === "dir", backTo(first, back));
+    if (doubt !== undefined) sightings.set(path, first.seq);
+  }
+  return withoutEvents(own, sightings);
 }

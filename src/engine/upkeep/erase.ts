@@ -23,115 +23,6 @@ import { refuseAtOnce } from "../capture/operation-queue.ts";
 import { shownPath } from "../log/shape.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 
-/** The most workspaces that an answer names. */
-const MOST_NAMED = 5;
-
-/**
- * Frees contents at once that were just erased, as far as nothing else needs them. If this fails, they stay recorded as
- * erased, and a later `gc` frees them.
- */
-async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pick<EraseShape, "freed" | "not_freed">> {
-  try {
-    const { pending_blobs: pending } = await context.store.collect();
-    const kept = await context.store.stored(hashes);
-    if (pending === 0 && kept.size === 0) return { freed: true, not_freed: null };
-    const why = await whoKeeps(context, kept);
-    return { freed: false, not_freed: [...why, ...(pending > 0 || why.length === 0 ? [IN_USE] : [])].join("; ") };
-  } catch (error) {
-    if (!(error instanceof ChronicleError)) throw error;
-    return { freed: false, not_freed: error.message };
-  }
-}
-
-const IN_USE = "another process has a pack with such bytes in use: run `chronicle gc` later";
-
-/** Returns, in words, the workspaces that keep contents from being collected, and what can be done there. */
-async function whoKeeps(context: Context, kept: ReadonlySet<Hash>): Promise<readonly string[]> {
-  const { workspaces, upstream = [] } = await context.store.neededElsewhere(kept, { due: true });
-  const needing = new Set((await context.store.neededElsewhere(kept)).workspaces.map(({ id }) => id));
-  const named = workspaces.slice(0, MOST_NAMED).map(({ id, contents }) => {
-    const what = `workspace ${id} ${needing.has(id) ? "needs" : "has erased, and keeps for its 24 hours,"} ${contents.length}`;
-    return `${what} of them (${needing.has(id) ? "erase them there as well" : "say --now there as well"})`;
-  });
-  const left = workspaces.length - named.length;
-  return [
-    ...named,
-    ...(left > 0 ? [`${left} more workspaces need some of them`] : []),
-    ...(upstream.length > 0 ? ["the copy of the origin's history needs some of them for a time"] : []),
-  ];
-}
-
-/** Returns the erasures in force, oldest first. */
-export async function listErasures(context: Context): Promise<ErasureShape[]> {
-  return (await erasuresInForce(context)).all.map((one) => erasureShape(context, one));
-}
-
-/**
- * Withdraws the erasure with this id, or with the only id that begins so: its contents can be read again. Throws
- * `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` once its grace period is over, or if a content of it is gone.
- */
-export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
-  // The lease keeps collectors from freeing a content between its check and the event.
-  using _lease = await context.blobs.lease();
-  return withCommit(context, async (commit) => {
-    const one = meantBy((await erasuresInForce(context)).all, asked);
-    await refuseGone(context, one);
-    const { recordId, seq: _, ...record } = one;
-    const at = new Date(context.now()).toISOString();
-    const withdrawn = encodeErase({ ...record, state: "withdrawn", actor: context.caller.actor, at });
-    const [event] = await commit.append([{ op: "upsert", recordId, record: withdrawn }]);
-    return { ...erasureShape(context, one), event: event?.seq ?? one.seq, can_be_withdrawn: false };
-  });
-}
-
-function meantBy(all: readonly LoggedErasure[], asked: string): LoggedErasure {
-  const matching = all.filter(({ recordId }) => asked !== "" && recordId.startsWith(`${ERASE}${asked}`));
-  const [only, second] = matching;
-  const hint = "`chronicle unerase` lists them";
-  if (only === undefined)
-    throw new ChronicleError("NOT_FOUND", `there is no erasure ${JSON.stringify(asked)}`, { hint });
-  if (second === undefined) return only;
-  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} matches ${matching.length} erasures`, { hint });
-}
-
-async function refuseGone(context: Context, { until, contents }: LoggedErasure): Promise<void> {
-  const hint =
-    "put the files into the folder from a backup, or another copy of this store: they are recorded again then";
-  if (isOver(context, until)) {
-    throw new ChronicleError("REFUSED", `this could be brought back until ${until}`, { hint, data: { until } });
-  }
-  const stored = await context.store.stored(contents);
-  const missing = new Set(contents.filter((hash) => !stored.has(hash)));
-  // An origin may have erased a content that was never in this history: it is not missing here.
-  const gone = missing.size === 0 ? [] : [...(await contentUses(context, (hash) => missing.has(hash))).keys()];
-  if (gone.length === 0) return;
-  throw new ChronicleError("REFUSED", `${gone.length} of ${contents.length} contents are gone from the store`, {
-    hint,
-    data: { contents: gone },
-  });
-}
-
-function isOver({ now }: Context, until: string): boolean {
-  return Date.parse(until) <= now();
-}
-
-function erasureShape(context: Context, one: LoggedErasure): ErasureShape {
-  const { recordId, seq, contents, aside = [], asked, ...rest } = one;
-  const { reason, actor, at, until } = rest;
-  return {
-    id: recordId.slice(ERASE.length),
-    event: seq,
-    total: contents.length,
-    kept_aside: new Set(aside.flatMap(({ paths }) => paths)).size,
-    asked: { ...asked },
-    reason: reason ?? null,
-    actor,
-    at,
-    until,
-    can_be_withdrawn: !isOver(context, until),
-  };
-}
-
 /**
  * Takes contents out of a history: an event names them, and says who erased them and why, so that `verify` accepts that
  * they are gone. No line is removed, so the chain and the roots still verify. The first `gc` after the grace period
@@ -143,6 +34,7 @@ function erasureShape(context: Context, one: LoggedErasure): ErasureShape {
 
 /** The number of contents that one erasure may name. */
 const MOST_CONTENTS = 100_000;
+
 /** The most contents in an answer, and the most paths for each. */
 const MOST_TOLD = 1_000;
 const MOST_PATHS = 20;
@@ -449,5 +341,114 @@ function contentShape({ hash, size, paths, now }: ContentUse): ErasedContentShap
     paths: [...paths].sort(comparePaths).slice(0, MOST_PATHS).map(shownPath),
     total_paths: paths.size,
     now_in: [...now].sort(comparePaths).slice(0, MOST_PATHS).map(shownPath),
+  };
+}
+
+/** The most workspaces that an answer names. */
+const MOST_NAMED = 5;
+
+/**
+ * Frees contents at once that were just erased, as far as nothing else needs them. If this fails, they stay recorded as
+ * erased, and a later `gc` frees them.
+ */
+async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pick<EraseShape, "freed" | "not_freed">> {
+  try {
+    const { pending_blobs: pending } = await context.store.collect();
+    const kept = await context.store.stored(hashes);
+    if (pending === 0 && kept.size === 0) return { freed: true, not_freed: null };
+    const why = await whoKeeps(context, kept);
+    return { freed: false, not_freed: [...why, ...(pending > 0 || why.length === 0 ? [IN_USE] : [])].join("; ") };
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    return { freed: false, not_freed: error.message };
+  }
+}
+
+const IN_USE = "another process has a pack with such bytes in use: run `chronicle gc` later";
+
+/** Returns, in words, the workspaces that keep contents from being collected, and what can be done there. */
+async function whoKeeps(context: Context, kept: ReadonlySet<Hash>): Promise<readonly string[]> {
+  const { workspaces, upstream = [] } = await context.store.neededElsewhere(kept, { due: true });
+  const needing = new Set((await context.store.neededElsewhere(kept)).workspaces.map(({ id }) => id));
+  const named = workspaces.slice(0, MOST_NAMED).map(({ id, contents }) => {
+    const what = `workspace ${id} ${needing.has(id) ? "needs" : "has erased, and keeps for its 24 hours,"} ${contents.length}`;
+    return `${what} of them (${needing.has(id) ? "erase them there as well" : "say --now there as well"})`;
+  });
+  const left = workspaces.length - named.length;
+  return [
+    ...named,
+    ...(left > 0 ? [`${left} more workspaces need some of them`] : []),
+    ...(upstream.length > 0 ? ["the copy of the origin's history needs some of them for a time"] : []),
+  ];
+}
+
+/** Returns the erasures in force, oldest first. */
+export async function listErasures(context: Context): Promise<ErasureShape[]> {
+  return (await erasuresInForce(context)).all.map((one) => erasureShape(context, one));
+}
+
+/**
+ * Withdraws the erasure with this id, or with the only id that begins so: its contents can be read again. Throws
+ * `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` once its grace period is over, or if a content of it is gone.
+ */
+export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
+  // The lease keeps collectors from freeing a content between its check and the event.
+  using _lease = await context.blobs.lease();
+  return withCommit(context, async (commit) => {
+    const one = meantBy((await erasuresInForce(context)).all, asked);
+    await refuseGone(context, one);
+    const { recordId, seq: _, ...record } = one;
+    const at = new Date(context.now()).toISOString();
+    const withdrawn = encodeErase({ ...record, state: "withdrawn", actor: context.caller.actor, at });
+    const [event] = await commit.append([{ op: "upsert", recordId, record: withdrawn }]);
+    return { ...erasureShape(context, one), event: event?.seq ?? one.seq, can_be_withdrawn: false };
+  });
+}
+
+function meantBy(all: readonly LoggedErasure[], asked: string): LoggedErasure {
+  const matching = all.filter(({ recordId }) => asked !== "" && recordId.startsWith(`${ERASE}${asked}`));
+  const [only, second] = matching;
+  const hint = "`chronicle unerase` lists them";
+  if (only === undefined)
+    throw new ChronicleError("NOT_FOUND", `there is no erasure ${JSON.stringify(asked)}`, { hint });
+  if (second === undefined) return only;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} matches ${matching.length} erasures`, { hint });
+}
+
+async function refuseGone(context: Context, { until, contents }: LoggedErasure): Promise<void> {
+  const hint =
+    "put the files into the folder from a backup, or another copy of this store: they are recorded again then";
+  if (isOver(context, until)) {
+    throw new ChronicleError("REFUSED", `this could be brought back until ${until}`, { hint, data: { until } });
+  }
+  const stored = await context.store.stored(contents);
+  const missing = new Set(contents.filter((hash) => !stored.has(hash)));
+  // An origin may have erased a content that was never in this history: it is not missing here.
+  const gone = missing.size === 0 ? [] : [...(await contentUses(context, (hash) => missing.has(hash))).keys()];
+  if (gone.length === 0) return;
+  throw new ChronicleError("REFUSED", `${gone.length} of ${contents.length} contents are gone from the store`, {
+    hint,
+    data: { contents: gone },
+  });
+}
+
+function isOver({ now }: Context, until: string): boolean {
+  return Date.parse(until) <= now();
+}
+
+function erasureShape(context: Context, one: LoggedErasure): ErasureShape {
+  const { recordId, seq, contents, aside = [], asked, ...rest } = one;
+  const { reason, actor, at, until } = rest;
+  return {
+    id: recordId.slice(ERASE.length),
+    event: seq,
+    total: contents.length,
+    kept_aside: new Set(aside.flatMap(({ paths }) => paths)).size,
+    asked: { ...asked },
+    reason: reason ?? null,
+    actor,
+    at,
+    until,
+    can_be_withdrawn: !isOver(context, until),
   };
 }

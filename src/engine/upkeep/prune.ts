@@ -23,36 +23,6 @@ import { refuseAtOnce } from "../capture/operation-queue.ts";
 import { refuseUnsigned, signingFault } from "../log/signing.ts";
 import { memoKey } from "../log/memo.ts";
 
-/**
- * Counts the contents (and bytes) that this history needs now and would not need after a pruning. Reads the whole log.
- */
-async function reclaimableContents(
-  context: Context,
-  after: KeptStates,
-): Promise<{ readonly count: number; readonly bytes: number }> {
-  const now = new Map<Hash, number>();
-  const then = new Set<Hash>();
-  const erasures = await erasuresInForce(context);
-  const pruning = await pruningInForce(context);
-  const needs = [
-    new HistoryNeeds({ pruning, erasures }, ({ hash, size }) => now.set(hash, size ?? 0)),
-    new HistoryNeeds({ pruning: after, erasures }, ({ hash }) => then.add(hash)),
-  ];
-  for await (const lines of context.log.read({ seq: 1, offset: 0 })) {
-    for (const { bytes } of lines) {
-      const event = readEventFast(bytes);
-      for (const one of needs) one.event(event, "");
-      const base = baseOf(event);
-      const reader = base === undefined ? undefined : await context.blobs.open(base);
-      if (reader === undefined) continue;
-      for await (const batch of decodeBase(reader.pieces())) for (const one of needs) one.rows(batch, event, "");
-    }
-  }
-  for (const one of needs) one.finish();
-  const lost = [...now].filter(([hash]) => !then.has(hash));
-  return { count: lost.length, bytes: lost.reduce((sum, [, size]) => sum + size, 0) };
-}
-
 const HOUR_MS = 3_600_000;
 
 /**
@@ -350,4 +320,34 @@ async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
 
 function timeOf(row: { readonly ts: string } | undefined): number {
   return Date.parse(row?.ts ?? "") || 0;
+}
+
+/**
+ * Counts the contents (and bytes) that this history needs now and would not need after a pruning. Reads the whole log.
+ */
+async function reclaimableContents(
+  context: Context,
+  after: KeptStates,
+): Promise<{ readonly count: number; readonly bytes: number }> {
+  const now = new Map<Hash, number>();
+  const then = new Set<Hash>();
+  const erasures = await erasuresInForce(context);
+  const pruning = await pruningInForce(context);
+  const needs = [
+    new HistoryNeeds({ pruning, erasures }, ({ hash, size }) => now.set(hash, size ?? 0)),
+    new HistoryNeeds({ pruning: after, erasures }, ({ hash }) => then.add(hash)),
+  ];
+  for await (const lines of context.log.read({ seq: 1, offset: 0 })) {
+    for (const { bytes } of lines) {
+      const event = readEventFast(bytes);
+      for (const one of needs) one.event(event, "");
+      const base = baseOf(event);
+      const reader = base === undefined ? undefined : await context.blobs.open(base);
+      if (reader === undefined) continue;
+      for await (const batch of decodeBase(reader.pieces())) for (const one of needs) one.rows(batch, event, "");
+    }
+  }
+  for (const one of needs) one.finish();
+  const lost = [...now].filter(([hash]) => !then.has(hash));
+  return { count: lost.length, bytes: lost.reduce((sum, [, size]) => sum + size, 0) };
 }

@@ -21,175 +21,6 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 
 /**
- * Checks the parts that were cut off the log and are kept for people: each must be there, with its length and bytes. A
- * part whose record went with a dropped archive is not checked.
- */
-async function checkQuarantine(
-  { log }: Pick<Context, "log">,
-  { recoveries }: Pick<LogFindings, "recoveries">,
-): Promise<Problem[]> {
-  const problems: Problem[] = [];
-  for (const { kept_as: name, bytes, sha256 } of recoveries) {
-    // A record that names no part says nothing about bytes.
-    if (typeof name !== "string" || !isPartName(name)) continue;
-    const where = `quarantine/${name}`;
-    const part = await log.quarantined(name);
-    if (part === undefined) {
-      problems.push({ kind: "quarantine-missing", where, detail: "the part that was cut off the log is gone" });
-    } else if (typeof sha256 === "string" && (part.hash !== sha256 || part.bytes !== bytes)) {
-      const detail = `its ${part.bytes} bytes are not those that were cut off the log`;
-      problems.push({ kind: "quarantine-damaged", where, detail });
-    }
-  }
-  return problems;
-}
-
-/** True if a name from the log has the form of a part's name, so that it cannot be a path. */
-function isPartName(name: string): boolean {
-  return /^[0-9.-]+\.part$/.test(name);
-}
-
-interface VerifyBlobsOptions extends Pick<VerifyOptions, "onProgress"> {
-  readonly needed: ReadonlyMap<Hash, Need>;
-  /** True to check only whether each content is there, and read none. */
-  readonly quick: boolean;
-  readonly problems: Problem[];
-}
-
-/** The result of verifying the contents. */
-interface BlobFindings {
-  /** The numbers of needed contents, and of bytes that were read. */
-  readonly count: number;
-  readonly bytes: number;
-  /** Contents that are missing or damaged, also those that other workspaces need. */
-  readonly hurt: ReadonlySet<Hash>;
-  /** Damaged files, as `BlobProblem.file` names them. */
-  readonly files: ReadonlySet<string>;
-}
-
-/** Checks that every needed content is there, and (unless quick) that every stored byte is what its name says. */
-async function verifyBlobs(context: Context, options: VerifyBlobsOptions): Promise<BlobFindings> {
-  const { needed, problems } = options;
-  const missing = new Set(needed.keys());
-  const hurt = new Set<Hash>();
-  const files = new Set<string>();
-  let bytes = 0;
-  if (options.quick) {
-    for (const hash of await context.blobs.has([...missing])) missing.delete(hash);
-  } else {
-    for await (const problem of context.blobs.verify({
-      onBlob: (hash) => missing.delete(hash),
-      onProgress: (done, total) => {
-        bytes = total;
-        options.onProgress?.({ phase: "verify", done, total, unit: "bytes" });
-      },
-    })) {
-      for (const hash of problem.hashes) hurt.add(hash);
-      if (problem.file !== undefined) files.add(problem.file);
-      const needing = problem.hashes.flatMap((hash) => needed.get(hash)?.where ?? []);
-      const whom = needing.length > 0 ? `; needed by ${needing.slice(0, 5).join(", ")}` : "";
-      problems.push({ kind: problem.kind, where: problem.where, detail: `${problem.detail}${whom}` });
-    }
-  }
-  for (const hash of missing) {
-    hurt.add(hash);
-    problems.push({
-      kind: "blob-missing",
-      where: needed.get(hash)?.where ?? hash,
-      detail: `the content ${hash} is not in the store`,
-    });
-  }
-  return { count: needed.size, bytes, hurt, files };
-}
-
-/** The result of comparing the signers in the log with the key and head that are kept apart from it. */
-interface SigningFindings {
-  readonly problems: readonly Problem[];
-  readonly notes: readonly string[];
-  /** The kept head, if its signature is one of this history's. */
-  readonly head: KeptHead | undefined;
-}
-
-/**
- * Compares the signers that a history names with the kept key and head. Does not use the index. A copy is not checked,
- * as its origin keeps its head. `kept`: the kept head from before the log was read; another may be kept meanwhile.
- */
-function verifySigning(
-  context: Context,
-  { signers, lastSeq, broken }: LogFindings,
-  kept: KeptHead | undefined,
-): SigningFindings {
-  if (context.isCopy === true) return { problems: [], notes: [], head: undefined };
-  const problems: Problem[] = [];
-  const notes: string[] = [];
-  const tell = (kind: string, where: string, detail: string): void => void problems.push({ kind, where, detail });
-  const signer = signers.at(-1);
-  // An empty log names no signer, and in a broken log the line that names it may be damaged.
-  if (signer === undefined && lastSeq > 0 && !broken)
-    tell("signer-missing", "events.wal", "no event names whose key signs the heads of this history");
-  const head = lastSeq === 0 ? kept : checkHead(context, { signers, kept }, tell);
-  if (signer !== undefined) checkKey(context, signer, tell);
-  signers.forEach((one, i) => {
-    const before = signers[i - 1];
-    if (one.why === "accepted") notes.push(acceptedNote(one));
-    else if (before !== undefined && !isCovered(context, one, before)) {
-      tell(
-        "signer-unproved",
-        `event ${one.seq}`,
-        "it names another key, and no head that the key before it signed covers it",
-      );
-    }
-  });
-  return { problems, notes, head };
-}
-
-type Tell = (kind: string, where: string, detail: string) => void;
-
-function checkHead(
-  { workspaceId }: Context,
-  { signers, kept }: { readonly signers: readonly LoggedSigner[]; readonly kept: KeptHead | undefined },
-  tell: Tell,
-): KeptHead | undefined {
-  const where = `heads/${workspaceId}`;
-  if (kept === undefined) {
-    tell("head-missing", where, "there is no signed head, though one must have been kept since the first event");
-    return undefined;
-  }
-  if (kept.valid || signers.some(({ key }) => kept.isSignedBy(key))) return kept;
-  const why = kept.unreadable ?? "the signature of the kept head does not verify with the key beside it";
-  tell("head-invalid", where, why);
-  return undefined;
-}
-
-function checkKey({ heads }: Context, signer: LoggedSigner, tell: Tell): void {
-  const where = "key.pem";
-  try {
-    const own = heads.verifierKey();
-    if (own === undefined) tell("key-missing", where, `there is no file ${heads.keyFile}`);
-    else if (own !== signer.key) {
-      tell("key-other", where, `${heads.keyFile} is not the key that event ${signer.seq} names as the signer's`);
-    }
-  } catch (error) {
-    if (!(error instanceof ChronicleError)) throw error;
-    tell("key-invalid", where, error.message);
-  }
-}
-
-function isCovered({ heads, workspaceId }: Context, signer: LoggedSigner, before: LoggedSigner): boolean {
-  const last = heads.last(workspaceId);
-  const known = [...(last === undefined ? [] : [last]), ...heads.former(workspaceId)];
-  return known.some((head) => head.seq >= signer.seq && head.isSignedBy(before.key));
-}
-
-function acceptedNote({ seq, actor, accepted }: LoggedSigner): string {
-  const { log, head, keptAs, reason } = accepted ?? { log: { seq: seq - 1 }, head: null, keptAs: null, reason: "" };
-  const old =
-    head === null ? "no head that could be read was kept" : `the head kept until then was of event ${head.seq}`;
-  const where = keptAs === null ? "" : ` (kept as heads/${keptAs})`;
-  return `event ${seq}: ${actor} accepted the history as it was at event ${log.seq}; ${old}${where}; the reason: ${reason}`;
-}
-
-/**
  * Recomputes everything from the files themselves and lists what is wrong: every line, link and hash, every content,
  * every root and head. Changes nothing, and does not trust the index.
  */
@@ -454,6 +285,175 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
     return [{ kind: "log-replaced", where, detail: `event ${head.seq} is ${at}, but the index knows ${head.hash}` }];
   }
   return [];
+}
+
+/**
+ * Checks the parts that were cut off the log and are kept for people: each must be there, with its length and bytes. A
+ * part whose record went with a dropped archive is not checked.
+ */
+async function checkQuarantine(
+  { log }: Pick<Context, "log">,
+  { recoveries }: Pick<LogFindings, "recoveries">,
+): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  for (const { kept_as: name, bytes, sha256 } of recoveries) {
+    // A record that names no part says nothing about bytes.
+    if (typeof name !== "string" || !isPartName(name)) continue;
+    const where = `quarantine/${name}`;
+    const part = await log.quarantined(name);
+    if (part === undefined) {
+      problems.push({ kind: "quarantine-missing", where, detail: "the part that was cut off the log is gone" });
+    } else if (typeof sha256 === "string" && (part.hash !== sha256 || part.bytes !== bytes)) {
+      const detail = `its ${part.bytes} bytes are not those that were cut off the log`;
+      problems.push({ kind: "quarantine-damaged", where, detail });
+    }
+  }
+  return problems;
+}
+
+/** True if a name from the log has the form of a part's name, so that it cannot be a path. */
+function isPartName(name: string): boolean {
+  return /^[0-9.-]+\.part$/.test(name);
+}
+
+interface VerifyBlobsOptions extends Pick<VerifyOptions, "onProgress"> {
+  readonly needed: ReadonlyMap<Hash, Need>;
+  /** True to check only whether each content is there, and read none. */
+  readonly quick: boolean;
+  readonly problems: Problem[];
+}
+
+/** The result of verifying the contents. */
+interface BlobFindings {
+  /** The numbers of needed contents, and of bytes that were read. */
+  readonly count: number;
+  readonly bytes: number;
+  /** Contents that are missing or damaged, also those that other workspaces need. */
+  readonly hurt: ReadonlySet<Hash>;
+  /** Damaged files, as `BlobProblem.file` names them. */
+  readonly files: ReadonlySet<string>;
+}
+
+/** Checks that every needed content is there, and (unless quick) that every stored byte is what its name says. */
+async function verifyBlobs(context: Context, options: VerifyBlobsOptions): Promise<BlobFindings> {
+  const { needed, problems } = options;
+  const missing = new Set(needed.keys());
+  const hurt = new Set<Hash>();
+  const files = new Set<string>();
+  let bytes = 0;
+  if (options.quick) {
+    for (const hash of await context.blobs.has([...missing])) missing.delete(hash);
+  } else {
+    for await (const problem of context.blobs.verify({
+      onBlob: (hash) => missing.delete(hash),
+      onProgress: (done, total) => {
+        bytes = total;
+        options.onProgress?.({ phase: "verify", done, total, unit: "bytes" });
+      },
+    })) {
+      for (const hash of problem.hashes) hurt.add(hash);
+      if (problem.file !== undefined) files.add(problem.file);
+      const needing = problem.hashes.flatMap((hash) => needed.get(hash)?.where ?? []);
+      const whom = needing.length > 0 ? `; needed by ${needing.slice(0, 5).join(", ")}` : "";
+      problems.push({ kind: problem.kind, where: problem.where, detail: `${problem.detail}${whom}` });
+    }
+  }
+  for (const hash of missing) {
+    hurt.add(hash);
+    problems.push({
+      kind: "blob-missing",
+      where: needed.get(hash)?.where ?? hash,
+      detail: `the content ${hash} is not in the store`,
+    });
+  }
+  return { count: needed.size, bytes, hurt, files };
+}
+
+/** The result of comparing the signers in the log with the key and head that are kept apart from it. */
+interface SigningFindings {
+  readonly problems: readonly Problem[];
+  readonly notes: readonly string[];
+  /** The kept head, if its signature is one of this history's. */
+  readonly head: KeptHead | undefined;
+}
+
+/**
+ * Compares the signers that a history names with the kept key and head. Does not use the index. A copy is not checked,
+ * as its origin keeps its head. `kept`: the kept head from before the log was read; another may be kept meanwhile.
+ */
+function verifySigning(
+  context: Context,
+  { signers, lastSeq, broken }: LogFindings,
+  kept: KeptHead | undefined,
+): SigningFindings {
+  if (context.isCopy === true) return { problems: [], notes: [], head: undefined };
+  const problems: Problem[] = [];
+  const notes: string[] = [];
+  const tell = (kind: string, where: string, detail: string): void => void problems.push({ kind, where, detail });
+  const signer = signers.at(-1);
+  // An empty log names no signer, and in a broken log the line that names it may be damaged.
+  if (signer === undefined && lastSeq > 0 && !broken)
+    tell("signer-missing", "events.wal", "no event names whose key signs the heads of this history");
+  const head = lastSeq === 0 ? kept : checkHead(context, { signers, kept }, tell);
+  if (signer !== undefined) checkKey(context, signer, tell);
+  signers.forEach((one, i) => {
+    const before = signers[i - 1];
+    if (one.why === "accepted") notes.push(acceptedNote(one));
+    else if (before !== undefined && !isCovered(context, one, before)) {
+      tell(
+        "signer-unproved",
+        `event ${one.seq}`,
+        "it names another key, and no head that the key before it signed covers it",
+      );
+    }
+  });
+  return { problems, notes, head };
+}
+
+type Tell = (kind: string, where: string, detail: string) => void;
+
+function checkHead(
+  { workspaceId }: Context,
+  { signers, kept }: { readonly signers: readonly LoggedSigner[]; readonly kept: KeptHead | undefined },
+  tell: Tell,
+): KeptHead | undefined {
+  const where = `heads/${workspaceId}`;
+  if (kept === undefined) {
+    tell("head-missing", where, "there is no signed head, though one must have been kept since the first event");
+    return undefined;
+  }
+  if (kept.valid || signers.some(({ key }) => kept.isSignedBy(key))) return kept;
+  const why = kept.unreadable ?? "the signature of the kept head does not verify with the key beside it";
+  tell("head-invalid", where, why);
+  return undefined;
+}
+
+function checkKey({ heads }: Context, signer: LoggedSigner, tell: Tell): void {
+  const where = "key.pem";
+  try {
+    const own = heads.verifierKey();
+    if (own === undefined) tell("key-missing", where, `there is no file ${heads.keyFile}`);
+    else if (own !== signer.key) {
+      tell("key-other", where, `${heads.keyFile} is not the key that event ${signer.seq} names as the signer's`);
+    }
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    tell("key-invalid", where, error.message);
+  }
+}
+
+function isCovered({ heads, workspaceId }: Context, signer: LoggedSigner, before: LoggedSigner): boolean {
+  const last = heads.last(workspaceId);
+  const known = [...(last === undefined ? [] : [last]), ...heads.former(workspaceId)];
+  return known.some((head) => head.seq >= signer.seq && head.isSignedBy(before.key));
+}
+
+function acceptedNote({ seq, actor, accepted }: LoggedSigner): string {
+  const { log, head, keptAs, reason } = accepted ?? { log: { seq: seq - 1 }, head: null, keptAs: null, reason: "" };
+  const old =
+    head === null ? "no head that could be read was kept" : `the head kept until then was of event ${head.seq}`;
+  const where = keptAs === null ? "" : ` (kept as heads/${keptAs})`;
+  return `event ${seq}: ${actor} accepted the history as it was at event ${log.seq}; ${old}${where}; the reason: ${reason}`;
 }
 
 /** The number of faults that are named in the message; its data holds all. */

@@ -11,6 +11,73 @@ import type { Context, HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 import { rootToState } from "../state/root-to-state.ts";
 
+/** The number of paths that are read at once. */
+const BATCH = 10_000;
+
+/**
+ * Writes the state at `seq` (the head) as a base: every path that was ever recorded with its last iteration, and the
+ * last event of every other record. Reads the base back and verifies it. Hold the lock.
+ */
+export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
+  const state = await stateAt(context, seq);
+  const { base, root } = await storeBase(context.blobs, state, async (computed) => {
+    if (computed !== (await rootToState(context, seq))) throw indexWrong(seq);
+  });
+  const faults = await checkBase(context.blobs, base, { root, against: context.index });
+  const [fault] = faults ?? [{ where: base, detail: "it is not in the store" }];
+  if (fault !== undefined) {
+    throw new ChronicleError("INTEGRITY_VIOLATION", `the base could not be verified: ${fault.where}: ${fault.detail}`, {
+      hint: "nothing was changed; run `chronicle verify`",
+    });
+  }
+  return { base, root };
+}
+
+function indexWrong(seq: number): ChronicleError {
+  return new ChronicleError("INTEGRITY_VIOLATION", `the index does not agree with itself at event ${seq}`, {
+    hint: "run `chronicle rebuild`",
+  });
+}
+
+/** The parts of the context from which a base is made. */
+type Based = HistoryContext & {
+  readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
+};
+
+/**
+ * Writes the base that a compaction after `seq` (the head) names, if the state at `seq` gives exactly that base.
+ * Returns
+ * whether it does: then the base need not be fetched. Hold a lease.
+ */
+export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
+  return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);
+}
+
+async function stateAt(context: Based, seq: number): Promise<BaseState> {
+  const roots = context.worktree.roots.map(({ id }) => id);
+  return { rows: await lastIterations(context, seq), records: await lastRecords(context), roots };
+}
+
+async function lastIterations(context: Pick<HistoryContext, "index">, seq: number): Promise<IterationRow[]> {
+  const paths = await context.index.touched(0, seq);
+  const rows: IterationRow[] = [];
+  for (let at = 0; at < paths.length; at += BATCH) {
+    const batch = await context.index.iterationsAt(paths.slice(at, at + BATCH), seq);
+    for (const row of batch) if (row !== undefined) rows.push(row);
+  }
+  return rows;
+}
+
+async function lastRecords(context: HistoryContext): Promise<BaseRecord[]> {
+  const records: BaseRecord[] = [];
+  for (const row of await liveRecords(context.index)) {
+    const { seq, ts, op, recordId } = row;
+    const { record, recursionDepth } = await readEvent(context, row);
+    records.push({ seq, ts, op, recordId, record, recursionDepth });
+  }
+  return records;
+}
+
 /** A state from which a log can continue. */
 interface BaseState {
   /** The last iteration of each path, in path order; deleted ones too. */
@@ -77,71 +144,4 @@ function* withFolders(rows: readonly IterationRow[], folders: ReadonlyMap<string
     const folderHash = entry?.kind === "dir" ? folders.get(path) : undefined;
     yield { path, iteration, seq, entry, ...optional({ folderHash }) };
   }
-}
-
-/** The number of paths that are read at once. */
-const BATCH = 10_000;
-
-/**
- * Writes the state at `seq` (the head) as a base: every path that was ever recorded with its last iteration, and the
- * last event of every other record. Reads the base back and verifies it. Hold the lock.
- */
-export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
-  const state = await stateAt(context, seq);
-  const { base, root } = await storeBase(context.blobs, state, async (computed) => {
-    if (computed !== (await rootToState(context, seq))) throw indexWrong(seq);
-  });
-  const faults = await checkBase(context.blobs, base, { root, against: context.index });
-  const [fault] = faults ?? [{ where: base, detail: "it is not in the store" }];
-  if (fault !== undefined) {
-    throw new ChronicleError("INTEGRITY_VIOLATION", `the base could not be verified: ${fault.where}: ${fault.detail}`, {
-      hint: "nothing was changed; run `chronicle verify`",
-    });
-  }
-  return { base, root };
-}
-
-function indexWrong(seq: number): ChronicleError {
-  return new ChronicleError("INTEGRITY_VIOLATION", `the index does not agree with itself at event ${seq}`, {
-    hint: "run `chronicle rebuild`",
-  });
-}
-
-/** The parts of the context from which a base is made. */
-type Based = HistoryContext & {
-  readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
-};
-
-/**
- * Writes the base that a compaction after `seq` (the head) names, if the state at `seq` gives exactly that base.
- * Returns
- * whether it does: then the base need not be fetched. Hold a lease.
- */
-export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
-  return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);
-}
-
-async function stateAt(context: Based, seq: number): Promise<BaseState> {
-  const roots = context.worktree.roots.map(({ id }) => id);
-  return { rows: await lastIterations(context, seq), records: await lastRecords(context), roots };
-}
-
-async function lastIterations(context: Pick<HistoryContext, "index">, seq: number): Promise<IterationRow[]> {
-  const paths = await context.index.touched(0, seq);
-  const rows: IterationRow[] = [];
-  for (let at = 0; at < paths.length; at += BATCH) {
-    const batch = await context.index.iterationsAt(paths.slice(at, at + BATCH), seq);
-    for (const row of batch) if (row !== undefined) rows.push(row);
-  }
-  return rows;
-}
-
-async function lastRecords(context: HistoryContext): Promise<BaseRecord[]> {
-  const records: BaseRecord[] = [];
-  for (const row of await liveRecords(context.index)) {
-    const { seq, ts, op, recordId } = row;
-    const { record, recursionDepth } = await readEvent(context, row);
-    records.push({ seq, ts, op, recordId, record, recursionDepth });
-  }
-  return records;
 }

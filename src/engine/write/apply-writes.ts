@@ -15,21 +15,6 @@ import { refused } from "../capture/refused.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
 import type { PlannedWrite, TargetOutcome } from "./write-batch.ts";
 
-/** The length from which on a content is not announced: sending it would take longer than making it durable. */
-const MOST_BYTES = 4_096;
-
-/**
- * Announces the small content of a write that is about to be recorded, so that copies elsewhere can make it durable at
- * the same time. Resolves when it is on its way.
- */
-export async function announceContent({ foreseen }: Context, write: ReadyWrite): Promise<void> {
-  if (write.kind !== "put" || write.content.bytes === undefined) return;
-  const { hash, bytes } = write.content;
-  if (bytes.length >= MOST_BYTES) return;
-  foreseen.emit({ path: write.path, hash, bytes });
-  await yieldToEventLoop();
-}
-
 /** A write, and its open intent. */
 interface Opened {
   readonly planned: PlannedWrite;
@@ -228,4 +213,19 @@ async function outcomeOf(context: Context, one: Applied, seq: number): Promise<T
   const changes = planned.changes.filter((change) => applied.has(change.path));
   const { conflicts } = report;
   return { answer: writeShape(write, { seq, now, changes, id: changes.length === 0 ? undefined : id, conflicts }) };
+}
+
+/** The length from which on a content is not announced: sending it would take longer than making it durable. */
+const MOST_BYTES = 4_096;
+
+/**
+ * Announces the small content of a write that is about to be recorded, so that copies elsewhere can make it durable at
+ * the same time. Resolves when it is on its way.
+ */
+export async function announceContent({ foreseen }: Context, write: ReadyWrite): Promise<void> {
+  if (write.kind !== "put" || write.content.bytes === undefined) return;
+  const { hash, bytes } = write.content;
+  if (bytes.length >= MOST_BYTES) return;
+  foreseen.emit({ path: write.path, hash, bytes });
+  await yieldToEventLoop();
 }

@@ -20,158 +20,6 @@ import { tooLong, unwritable } from "./writable-path.ts";
 import { checkActorName, checkVisible } from "../../core/records/actor-name.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Contents up to this many bytes wait in memory for the next commit; longer ones go into the store before it. */
-const BUFFERED_BYTES = 1024 * 1024;
-
-/** A content that a caller has passed. */
-interface ReceivedContent {
-  readonly hash: Hash;
-  readonly size: number;
-  /** The content itself, if it is not in the store yet. */
-  readonly bytes?: Uint8Array;
-  /** Keeps the collector from freeing the content until an event names it. */
-  readonly lease?: HeldLock;
-  /**
-   * True if the content was not stored: the request was done before, and the content only shows that it is the same.
-   */
-  readonly onlyCompared?: true;
-}
-
-interface ReceiveOptions {
-  /** In bytes; 0: no limit. */
-  readonly maxFileSize: number;
-  /** The id that the caller gives the request. */
-  readonly requestId?: string | undefined;
-}
-
-/**
- * Receives a content of any size in bounded memory. It is then durable in the store, or comes with its bytes. Returns
- * without waiting if the content is short and given as a whole. Throws `LIMIT_EXCEEDED` as soon as it is too long, and
- * whatever its source throws.
- */
-function receiveContent(
-  context: Context,
-  content: Uint8Array | AsyncIterable<Uint8Array>,
-  { maxFileSize, requestId }: ReceiveOptions,
-): ReceivedContent | Promise<ReceivedContent> {
-  if (!(content instanceof Uint8Array)) return receiveStream(context, limited(content, maxFileSize), requestId);
-  refuseTooLong(content.length, maxFileSize);
-  // Copy the bytes: the caller may reuse the array.
-  return content.length <= BUFFERED_BYTES ? buffered(Buffer.from(content)) : stored(context, [content], requestId);
-}
-
-async function receiveStream(
-  context: Context,
-  content: AsyncIterable<Uint8Array>,
-  requestId: string | undefined,
-): Promise<ReceivedContent> {
-  const pieces = content[Symbol.asyncIterator]();
-  const first: Uint8Array[] = [];
-  let size = 0;
-  for (;;) {
-    const next = await pieces.next();
-    if (next.done === true) return buffered(Buffer.concat(first, size));
-    first.push(Buffer.from(next.value));
-    size += next.value.length;
-    if (size > BUFFERED_BYTES) return stored(context, joined(first, pieces), requestId);
-  }
-}
-
-function buffered(bytes: Buffer): ReceivedContent {
-  return { hash: sha256(bytes), size: bytes.length, bytes };
-}
-
-async function stored(
-  context: Context,
-  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  requestId: string | undefined,
-): Promise<ReceivedContent> {
-  if (requestId !== undefined && (await wasDone(context, requestId))) return compared(pieces);
-  const lease = await context.blobs.lease();
-  try {
-    const put = await withBatch(context.blobs, (batch) => batch.putStream(withinQuota(context, pieces)));
-    return { ...put, lease };
-  } catch (error) {
-    lease.release();
-    throw error;
-  }
-}
-
-function wasDone(context: Context, requestId: string): Promise<boolean> {
-  return answer(context, async () => (await doneRequest(context, intentOfRequest(requestId))) !== undefined);
-}
-
-/** Hashes a content without storing it. The quota is not checked, as no room is taken. */
-async function compared(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
-  const digest = createHash("sha256");
-  let size = 0;
-  for await (const piece of pieces) {
-    digest.update(piece);
-    size += piece.length;
-  }
-  return { hash: parseHash(digest.digest("hex")), size, onlyCompared: true };
-}
-
-async function* joined(first: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* first;
-    for (;;) {
-      const next = await rest.next();
-      if (next.done === true) return;
-      yield next.value;
-    }
-  } finally {
-    await rest.return?.();
-  }
-}
-
-async function* withinQuota(
-  context: Context,
-  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  for await (const piece of pieces) {
-    refuseOverQuota(context, piece.length);
-    yield piece;
-  }
-}
-
-async function* limited(pieces: AsyncIterable<Uint8Array>, maxFileSize: number): AsyncGenerator<Uint8Array> {
-  let size = 0;
-  for await (const piece of pieces) {
-    if (!(piece instanceof Uint8Array)) {
-      throw new ChronicleError("USAGE", "a content comes in pieces of bytes", { hint: "give Uint8Arrays" });
-    }
-    size += piece.length;
-    refuseTooLong(size, maxFileSize);
-    yield piece;
-  }
-}
-
-function refuseTooLong(size: number, maxFileSize: number): void {
-  if (maxFileSize === 0 || size <= maxFileSize) return;
-  throw new ChronicleError("LIMIT_EXCEEDED", `the content is longer than ${maxFileSize} bytes (maxFileSize)`, {
-    hint: "the workspace's maxFileSize limits its files; `chronicle config maxFileSize` changes it",
-    data: { limit: maxFileSize },
-  });
-}
-
-/** A write as a caller asks for it. */
-export type FileWrite =
-  | {
-      readonly kind: "put";
-      readonly path: string;
-      readonly content: Uint8Array | AsyncIterable<Uint8Array>;
-      readonly options: PutFileOptions;
-    }
-  | { readonly kind: "folder"; readonly path: string; readonly options: WriteBy & { readonly permissions?: number } }
-  | { readonly kind: "delete"; readonly path: string; readonly options: WriteCondition & WriteBy }
-  | {
-      readonly kind: "move";
-      readonly path: string;
-      readonly to: string;
-      readonly options: WriteCondition & WriteBy & { readonly overwrite?: boolean };
-    };
-
 /** A write whose paths and options are sound, and whose content was received. */
 export type ReadyWrite = ReadyPut | ReadyFolder | ReadyDelete | ReadyMove;
 
@@ -354,3 +202,155 @@ function summaryOf(verb: string, path: WorkspacePath): string {
 export function modeOfPut({ link, permissions }: ReadyPut, before: number | undefined): number {
   return link ? SYMLINK_MODE : (permissions ?? before ?? 0o644);
 }
+
+/** Contents up to this many bytes wait in memory for the next commit; longer ones go into the store before it. */
+const BUFFERED_BYTES = 1024 * 1024;
+
+/** A content that a caller has passed. */
+interface ReceivedContent {
+  readonly hash: Hash;
+  readonly size: number;
+  /** The content itself, if it is not in the store yet. */
+  readonly bytes?: Uint8Array;
+  /** Keeps the collector from freeing the content until an event names it. */
+  readonly lease?: HeldLock;
+  /**
+   * True if the content was not stored: the request was done before, and the content only shows that it is the same.
+   */
+  readonly onlyCompared?: true;
+}
+
+interface ReceiveOptions {
+  /** In bytes; 0: no limit. */
+  readonly maxFileSize: number;
+  /** The id that the caller gives the request. */
+  readonly requestId?: string | undefined;
+}
+
+/**
+ * Receives a content of any size in bounded memory. It is then durable in the store, or comes with its bytes. Returns
+ * without waiting if the content is short and given as a whole. Throws `LIMIT_EXCEEDED` as soon as it is too long, and
+ * whatever its source throws.
+ */
+function receiveContent(
+  context: Context,
+  content: Uint8Array | AsyncIterable<Uint8Array>,
+  { maxFileSize, requestId }: ReceiveOptions,
+): ReceivedContent | Promise<ReceivedContent> {
+  if (!(content instanceof Uint8Array)) return receiveStream(context, limited(content, maxFileSize), requestId);
+  refuseTooLong(content.length, maxFileSize);
+  // Copy the bytes: the caller may reuse the array.
+  return content.length <= BUFFERED_BYTES ? buffered(Buffer.from(content)) : stored(context, [content], requestId);
+}
+
+async function receiveStream(
+  context: Context,
+  content: AsyncIterable<Uint8Array>,
+  requestId: string | undefined,
+): Promise<ReceivedContent> {
+  const pieces = content[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const next = await pieces.next();
+    if (next.done === true) return buffered(Buffer.concat(first, size));
+    first.push(Buffer.from(next.value));
+    size += next.value.length;
+    if (size > BUFFERED_BYTES) return stored(context, joined(first, pieces), requestId);
+  }
+}
+
+function buffered(bytes: Buffer): ReceivedContent {
+  return { hash: sha256(bytes), size: bytes.length, bytes };
+}
+
+async function stored(
+  context: Context,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  requestId: string | undefined,
+): Promise<ReceivedContent> {
+  if (requestId !== undefined && (await wasDone(context, requestId))) return compared(pieces);
+  const lease = await context.blobs.lease();
+  try {
+    const put = await withBatch(context.blobs, (batch) => batch.putStream(withinQuota(context, pieces)));
+    return { ...put, lease };
+  } catch (error) {
+    lease.release();
+    throw error;
+  }
+}
+
+function wasDone(context: Context, requestId: string): Promise<boolean> {
+  return answer(context, async () => (await doneRequest(context, intentOfRequest(requestId))) !== undefined);
+}
+
+/** Hashes a content without storing it. The quota is not checked, as no room is taken. */
+async function compared(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
+  const digest = createHash("sha256");
+  let size = 0;
+  for await (const piece of pieces) {
+    digest.update(piece);
+    size += piece.length;
+  }
+  return { hash: parseHash(digest.digest("hex")), size, onlyCompared: true };
+}
+
+async function* joined(first: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* first;
+    for (;;) {
+      const next = await rest.next();
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    await rest.return?.();
+  }
+}
+
+async function* withinQuota(
+  context: Context,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    refuseOverQuota(context, piece.length);
+    yield piece;
+  }
+}
+
+async function* limited(pieces: AsyncIterable<Uint8Array>, maxFileSize: number): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const piece of pieces) {
+    if (!(piece instanceof Uint8Array)) {
+      throw new ChronicleError("USAGE", "a content comes in pieces of bytes", { hint: "give Uint8Arrays" });
+    }
+    size += piece.length;
+    refuseTooLong(size, maxFileSize);
+    yield piece;
+  }
+}
+
+function refuseTooLong(size: number, maxFileSize: number): void {
+  if (maxFileSize === 0 || size <= maxFileSize) return;
+  throw new ChronicleError("LIMIT_EXCEEDED", `the content is longer than ${maxFileSize} bytes (maxFileSize)`, {
+    hint: "the workspace's maxFileSize limits its files; `chronicle config maxFileSize` changes it",
+    data: { limit: maxFileSize },
+  });
+}
+
+/** A write as a caller asks for it. */
+export type FileWrite =
+  | {
+      readonly kind: "put";
+      readonly path: string;
+      readonly content: Uint8Array | AsyncIterable<Uint8Array>;
+      readonly options: PutFileOptions;
+    }
+  | { readonly kind: "folder"; readonly path: string; readonly options: WriteBy & { readonly permissions?: number } }
+  | { readonly kind: "delete"; readonly path: string; readonly options: WriteCondition & WriteBy }
+  | {
+      readonly kind: "move";
+      readonly path: string;
+      readonly to: string;
+      readonly options: WriteCondition & WriteBy & { readonly overwrite?: boolean };
+    };

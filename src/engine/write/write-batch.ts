@@ -19,58 +19,6 @@ import { answerAgain, targetOf, usedBefore, writeShape, type WriteDone } from ".
 import { talliedAfter, type Tally } from "./write-limits.ts";
 import { WriteState } from "./write-state.ts";
 
-/** The actor, session, action and transaction that a write belongs to. */
-type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "transaction">;
-
-/**
- * Returns a function that attributes writes. Unlike a capture, a write has a known writer. It belongs to the one open
- * action that declared its path, else to the one action of its session about the whole workspace. A write of no action
- * belongs to the innermost transaction that is everybody's or its session's. If several qualify, it belongs to none.
- */
-async function writeAttributor(context: Context, head: Head): Promise<(write: ReadyWrite) => WriteAttribution> {
-  const brackets = await openBrackets(context, head);
-  const nesting = await Nesting.of(context, brackets);
-  const { within } = await placeOf(context, nesting, { pid: context.processes.pid });
-  const around = within.run === undefined ? new Set<string>() : nesting.around(within.run);
-  return (write) => {
-    const { actor, session } = write.by;
-    const action = actionFor(write, brackets.actions);
-    const its = session ?? (action === undefined ? within.run : action.session);
-    const transaction = action === undefined ? transactionFor(session, brackets, around) : undefined;
-    return {
-      // The caller's default actor is whoever opened the workspace; an action names who works more exactly.
-      actor: actor ?? action?.actor ?? write.by.caller.actor,
-      ...optional({ session: its }),
-      ...(action === undefined ? {} : { action: action.id }),
-      ...(transaction === undefined ? {} : { transaction: transaction.id }),
-    };
-  };
-}
-
-function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedAction | undefined {
-  const { session } = write.by;
-  const own = open.filter((one) => session === undefined || one.session === undefined || one.session === session);
-  const paths = write.kind === "move" ? [write.path, write.to] : [write.path];
-  const declared = own.filter((one) => one.paths.some((named) => paths.some((path) => isWithin(path, named))));
-  const meant =
-    declared.length > 0 ? declared : own.filter((one) => one.scope === "workspace" && one.session === session);
-  return meant.length === 1 ? meant[0] : undefined;
-}
-
-/** Returns the innermost transaction for a write. One that holds a run is only for that run and writes within it. */
-function transactionFor(
-  session: string | undefined,
-  { transactions }: Brackets,
-  around: ReadonlySet<string>,
-): OpenTransaction | undefined {
-  const own = transactions.filter(({ id, record }) => {
-    const isMeant = record.session === undefined || record.session === session;
-    return isMeant && (record.holds === undefined || around.has(id));
-  });
-  const [only, second] = innermost(own);
-  return second === undefined ? only : undefined;
-}
-
 /** The outcome of one write: its answer, or the error for which it was not done. */
 export type Outcome = { readonly answer: FileWriteShape } | { readonly error: unknown };
 
@@ -246,3 +194,55 @@ const OF_ONE_WRITE: ReadonlySet<string> = new Set([
   "PRUNED",
   "BLOB_MISSING",
 ]);
+
+/** The actor, session, action and transaction that a write belongs to. */
+type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "transaction">;
+
+/**
+ * Returns a function that attributes writes. Unlike a capture, a write has a known writer. It belongs to the one open
+ * action that declared its path, else to the one action of its session about the whole workspace. A write of no action
+ * belongs to the innermost transaction that is everybody's or its session's. If several qualify, it belongs to none.
+ */
+async function writeAttributor(context: Context, head: Head): Promise<(write: ReadyWrite) => WriteAttribution> {
+  const brackets = await openBrackets(context, head);
+  const nesting = await Nesting.of(context, brackets);
+  const { within } = await placeOf(context, nesting, { pid: context.processes.pid });
+  const around = within.run === undefined ? new Set<string>() : nesting.around(within.run);
+  return (write) => {
+    const { actor, session } = write.by;
+    const action = actionFor(write, brackets.actions);
+    const its = session ?? (action === undefined ? within.run : action.session);
+    const transaction = action === undefined ? transactionFor(session, brackets, around) : undefined;
+    return {
+      // The caller's default actor is whoever opened the workspace; an action names who works more exactly.
+      actor: actor ?? action?.actor ?? write.by.caller.actor,
+      ...optional({ session: its }),
+      ...(action === undefined ? {} : { action: action.id }),
+      ...(transaction === undefined ? {} : { transaction: transaction.id }),
+    };
+  };
+}
+
+function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedAction | undefined {
+  const { session } = write.by;
+  const own = open.filter((one) => session === undefined || one.session === undefined || one.session === session);
+  const paths = write.kind === "move" ? [write.path, write.to] : [write.path];
+  const declared = own.filter((one) => one.paths.some((named) => paths.some((path) => isWithin(path, named))));
+  const meant =
+    declared.length > 0 ? declared : own.filter((one) => one.scope === "workspace" && one.session === session);
+  return meant.length === 1 ? meant[0] : undefined;
+}
+
+/** Returns the innermost transaction for a write. One that holds a run is only for that run and writes within it. */
+function transactionFor(
+  session: string | undefined,
+  { transactions }: Brackets,
+  around: ReadonlySet<string>,
+): OpenTransaction | undefined {
+  const own = transactions.filter(({ id, record }) => {
+    const isMeant = record.session === undefined || record.session === session;
+    return isMeant && (record.holds === undefined || around.has(id));
+  });
+  const [only, second] = innermost(own);
+  return second === undefined ? only : undefined;
+}

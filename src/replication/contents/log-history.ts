@@ -8,65 +8,6 @@ import { Signal } from "../../util/signal.ts";
 import type { Timers } from "../../util/timers.ts";
 import { oldestSeq } from "../../engine/log/history-start.ts";
 
-/** The number of characters of lines that are kept in memory. */
-const MOST_CHARACTERS = 256 * 1024;
-
-/**
- * The last events that this process has recorded. Readers that follow the log closely mostly want these, and need not
- * read them from the disk to which they were just written.
- */
-export class RecentEvents {
-  #events: SealedEvent[] = [];
-  #characters = 0;
-  #head: Head = EMPTY_HEAD;
-
-  /** The last event that was ever added. */
-  get head(): Head {
-    return this.#head;
-  }
-
-  /** Adds durable events, in order. If one does not follow the last one, only the new ones are kept. */
-  add(events: readonly SealedEvent[]): void {
-    for (const event of events) {
-      if (event.seq <= this.#head.seq) continue;
-      if (event.prevHash !== this.#head.hash) this.#forget();
-      this.#head = { seq: event.seq, hash: event.hash };
-      this.#events.push(event);
-      this.#characters += event.line.length;
-    }
-    if (this.#characters > MOST_CHARACTERS) this.#forget(this.#lastOnes());
-  }
-
-  /**
-   * Returns the events after `last`, at least one and about this many characters of them; none if the next event is not
-   * kept.
-   */
-  after(last: Head, maxCharacters: number): readonly SealedEvent[] {
-    const [first] = this.#events;
-    if (first === undefined || last.seq < first.seq - 1) return [];
-    const from = last.seq - first.seq + 1;
-    if (this.#events[from]?.prevHash !== last.hash) return [];
-    let characters = 0;
-    const end = this.#events.findIndex((event, at) => {
-      if (at >= from) characters += event.line.length;
-      return at > from && characters > maxCharacters;
-    });
-    return this.#events.slice(from, end < 0 ? undefined : end);
-  }
-
-  /** Returns the last events, half of what may be kept, so that the array is not moved again for each new event. */
-  #lastOnes(): SealedEvent[] {
-    let characters = 0;
-    const from = this.#events.findLastIndex(({ line }) => (characters += line.length) > MOST_CHARACTERS / 2);
-    return this.#events.slice(from + 1);
-  }
-
-  #forget(kept: SealedEvent[] = []): void {
-    this.#events = kept;
-    this.#characters = kept.reduce((sum, { line }) => sum + line.length, 0);
-  }
-}
-
 /** The number of events between two positions that are remembered. */
 const MARK_EVERY = 256;
 
@@ -339,4 +280,63 @@ function brokenAt(seq: number): ChronicleError {
     hint: "run `chronicle verify`",
     data: { seq },
   });
+}
+
+/** The number of characters of lines that are kept in memory. */
+const MOST_CHARACTERS = 256 * 1024;
+
+/**
+ * The last events that this process has recorded. Readers that follow the log closely mostly want these, and need not
+ * read them from the disk to which they were just written.
+ */
+export class RecentEvents {
+  #events: SealedEvent[] = [];
+  #characters = 0;
+  #head: Head = EMPTY_HEAD;
+
+  /** The last event that was ever added. */
+  get head(): Head {
+    return this.#head;
+  }
+
+  /** Adds durable events, in order. If one does not follow the last one, only the new ones are kept. */
+  add(events: readonly SealedEvent[]): void {
+    for (const event of events) {
+      if (event.seq <= this.#head.seq) continue;
+      if (event.prevHash !== this.#head.hash) this.#forget();
+      this.#head = { seq: event.seq, hash: event.hash };
+      this.#events.push(event);
+      this.#characters += event.line.length;
+    }
+    if (this.#characters > MOST_CHARACTERS) this.#forget(this.#lastOnes());
+  }
+
+  /**
+   * Returns the events after `last`, at least one and about this many characters of them; none if the next event is not
+   * kept.
+   */
+  after(last: Head, maxCharacters: number): readonly SealedEvent[] {
+    const [first] = this.#events;
+    if (first === undefined || last.seq < first.seq - 1) return [];
+    const from = last.seq - first.seq + 1;
+    if (this.#events[from]?.prevHash !== last.hash) return [];
+    let characters = 0;
+    const end = this.#events.findIndex((event, at) => {
+      if (at >= from) characters += event.line.length;
+      return at > from && characters > maxCharacters;
+    });
+    return this.#events.slice(from, end < 0 ? undefined : end);
+  }
+
+  /** Returns the last events, half of what may be kept, so that the array is not moved again for each new event. */
+  #lastOnes(): SealedEvent[] {
+    let characters = 0;
+    const from = this.#events.findLastIndex(({ line }) => (characters += line.length) > MOST_CHARACTERS / 2);
+    return this.#events.slice(from + 1);
+  }
+
+  #forget(kept: SealedEvent[] = []): void {
+    this.#events = kept;
+    this.#characters = kept.reduce((sum, { line }) => sum + line.length, 0);
+  }
 }

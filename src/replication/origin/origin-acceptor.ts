@@ -18,85 +18,6 @@ import { RecentMap } from "../../util/recent-map.ts";
 import { type OriginOptions, OriginSession } from "./origin-session.ts";
 import { keepSayingBusy } from "./say-busy.ts";
 
-/**
- * A channel whose `Hello` was read in advance, to find out which workspace it is about. `receive` yields the `Hello`
- * first.
- */
-class BegunChannel implements Channel {
-  readonly #channel: Channel;
-  readonly #first: Message;
-  readonly #rest: AsyncIterator<Message>;
-
-  private constructor(channel: Channel, first: Message, rest: AsyncIterator<Message>) {
-    this.#channel = channel;
-    this.#first = first;
-    this.#rest = rest;
-  }
-
-  /**
-   * Waits for `Hello`, and sets its workspace to the id that `meant` returns. Throws `USAGE` if another message comes
-   * first, `UNAVAILABLE` if the connection ends before; what `meant` throws; and the channel's own errors. After
-   * `withinMs` without a `Hello`, closes the channel.
-   */
-  static async begin(channel: Channel, { meant, timers, withinMs }: BeginOptions): Promise<BegunChannel> {
-    const rest = channel.receive()[Symbol.asyncIterator]();
-    const hello = await firstOf(channel, rest, { timers, withinMs });
-    return new BegunChannel(channel, { ...hello, workspace: await meant(hello) }, rest);
-  }
-
-  send(message: Message): Promise<void> {
-    return this.#channel.send(message);
-  }
-
-  async *receive(): AsyncGenerator<Message, void> {
-    const first = this.#first;
-    yield first;
-    try {
-      for (let next = await this.#rest.next(); next.done !== true; next = await this.#rest.next()) yield next.value;
-    } finally {
-      await this.#rest.return?.();
-    }
-  }
-
-  get arrived(): number {
-    return this.#channel.arrived;
-  }
-
-  get pendingBytes(): number {
-    return this.#channel.pendingBytes;
-  }
-
-  get ended(): Promise<ChannelEnd> {
-    return this.#channel.ended;
-  }
-
-  close(reason?: ChronicleError): void {
-    this.#channel.close(reason);
-  }
-}
-
-interface HelloDeadline {
-  readonly timers: Timers;
-  readonly withinMs: number;
-}
-
-interface BeginOptions extends HelloDeadline {
-  /** Returns the id of the workspace that a replica asks for. */
-  readonly meant: (hello: MessageOf<"Hello">) => Promise<string>;
-}
-
-async function firstOf(
-  channel: Channel,
-  rest: AsyncIterator<Message>,
-  { timers, withinMs }: HelloDeadline,
-): Promise<MessageOf<"Hello">> {
-  using _late = timers.after(withinMs, () => channel.close(new ChronicleError("UNAVAILABLE", "no Hello came")));
-  const first = await rest.next();
-  if (first.done === true) throw new ChronicleError("UNAVAILABLE", "the connection ended before Hello");
-  if (first.value.type === "Hello") return first.value;
-  throw new ChronicleError("USAGE", `${first.value.type} came before Hello`);
-}
-
 /** The time within which a client must send `Hello`, in ms. */
 const HELLO_MS = 10_000;
 
@@ -284,4 +205,83 @@ function leaving(): ChronicleError {
   return new ChronicleError("UNAVAILABLE", "this server is being ended", {
     hint: "connect again: another server may take its place",
   });
+}
+
+/**
+ * A channel whose `Hello` was read in advance, to find out which workspace it is about. `receive` yields the `Hello`
+ * first.
+ */
+class BegunChannel implements Channel {
+  readonly #channel: Channel;
+  readonly #first: Message;
+  readonly #rest: AsyncIterator<Message>;
+
+  private constructor(channel: Channel, first: Message, rest: AsyncIterator<Message>) {
+    this.#channel = channel;
+    this.#first = first;
+    this.#rest = rest;
+  }
+
+  /**
+   * Waits for `Hello`, and sets its workspace to the id that `meant` returns. Throws `USAGE` if another message comes
+   * first, `UNAVAILABLE` if the connection ends before; what `meant` throws; and the channel's own errors. After
+   * `withinMs` without a `Hello`, closes the channel.
+   */
+  static async begin(channel: Channel, { meant, timers, withinMs }: BeginOptions): Promise<BegunChannel> {
+    const rest = channel.receive()[Symbol.asyncIterator]();
+    const hello = await firstOf(channel, rest, { timers, withinMs });
+    return new BegunChannel(channel, { ...hello, workspace: await meant(hello) }, rest);
+  }
+
+  send(message: Message): Promise<void> {
+    return this.#channel.send(message);
+  }
+
+  async *receive(): AsyncGenerator<Message, void> {
+    const first = this.#first;
+    yield first;
+    try {
+      for (let next = await this.#rest.next(); next.done !== true; next = await this.#rest.next()) yield next.value;
+    } finally {
+      await this.#rest.return?.();
+    }
+  }
+
+  get arrived(): number {
+    return this.#channel.arrived;
+  }
+
+  get pendingBytes(): number {
+    return this.#channel.pendingBytes;
+  }
+
+  get ended(): Promise<ChannelEnd> {
+    return this.#channel.ended;
+  }
+
+  close(reason?: ChronicleError): void {
+    this.#channel.close(reason);
+  }
+}
+
+interface HelloDeadline {
+  readonly timers: Timers;
+  readonly withinMs: number;
+}
+
+interface BeginOptions extends HelloDeadline {
+  /** Returns the id of the workspace that a replica asks for. */
+  readonly meant: (hello: MessageOf<"Hello">) => Promise<string>;
+}
+
+async function firstOf(
+  channel: Channel,
+  rest: AsyncIterator<Message>,
+  { timers, withinMs }: HelloDeadline,
+): Promise<MessageOf<"Hello">> {
+  using _late = timers.after(withinMs, () => channel.close(new ChronicleError("UNAVAILABLE", "no Hello came")));
+  const first = await rest.next();
+  if (first.done === true) throw new ChronicleError("UNAVAILABLE", "the connection ended before Hello");
+  if (first.value.type === "Hello") return first.value;
+  throw new ChronicleError("USAGE", `${first.value.type} came before Hello`);
 }

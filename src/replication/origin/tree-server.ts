@@ -11,58 +11,6 @@ import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The state at which a full reconciliation ends: the present state when it begins. */
-export interface TreeAnchor extends Head {
-  readonly hash: Hash;
-  readonly root: Hash;
-  readonly frontier: readonly Hash[];
-  /** The workspace record in force. */
-  readonly record: BaseRecord;
-  /** The last event of each `erase:` record up to that state, as record rows of a base. */
-  readonly erasures: Buffer;
-}
-
-/** A requested folder. */
-export interface AskedFolder {
-  readonly path: WorkspacePath;
-  /** Only names after this one are requested. */
-  readonly after: string | undefined;
-  /** The folder's Merkle hash at the replica. */
-  readonly hash: Hash | undefined;
-}
-
-/** A name in a folder. `row.entry` is undefined for a path that was deleted after the replica's event. */
-export interface ListedChild {
-  readonly name: string;
-  readonly row: IterationRow;
-  /** The hash of the content, the link target, or the folder. */
-  readonly hash: Hash | undefined;
-  /** For a folder, or a path that was one: true if something in it has an event after the replica's. */
-  readonly touched: boolean | undefined;
-}
-
-/** The answer about a folder. `hash` is undefined if the state has no such folder. */
-export interface ListedFolder {
-  readonly hash: Hash | undefined;
-  /** True if something in the folder has an event after the replica's. */
-  readonly touched: boolean;
-  /** The children, sorted by name; none if the folder has the replica's hash and was not touched. */
-  readonly children: readonly ListedChild[];
-}
-
-/** The states of a workspace, folder by folder, for replicas that reconcile in full. */
-export interface TreeSource {
-  /** Returns the present state. It can be viewed as long as this object lasts. */
-  anchor(): Promise<TreeAnchor>;
-  /** Returns the state of an anchor, for a replica that holds event `since` (0: no event, so every deletion is new). */
-  view(seq: number, since: number): Promise<TreeView>;
-}
-
-/** A state, with what has changed since an earlier event. */
-export interface TreeView {
-  list(folder: AskedFolder): Promise<ListedFolder>;
-}
-
 type FoldersRequest = MessageOf<"TreeRequest">;
 type Request = FoldersRequest | MessageOf<"ErasuresRequest">;
 type Response = MessageOf<"TreeResponse"> | MessageOf<"ErasuresResponse">;
@@ -72,8 +20,10 @@ type Anchor = NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 
 /** The maximum number of requests of one replica that wait. */
 const MAX_WAITING = 64;
+
 /** The maximum of counted bytes in one answer. The rest of the head is left for what is not counted. */
 const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
+
 /** The bytes counted for a folder beside its path and children. */
 const FOLDER_BYTES = 256;
 
@@ -231,4 +181,56 @@ function childToFields({ name, row, hash, touched }: ListedChild): Child {
     ...optional({ touched }),
     ...(entry?.class === undefined ? {} : { class: entry.class }),
   };
+}
+
+/** The state at which a full reconciliation ends: the present state when it begins. */
+export interface TreeAnchor extends Head {
+  readonly hash: Hash;
+  readonly root: Hash;
+  readonly frontier: readonly Hash[];
+  /** The workspace record in force. */
+  readonly record: BaseRecord;
+  /** The last event of each `erase:` record up to that state, as record rows of a base. */
+  readonly erasures: Buffer;
+}
+
+/** A requested folder. */
+export interface AskedFolder {
+  readonly path: WorkspacePath;
+  /** Only names after this one are requested. */
+  readonly after: string | undefined;
+  /** The folder's Merkle hash at the replica. */
+  readonly hash: Hash | undefined;
+}
+
+/** A name in a folder. `row.entry` is undefined for a path that was deleted after the replica's event. */
+export interface ListedChild {
+  readonly name: string;
+  readonly row: IterationRow;
+  /** The hash of the content, the link target, or the folder. */
+  readonly hash: Hash | undefined;
+  /** For a folder, or a path that was one: true if something in it has an event after the replica's. */
+  readonly touched: boolean | undefined;
+}
+
+/** The answer about a folder. `hash` is undefined if the state has no such folder. */
+export interface ListedFolder {
+  readonly hash: Hash | undefined;
+  /** True if something in the folder has an event after the replica's. */
+  readonly touched: boolean;
+  /** The children, sorted by name; none if the folder has the replica's hash and was not touched. */
+  readonly children: readonly ListedChild[];
+}
+
+/** The states of a workspace, folder by folder, for replicas that reconcile in full. */
+export interface TreeSource {
+  /** Returns the present state. It can be viewed as long as this object lasts. */
+  anchor(): Promise<TreeAnchor>;
+  /** Returns the state of an anchor, for a replica that holds event `since` (0: no event, so every deletion is new). */
+  view(seq: number, since: number): Promise<TreeView>;
+}
+
+/** A state, with what has changed since an earlier event. */
+export interface TreeView {
+  list(folder: AskedFolder): Promise<ListedFolder>;
 }

@@ -16,59 +16,6 @@ import type { MessageOf } from "../protocol/messages.ts";
 import { answerToWire, entryFromWire } from "../protocol/write-back-entries.ts";
 import type { ContentFetch } from "../contents/content-fetch.ts";
 
-/** The maximum number of hashes that are remembered. The oldest is forgotten first. */
-const MOST = 100_000;
-
-/**
- * The contents that replicas need not send: those of the workspace, and those that a replica has already sent. A
- * content that the store holds only for other workspaces must be sent: otherwise whoever knows its hash could read it.
- * A secret must be sent as well: otherwise whoever knows its hash from the log could read it under an ordinary name.
- */
-export class ReceivedContents implements HeldContents {
-  readonly #blobs: BlobStore;
-  readonly #contents: WorkspaceContents & Partial<SecretContents>;
-  readonly #received = new Set<Hash>();
-
-  constructor(blobs: BlobStore, contents: WorkspaceContents & Partial<SecretContents>) {
-    this.#blobs = blobs;
-    this.#contents = contents;
-  }
-
-  async has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>> {
-    const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
-    const held = new Set<Hash>();
-    const secrets = (await this.#contents.secrets?.(asked)) ?? new Set<Hash>();
-    // The collector may have freed a received content, so the store is asked as well.
-    for (const hash of await this.#blobs.sound(asked)) {
-      if (secrets.has(hash)) continue;
-      if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);
-    }
-    return held;
-  }
-
-  add(hash: Hash): void {
-    this.#received.delete(hash);
-    this.#received.add(hash);
-    const [first] = this.#received;
-    if (this.#received.size > MOST && first !== undefined) this.#received.delete(first);
-  }
-}
-
-/** Decides what replicas write back to a workspace. */
-export interface WriteBackTarget {
-  /** Returns the last entry of a replica that is decided. */
-  settled(replica: string): Promise<SettledWriteBack>;
-  /** Throws `LIMIT_EXCEEDED` if this many more bytes would exceed the store's limit. */
-  reserve(bytes: number): void;
-  /** Returns the reason to refuse an entry whatever its content is: then that need not be fetched. */
-  refusal(entry: WriteBackEntry): WriteBackReason | undefined;
-  /**
-   * Decides entries whose contents are in the store, durably. Throws `READ_ONLY` if this workspace takes no changes;
-   * `LOCKED` and others if it may succeed later.
-   */
-  decide(batch: WriteBackBatch): Promise<WriteBackAnswer>;
-}
-
 type WriteBack = MessageOf<"WriteBack">;
 
 /** What a `WriteBackIntake` works with. Shared by all sessions of a workspace. */
@@ -232,4 +179,57 @@ function reasonOf(error: unknown): WriteBackReason | undefined {
   if (!(error instanceof ChronicleError)) return undefined;
   if (LASTING.has(error.code)) return "read-only";
   return PASSING.has(error.code) ? "unavailable" : undefined;
+}
+
+/** The maximum number of hashes that are remembered. The oldest is forgotten first. */
+const MOST = 100_000;
+
+/**
+ * The contents that replicas need not send: those of the workspace, and those that a replica has already sent. A
+ * content that the store holds only for other workspaces must be sent: otherwise whoever knows its hash could read it.
+ * A secret must be sent as well: otherwise whoever knows its hash from the log could read it under an ordinary name.
+ */
+export class ReceivedContents implements HeldContents {
+  readonly #blobs: BlobStore;
+  readonly #contents: WorkspaceContents & Partial<SecretContents>;
+  readonly #received = new Set<Hash>();
+
+  constructor(blobs: BlobStore, contents: WorkspaceContents & Partial<SecretContents>) {
+    this.#blobs = blobs;
+    this.#contents = contents;
+  }
+
+  async has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>> {
+    const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
+    const held = new Set<Hash>();
+    const secrets = (await this.#contents.secrets?.(asked)) ?? new Set<Hash>();
+    // The collector may have freed a received content, so the store is asked as well.
+    for (const hash of await this.#blobs.sound(asked)) {
+      if (secrets.has(hash)) continue;
+      if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);
+    }
+    return held;
+  }
+
+  add(hash: Hash): void {
+    this.#received.delete(hash);
+    this.#received.add(hash);
+    const [first] = this.#received;
+    if (this.#received.size > MOST && first !== undefined) this.#received.delete(first);
+  }
+}
+
+/** Decides what replicas write back to a workspace. */
+export interface WriteBackTarget {
+  /** Returns the last entry of a replica that is decided. */
+  settled(replica: string): Promise<SettledWriteBack>;
+  /** Throws `LIMIT_EXCEEDED` if this many more bytes would exceed the store's limit. */
+  reserve(bytes: number): void;
+  /** Returns the reason to refuse an entry whatever its content is: then that need not be fetched. */
+  refusal(entry: WriteBackEntry): WriteBackReason | undefined;
+  /**
+   * Decides entries whose contents are in the store, durably. Throws `READ_ONLY` if this workspace takes no changes;
+   * `LOCKED` and others if it may succeed later.
+   */
+  decide(batch: WriteBackBatch): Promise<WriteBackAnswer>;
 }

@@ -4,38 +4,6 @@ import { MAX_JSON_DEPTH, MAX_JSON_PARTS } from "./limits.ts";
 import type { FramePayload } from "./frame.ts";
 import { bytesFieldOf, checkMessage, type Message } from "./messages.ts";
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-
-/**
- * Checks the nesting and the number of commas and colons of a JSON text before it is parsed, because a short text can
- * need much memory as a value. Throws `LIMIT_EXCEEDED`. Does not check whether the text is JSON.
- */
-function checkJson(text: Uint8Array): void {
-  let depth = 0;
-  let parts = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const byte = text[at];
-    if (inString) {
-      if (byte === BACKSLASH) at += 1;
-      else if (byte === QUOTE) inString = false;
-    } else if (byte === QUOTE) inString = true;
-    else if (byte === 0x7b || byte === 0x5b) {
-      depth += 1;
-      if (depth > MAX_JSON_DEPTH) refuseJson(`it is nested deeper than ${MAX_JSON_DEPTH} levels`);
-    } else if (byte === 0x7d || byte === 0x5d) depth -= 1;
-    else if (byte === 0x2c || byte === 0x3a) {
-      parts += 1;
-      if (parts > MAX_JSON_PARTS) refuseJson(`it has more than ${MAX_JSON_PARTS} parts`);
-    }
-  }
-}
-
-function refuseJson(reason: string): never {
-  throw new ChronicleError("LIMIT_EXCEEDED", `a message is refused: ${reason}`);
-}
-
 /**
  * Encodes a message as the payload of a frame. The head is the message as JSON; in place of each byte field it has the
  * number of bytes. The body is the bytes of these fields, concatenated in the order of the head. Throws the error with
@@ -113,4 +81,36 @@ function attach(head: Fields, body: Uint8Array): void {
 
 function refuse(reason: string): never {
   throw new ChronicleError("USAGE", `a message is refused: ${reason}`);
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/**
+ * Checks the nesting and the number of commas and colons of a JSON text before it is parsed, because a short text can
+ * need much memory as a value. Throws `LIMIT_EXCEEDED`. Does not check whether the text is JSON.
+ */
+function checkJson(text: Uint8Array): void {
+  let depth = 0;
+  let parts = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const byte = text[at];
+    if (inString) {
+      if (byte === BACKSLASH) at += 1;
+      else if (byte === QUOTE) inString = false;
+    } else if (byte === QUOTE) inString = true;
+    else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+      if (depth > MAX_JSON_DEPTH) refuseJson(`it is nested deeper than ${MAX_JSON_DEPTH} levels`);
+    } else if (byte === 0x7d || byte === 0x5d) depth -= 1;
+    else if (byte === 0x2c || byte === 0x3a) {
+      parts += 1;
+      if (parts > MAX_JSON_PARTS) refuseJson(`it has more than ${MAX_JSON_PARTS} parts`);
+    }
+  }
+}
+
+function refuseJson(reason: string): never {
+  throw new ChronicleError("LIMIT_EXCEEDED", `a message is refused: ${reason}`);
 }

@@ -33,6 +33,8 @@ import * as z from "zod";
 /** Bytes of one hash. */
 const HASH_BYTES = 32;
 
+const hashes = z.array(hash).max(MAX_NOT_IN_BLOCKS);
+
 /** Asks for many contents at once, as blocks of a pack (docs/format.md). Requires the capability `blocks`. */
 const blocksRequest = z.strictObject({
   type: z.literal("BlocksRequest"),
@@ -42,8 +44,6 @@ const blocksRequest = z.strictObject({
     "must be one hash or more",
   ),
 });
-
-const hashes = z.array(hash).max(MAX_NOT_IN_BLOCKS);
 
 /** Answers some contents of one or more requests. */
 const blocksResponse = z.strictObject({

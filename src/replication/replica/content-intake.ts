@@ -11,80 +11,11 @@ import type { BlockFetch, FetchedBlock, FetchedBlocks } from "./block-fetch.ts";
 import type { ContentFetch } from "../contents/content-fetch.ts";
 import type { EarlyFiles } from "./early-files.ts";
 
-/** The number of bytes after which a batch is committed, so that they need not be fetched again after a crash. */
-const PORTION_BYTES = 16 * 1024 * 1024;
-
-/**
- * A batch of any length. It commits a portion in the background while it takes the next one. Disposing of it drops what
- * was not committed.
- */
-class GrowingBatch implements AsyncDisposable {
-  readonly #blobs: BlobStore;
-  readonly #portionBytes: number;
-  #batch: BlobBatch | undefined;
-  #bytes = 0;
-  /** The commit under way; rejects if that has failed. */
-  #committing: Promise<void> = Promise.resolve();
-
-  constructor(blobs: BlobStore, portionBytes = PORTION_BYTES) {
-    this.#blobs = blobs;
-    this.#portionBytes = portionBytes;
-  }
-
-  /** Stores a content as `BlobBatch.put` does. */
-  async put(content: Uint8Array): Promise<Hash> {
-    const batch = await this.#open();
-    this.#bytes += content.length;
-    return batch.put(content);
-  }
-
-  /** Stores a block as `BlobBatch.putBlock` does. */
-  async putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void> {
-    const batch = await this.#open();
-    this.#bytes += block.bytes.length;
-    await batch.putBlock(block, checked);
-  }
-
-  /** Makes everything put so far durable and visible. Further contents may be put. */
-  async commit(): Promise<void> {
-    await this.#beginCommit();
-    await this.#committing;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#batch?.abandon();
-    await this.#committing.catch(() => undefined);
-  }
-
-  /**
-   * Starts a commit once the one before has ended, so that memory stays bounded if the disk is slower than the network.
-   */
-  async #beginCommit(): Promise<void> {
-    const batch = this.#batch;
-    this.#batch = undefined;
-    this.#bytes = 0;
-    try {
-      await this.#committing;
-    } catch (error) {
-      await batch?.abandon();
-      throw error;
-    }
-    if (batch === undefined) return;
-    this.#committing = batch.commit({ beside: true });
-    // The next commit reports the error.
-    this.#committing.catch(() => undefined);
-  }
-
-  async #open(): Promise<BlobBatch> {
-    if (this.#bytes >= this.#portionBytes) await this.#beginCommit();
-    return (this.#batch ??= await this.#blobs.batch());
-  }
-}
-
 type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
 
 /** Maximum number of requests under way at once. */
 const PARALLEL = 16;
+
 /** Maximum number of answers that workers check at once. They stay busy while this thread makes others durable. */
 const MOST_CHECKING = 8;
 
@@ -320,4 +251,74 @@ function violated(reason: string): never {
 
 function missing(hash: Hash, reason: string): ChronicleError {
   return new ChronicleError("BLOB_MISSING", `the content ${hash} cannot be fetched: ${reason}`, { data: { hash } });
+}
+
+/** The number of bytes after which a batch is committed, so that they need not be fetched again after a crash. */
+const PORTION_BYTES = 16 * 1024 * 1024;
+
+/**
+ * A batch of any length. It commits a portion in the background while it takes the next one. Disposing of it drops what
+ * was not committed.
+ */
+class GrowingBatch implements AsyncDisposable {
+  readonly #blobs: BlobStore;
+  readonly #portionBytes: number;
+  #batch: BlobBatch | undefined;
+  #bytes = 0;
+  /** The commit under way; rejects if that has failed. */
+  #committing: Promise<void> = Promise.resolve();
+
+  constructor(blobs: BlobStore, portionBytes = PORTION_BYTES) {
+    this.#blobs = blobs;
+    this.#portionBytes = portionBytes;
+  }
+
+  /** Stores a content as `BlobBatch.put` does. */
+  async put(content: Uint8Array): Promise<Hash> {
+    const batch = await this.#open();
+    this.#bytes += content.length;
+    return batch.put(content);
+  }
+
+  /** Stores a block as `BlobBatch.putBlock` does. */
+  async putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void> {
+    const batch = await this.#open();
+    this.#bytes += block.bytes.length;
+    await batch.putBlock(block, checked);
+  }
+
+  /** Makes everything put so far durable and visible. Further contents may be put. */
+  async commit(): Promise<void> {
+    await this.#beginCommit();
+    await this.#committing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#batch?.abandon();
+    await this.#committing.catch(() => undefined);
+  }
+
+  /**
+   * Starts a commit once the one before has ended, so that memory stays bounded if the disk is slower than the network.
+   */
+  async #beginCommit(): Promise<void> {
+    const batch = this.#batch;
+    this.#batch = undefined;
+    this.#bytes = 0;
+    try {
+      await this.#committing;
+    } catch (error) {
+      await batch?.abandon();
+      throw error;
+    }
+    if (batch === undefined) return;
+    this.#committing = batch.commit({ beside: true });
+    // The next commit reports the error.
+    this.#committing.catch(() => undefined);
+  }
+
+  async #open(): Promise<BlobBatch> {
+    if (this.#bytes >= this.#portionBytes) await this.#beginCommit();
+    return (this.#batch ??= await this.#blobs.batch());
+  }
 }

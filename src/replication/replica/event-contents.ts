@@ -15,34 +15,6 @@ import type { ContentIntake } from "./content-intake.ts";
 import type { EarlyFiles } from "./early-files.ts";
 import { optional } from "../../util/optional.ts";
 
-/**
- * Returns the contents that `verify` would miss for an event. Those of the rows of its base are returned by
- * `contentsOfRows`. An event that withdraws an erasure names the contents that are in the store again.
- */
-export function contentsOf(event: LogEvent): readonly Hash[] {
-  if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));
-  const { state, contents } = decodeErase(event.record);
-  return state === "withdrawn" ? contents : [];
-}
-
-/** Returns the hash of the base that an event names, or `undefined`. */
-function baseNamedBy(event: LogEvent): Hash | undefined {
-  return baseOf(event);
-}
-
-/** Returns the contents that rows of a base name. `event`: the event that names the base. */
-function contentsOfRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Hash[] {
-  return collect((needs) => needs.rows(rows, event, ""));
-}
-
-function collect(give: (needs: HistoryNeeds) => void): Hash[] {
-  const hashes: Hash[] = [];
-  const needs = new HistoryNeeds({}, ({ hash }) => hashes.push(hash));
-  give(needs);
-  needs.finish();
-  return hashes;
-}
-
 /** An event that has arrived. */
 export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
   readonly event: Event;
@@ -225,4 +197,32 @@ async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<read
     held = [];
   }
   if (held.length > 0) yield held;
+}
+
+/**
+ * Returns the contents that `verify` would miss for an event. Those of the rows of its base are returned by
+ * `contentsOfRows`. An event that withdraws an erasure names the contents that are in the store again.
+ */
+export function contentsOf(event: LogEvent): readonly Hash[] {
+  if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));
+  const { state, contents } = decodeErase(event.record);
+  return state === "withdrawn" ? contents : [];
+}
+
+/** Returns the hash of the base that an event names, or `undefined`. */
+function baseNamedBy(event: LogEvent): Hash | undefined {
+  return baseOf(event);
+}
+
+/** Returns the contents that rows of a base name. `event`: the event that names the base. */
+function contentsOfRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Hash[] {
+  return collect((needs) => needs.rows(rows, event, ""));
+}
+
+function collect(give: (needs: HistoryNeeds) => void): Hash[] {
+  const hashes: Hash[] = [];
+  const needs = new HistoryNeeds({}, ({ hash }) => hashes.push(hash));
+  give(needs);
+  needs.finish();
+  return hashes;
 }

@@ -4,57 +4,6 @@ import type { Head, LogEvent, SealedEvent } from "../../core/values/event.ts";
 import { openEvents, openNotification, openRename } from "../protocol/event-messages.ts";
 import type { ArrivedEvent } from "./event-contents.ts";
 
-type Events = MessageOf<"Events">;
-
-/**
- * Joins a line that is sent in parts. The parts of a line come in order, without other `Events` between them. Memory is
- * used only for bytes that have arrived, whatever total a part states.
- */
-export class LineParts {
-  #parts: Uint8Array[] = [];
-  #length = 0;
-  #sequence = 0;
-  #total = 0;
-
-  /**
-   * Takes a message. Returns it if it has no part; the whole line after its last part; else `undefined`. Throws
-   * `INTEGRITY_VIOLATION` for a part that does not continue the one before, and for a line without its last part.
-   */
-  add(message: Events): Events | undefined {
-    const { part, lines, first_sequence } = message;
-    if (part === undefined) {
-      if (this.#length > 0) violated("a line was not sent to its end");
-      return message;
-    }
-    if (part.offset !== this.#length) violated("a part of a line is missing, or came twice");
-    if (this.#length > 0 && (first_sequence !== this.#sequence || part.total !== this.#total)) {
-      violated("parts of two lines are mixed");
-    }
-    this.#sequence = first_sequence;
-    this.#total = part.total;
-    this.#parts.push(lines);
-    this.#length += lines.length;
-    return this.#length < part.total ? undefined : this.#whole();
-  }
-
-  /** Drops the partial line. */
-  clear(): void {
-    this.#parts = [];
-    this.#length = 0;
-  }
-
-  #whole(): Events {
-    const lines = Buffer.concat(this.#parts);
-    const sequence = this.#sequence;
-    this.clear();
-    return { type: "Events", first_sequence: sequence, last_sequence: sequence, lines };
-  }
-}
-
-function violated(reason: string): never {
-  throw new ChronicleError("INTEGRITY_VIOLATION", reason);
-}
-
 type EventMessage = MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">;
 
 /**
@@ -162,4 +111,55 @@ export class IncomingEvents {
 function rangeOf(message: EventMessage): readonly [first: number, last: number] {
   if (message.type === "Events") return [message.first_sequence, message.last_sequence];
   return [message.sequence, message.type === "Rename" ? message.sequence + 1 : message.sequence];
+}
+
+type Events = MessageOf<"Events">;
+
+/**
+ * Joins a line that is sent in parts. The parts of a line come in order, without other `Events` between them. Memory is
+ * used only for bytes that have arrived, whatever total a part states.
+ */
+export class LineParts {
+  #parts: Uint8Array[] = [];
+  #length = 0;
+  #sequence = 0;
+  #total = 0;
+
+  /**
+   * Takes a message. Returns it if it has no part; the whole line after its last part; else `undefined`. Throws
+   * `INTEGRITY_VIOLATION` for a part that does not continue the one before, and for a line without its last part.
+   */
+  add(message: Events): Events | undefined {
+    const { part, lines, first_sequence } = message;
+    if (part === undefined) {
+      if (this.#length > 0) violated("a line was not sent to its end");
+      return message;
+    }
+    if (part.offset !== this.#length) violated("a part of a line is missing, or came twice");
+    if (this.#length > 0 && (first_sequence !== this.#sequence || part.total !== this.#total)) {
+      violated("parts of two lines are mixed");
+    }
+    this.#sequence = first_sequence;
+    this.#total = part.total;
+    this.#parts.push(lines);
+    this.#length += lines.length;
+    return this.#length < part.total ? undefined : this.#whole();
+  }
+
+  /** Drops the partial line. */
+  clear(): void {
+    this.#parts = [];
+    this.#length = 0;
+  }
+
+  #whole(): Events {
+    const lines = Buffer.concat(this.#parts);
+    const sequence = this.#sequence;
+    this.clear();
+    return { type: "Events", first_sequence: sequence, last_sequence: sequence, lines };
+  }
+}
+
+function violated(reason: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", reason);
 }

@@ -29,37 +29,9 @@ import { provedRoot } from "../../engine/state/root-to-state.ts";
 import { rootAtHead } from "../../engine/log/tree.ts";
 import { writeBaseIf } from "../../engine/upkeep/write-base.ts";
 
-/**
- * At least this many events are remembered, and at most twice as many. That is enough for those of one step of the
- * sync, and for those that arrive meanwhile.
- */
-const MOST_EVENTS = 8_192;
-
-type Body = Pick<LogEvent, "recordId" | "record">;
-
-/**
- * The file records of the last events, in memory. A step of the sync asks for the record of each event soon after it
- * was appended, and to read it from the log costs a check of the log's end, three index queries, and the opening of a
- * file.
- */
-export class RecentRecords {
-  /** The records by seq. */
-  readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);
-
-  add(events: readonly Pick<LogEvent, "seq" | "recordId" | "record">[]): void {
-    for (const { seq, recordId, record } of events.slice(-MOST_EVENTS)) this.#bodies.put(seq, { recordId, record });
-  }
-
-  /** Returns `null` if the event is not about a file, `undefined` if it is not remembered. Throws `LOG_DAMAGED`. */
-  get(seq: number): FileRecord | null | undefined {
-    const body = this.#bodies.get(seq);
-    if (body === undefined) return undefined;
-    return changesOf(body)[0]?.file ?? null;
-  }
-}
-
 /** The number of events that are read at once. */
 const AT_ONCE = 1_000;
+
 /** If at least one in this many events of a range is asked for, one query reads the rows of the whole range. */
 const SPARSE = 4;
 
@@ -371,4 +343,33 @@ function damagedMirror(cause: ChronicleError): ChronicleError {
     data: cause.data,
     cause,
   });
+}
+
+/**
+ * At least this many events are remembered, and at most twice as many. That is enough for those of one step of the
+ * sync, and for those that arrive meanwhile.
+ */
+const MOST_EVENTS = 8_192;
+
+type Body = Pick<LogEvent, "recordId" | "record">;
+
+/**
+ * The file records of the last events, in memory. A step of the sync asks for the record of each event soon after it
+ * was appended, and to read it from the log costs a check of the log's end, three index queries, and the opening of a
+ * file.
+ */
+export class RecentRecords {
+  /** The records by seq. */
+  readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);
+
+  add(events: readonly Pick<LogEvent, "seq" | "recordId" | "record">[]): void {
+    for (const { seq, recordId, record } of events.slice(-MOST_EVENTS)) this.#bodies.put(seq, { recordId, record });
+  }
+
+  /** Returns `null` if the event is not about a file, `undefined` if it is not remembered. Throws `LOG_DAMAGED`. */
+  get(seq: number): FileRecord | null | undefined {
+    const body = this.#bodies.get(seq);
+    if (body === undefined) return undefined;
+    return changesOf(body)[0]?.file ?? null;
+  }
 }

@@ -46,56 +46,6 @@ function reportOf({ agent_sequence, folder_away_since }: MessageOf<"Heartbeat">)
   return { sequence: agent_sequence, folderAwaySince: folder_away_since };
 }
 
-/**
- * Splits events into parts, in order. Each compaction begins a part, so that the events before it are stored when it
- * is: `makeBase` needs their state.
- */
-function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op"> }>(
-  all: readonly Arrived[],
-): readonly (readonly Arrived[])[] {
-  const parts: Arrived[][] = [];
-  for (const one of all) {
-    const last = parts.at(-1);
-    if (last === undefined || one.event.op === "compact") parts.push([one]);
-    else last.push(one);
-  }
-  return parts;
-}
-
-/**
- * Stores contents that come ahead of their events, one at a time, while the origin is still making them and their
- * events durable. A content may be skipped, since its event brings it too.
- */
-class ContentsAhead {
-  readonly #contents: EventContents;
-  readonly #onMismatch: (error: ChronicleError) => void;
-  #storing: Promise<void> | undefined;
-
-  /** `onMismatch`: called for a content that does not match its hash. Must not throw. */
-  constructor(contents: EventContents, onMismatch: (error: ChronicleError) => void) {
-    this.#contents = contents;
-    this.#onMismatch = onMismatch;
-  }
-
-  /** Stores the content in the background, unless another one is being stored. */
-  take(message: MessageOf<"ContentAhead">): void {
-    const { content_hash: hash, content: bytes } = message;
-    this.#storing ??= this.#contents
-      .takeAhead(pathFromFields(message), { hash, bytes })
-      .catch((error: unknown) => {
-        const failure = asFatal(error);
-        // A disk error is ignored: it occurs again, and is reported, when the event is stored.
-        if (failure.code === "INTEGRITY_VIOLATION") this.#onMismatch(failure);
-      })
-      .finally(() => (this.#storing = undefined));
-  }
-
-  /** Resolves when nothing is being stored. */
-  async rest(): Promise<void> {
-    await this.#storing;
-  }
-}
-
 /** Options for following an origin. */
 export interface ReplicaOptions extends TakeRules {
   /** This replica's id, which never changes. */
@@ -574,4 +524,54 @@ function forked(settled: number): ChronicleError {
     `the origin has heard of changes of this replica, up to its event ${settled}, that are not in its history: it was put back to an earlier state, or is a copy of the one that wrote them`,
     { data: { settled } },
   );
+}
+
+/**
+ * Splits events into parts, in order. Each compaction begins a part, so that the events before it are stored when it
+ * is: `makeBase` needs their state.
+ */
+function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op"> }>(
+  all: readonly Arrived[],
+): readonly (readonly Arrived[])[] {
+  const parts: Arrived[][] = [];
+  for (const one of all) {
+    const last = parts.at(-1);
+    if (last === undefined || one.event.op === "compact") parts.push([one]);
+    else last.push(one);
+  }
+  return parts;
+}
+
+/**
+ * Stores contents that come ahead of their events, one at a time, while the origin is still making them and their
+ * events durable. A content may be skipped, since its event brings it too.
+ */
+class ContentsAhead {
+  readonly #contents: EventContents;
+  readonly #onMismatch: (error: ChronicleError) => void;
+  #storing: Promise<void> | undefined;
+
+  /** `onMismatch`: called for a content that does not match its hash. Must not throw. */
+  constructor(contents: EventContents, onMismatch: (error: ChronicleError) => void) {
+    this.#contents = contents;
+    this.#onMismatch = onMismatch;
+  }
+
+  /** Stores the content in the background, unless another one is being stored. */
+  take(message: MessageOf<"ContentAhead">): void {
+    const { content_hash: hash, content: bytes } = message;
+    this.#storing ??= this.#contents
+      .takeAhead(pathFromFields(message), { hash, bytes })
+      .catch((error: unknown) => {
+        const failure = asFatal(error);
+        // A disk error is ignored: it occurs again, and is reported, when the event is stored.
+        if (failure.code === "INTEGRITY_VIOLATION") this.#onMismatch(failure);
+      })
+      .finally(() => (this.#storing = undefined));
+  }
+
+  /** Resolves when nothing is being stored. */
+  async rest(): Promise<void> {
+    await this.#storing;
+  }
 }

@@ -3,48 +3,6 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Caller } from "../callers/caller.ts";
 import { statusOf } from "./problem.ts";
 
-/** A reply that is kept, to be sent again when the request is repeated. */
-export interface KeptReply {
-  readonly status: number;
-  readonly value: unknown;
-}
-
-/** The state of a request with an idempotency key. */
-export type Standing =
-  /** The key was not used before. After `begin`, the request may be done. */
-  | { readonly kind: "new" }
-  | { readonly kind: "done"; readonly reply: KeptReply }
-  /** The key was used for another request. */
-  | { readonly kind: "other" }
-  /**
-   * The request was begun at `since` (epoch milliseconds) and has no reply. `going`: this process is doing it. Else it
-   * is unknown how far it came: the server ended meanwhile, or the request failed.
-   */
-  | { readonly kind: "begun"; readonly since: number; readonly going: boolean };
-
-/**
- * Remembers the replies to changes with an `Idempotency-Key`, so that a repeated request is not done again. Backends:
- * `MemoryIdempotencyStore`, and a file. Each change is forgotten after a day; the oldest ones sooner, if there are too
- * many.
- *
- * `begin` is durable before a change is made. A change that was begun and has no reply is not made again under the same
- * key, since it may have been made; the client is told to check.
- */
-export interface IdempotencyStore {
-  /** Returns what `begin` would return, without beginning the request. */
-  standing(key: string, print: string, now: number): Standing;
-  /**
-   * Begins a request, durably, if its key was not used before. `print`: a text that differs for different requests.
-   * `now`: epoch milliseconds.
-   */
-  begin(key: string, print: string, now: number): Standing;
-  /**
-   * Ends a begun request: with its reply; with `nothing` if nothing was changed, after which the key may be used again;
-   * or with `unknown` if it is not known what was changed.
-   */
-  end(key: string, how: KeptReply | "nothing" | "unknown"): void;
-}
-
 /** A change with an idempotency key. */
 export interface NamedChange {
   readonly caller: Caller;
@@ -150,4 +108,46 @@ function unfinished(since: number, isGoing: boolean): ChronicleError {
 function printOf({ method, url, ifMatch, body }: NamedChange): string {
   const text = JSON.stringify([method, url, ifMatch ?? null, body ?? null]);
   return createHash("sha256").update(text).digest("base64url");
+}
+
+/** A reply that is kept, to be sent again when the request is repeated. */
+export interface KeptReply {
+  readonly status: number;
+  readonly value: unknown;
+}
+
+/** The state of a request with an idempotency key. */
+export type Standing =
+  /** The key was not used before. After `begin`, the request may be done. */
+  | { readonly kind: "new" }
+  | { readonly kind: "done"; readonly reply: KeptReply }
+  /** The key was used for another request. */
+  | { readonly kind: "other" }
+  /**
+   * The request was begun at `since` (epoch milliseconds) and has no reply. `going`: this process is doing it. Else it
+   * is unknown how far it came: the server ended meanwhile, or the request failed.
+   */
+  | { readonly kind: "begun"; readonly since: number; readonly going: boolean };
+
+/**
+ * Remembers the replies to changes with an `Idempotency-Key`, so that a repeated request is not done again. Backends:
+ * `MemoryIdempotencyStore`, and a file. Each change is forgotten after a day; the oldest ones sooner, if there are too
+ * many.
+ *
+ * `begin` is durable before a change is made. A change that was begun and has no reply is not made again under the same
+ * key, since it may have been made; the client is told to check.
+ */
+export interface IdempotencyStore {
+  /** Returns what `begin` would return, without beginning the request. */
+  standing(key: string, print: string, now: number): Standing;
+  /**
+   * Begins a request, durably, if its key was not used before. `print`: a text that differs for different requests.
+   * `now`: epoch milliseconds.
+   */
+  begin(key: string, print: string, now: number): Standing;
+  /**
+   * Ends a begun request: with its reply; with `nothing` if nothing was changed, after which the key may be used again;
+   * or with `unknown` if it is not known what was changed.
+   */
+  end(key: string, how: KeptReply | "nothing" | "unknown"): void;
 }

@@ -6,15 +6,6 @@ import { hintOfErrno, isOutOfSpace, STAYS_IN_WORDS, troubleInWords } from "../..
 import { ChronicleError, codedError, type ErrorCode, errnoOf } from "../../core/values/errors.ts";
 import { Encoded } from "./received.ts";
 
-/** Returns the reply of a quick route with a problem (RFC 9457). `code`: a stable code. `detail`: a text for people. */
-export function problemReply(status: number, code: string, detail: string): ServerReply {
-  return {
-    status,
-    headers: { "content-type": "application/problem+json" },
-    body: JSON.stringify({ type: "about:blank", title: code, status, code, detail }),
-  };
-}
-
 /** A problem in the form of RFC 9457. */
 export interface Problem {
   readonly type: "about:blank";
@@ -45,6 +36,7 @@ export type Report = (line: string, error?: unknown) => void;
 
 /** The text that replaces a folder of this machine. */
 const HIDDEN = "…";
+
 /** The maximum length of a text in a problem, in characters. */
 const MAX_DETAIL = 1_000;
 
@@ -207,4 +199,13 @@ export function formProblem(error: unknown): Problem | undefined {
   if (status === 415) return makeProblem(415, "USAGE", "a body here is JSON: Content-Type: application/json");
   if (status === 414) return makeProblem(414, "USAGE", "this path is too long");
   return status >= 400 && status < 500 ? makeProblem(status, "USAGE", "this request is not well formed") : undefined;
+}
+
+/** Returns the reply of a quick route with a problem (RFC 9457). `code`: a stable code. `detail`: a text for people. */
+export function problemReply(status: number, code: string, detail: string): ServerReply {
+  return {
+    status,
+    headers: { "content-type": "application/problem+json" },
+    body: JSON.stringify({ type: "about:blank", title: code, status, code, detail }),
+  };
 }

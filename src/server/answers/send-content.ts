@@ -7,85 +7,6 @@ import { isKnown } from "./received.ts";
 import { type Headers, replyProblem, SAFE_HEADERS } from "./send.ts";
 import { writeTo } from "../limits/slow-peer.ts";
 
-/** Bytes from `start` to `end` (exclusive). */
-interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
-
-/**
- * Returns the range that a `Range` header requests (RFC 9110 §14). Returns `undefined` for the whole content: there is
- * no header, or one with another unit or an invalid syntax, which a server ignores. Returns `unsatisfiable` if the
- * content has no byte of the range, or the header requests several ranges.
- */
-export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
-  const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];
-  if (wanted === undefined) return undefined;
-  if (wanted.includes(",")) return "unsatisfiable";
-  const [, first = "", last = ""] = /^\s*(\d{0,15})-(\d{0,15})\s*$/.exec(wanted) ?? [];
-  if (first === "" && last === "") return undefined;
-  if (first === "") return suffix(Number(last), size);
-  const start = Number(first);
-  const end = last === "" ? size : Math.min(Number(last) + 1, size);
-  if (last !== "" && Number(last) < start) return undefined;
-  return start >= size ? "unsatisfiable" : { start, end };
-}
-
-function suffix(length: number, size: number): ByteRange | "unsatisfiable" {
-  return length === 0 || size === 0 ? "unsatisfiable" : { start: Math.max(0, size - length), end: size };
-}
-
-/**
- * The types that a browser shows without running anything in them. All other files are sent as plain text or as bytes.
- */
-const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    png: "image/png",
-    jpg: "image/jpeg",
-    jpeg: "image/jpeg",
-    gif: "image/gif",
-    webp: "image/webp",
-    avif: "image/avif",
-    ico: "image/x-icon",
-    bmp: "image/bmp",
-    mp3: "audio/mpeg",
-    ogg: "audio/ogg",
-    wav: "audio/wav",
-    mp4: "video/mp4",
-    webm: "video/webm",
-    woff: "font/woff",
-    woff2: "font/woff2",
-  }),
-);
-
-const PLAIN = "text/plain; charset=utf-8";
-const BYTES = "application/octet-stream";
-
-/** Extensions of files that are sent as plain text. A browser then shows the source of markup, scripts and styles. */
-const TEXT =
-  /^(bash|bat|c|cc|cfg|clj|conf|cpp|cs|css|csv|dart|diff|ex|exs|go|gradle|graphql|h|hpp|hs|htm|html|ini|java|jl|js|json|jsonc|jsonl|jsx|kt|less|lock|log|lua|m|md|mjs|cjs|mts|cts|ml|nix|patch|php|pl|properties|proto|ps1|py|r|rb|rs|sass|scala|scss|sh|sql|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vue|xhtml|xml|yaml|yml|zig|zsh)$/;
-
-/** Returns the media type of a file, by its name. */
-export function contentTypeOf(path: string): string {
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  const extension = /\.([A-Za-z0-9]{1,12})$/.exec(name)?.[1]?.toLowerCase() ?? "";
-  return BY_EXTENSION.get(extension) ?? (TEXT.test(extension) ? PLAIN : BYTES);
-}
-
-/**
- * Returns a `Content-Disposition` with the file's name (RFC 6266, RFC 8187), with which browsers save the file and do
- * not open it.
- */
-export function attachment(path: string): string {
-  const name = path.slice(path.lastIndexOf("/") + 1).toWellFormed();
-  const plain = name.replaceAll(/[^A-Za-z0-9._ -]/g, "_").slice(0, 100);
-  const encoded = encodeURIComponent(name).replaceAll(
-    /['()*!]/g,
-    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
-}
-
 /** The size up to which a content is sent in one piece, in bytes. */
 const SMALL = 64 * 1024;
 const EMPTY = new Uint8Array();
@@ -171,4 +92,83 @@ async function sendWhole(reply: FastifyReply, { pieces, status, head, length }: 
 
 function refuseShort(sent: number, length: number): void {
   if (sent !== length) throw new Error(`a content of ${length} bytes ended after ${sent}`);
+}
+
+/** Bytes from `start` to `end` (exclusive). */
+interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Returns the range that a `Range` header requests (RFC 9110 §14). Returns `undefined` for the whole content: there is
+ * no header, or one with another unit or an invalid syntax, which a server ignores. Returns `unsatisfiable` if the
+ * content has no byte of the range, or the header requests several ranges.
+ */
+export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
+  const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];
+  if (wanted === undefined) return undefined;
+  if (wanted.includes(",")) return "unsatisfiable";
+  const [, first = "", last = ""] = /^\s*(\d{0,15})-(\d{0,15})\s*$/.exec(wanted) ?? [];
+  if (first === "" && last === "") return undefined;
+  if (first === "") return suffix(Number(last), size);
+  const start = Number(first);
+  const end = last === "" ? size : Math.min(Number(last) + 1, size);
+  if (last !== "" && Number(last) < start) return undefined;
+  return start >= size ? "unsatisfiable" : { start, end };
+}
+
+function suffix(length: number, size: number): ByteRange | "unsatisfiable" {
+  return length === 0 || size === 0 ? "unsatisfiable" : { start: Math.max(0, size - length), end: size };
+}
+
+/**
+ * The types that a browser shows without running anything in them. All other files are sent as plain text or as bytes.
+ */
+const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    png: "image/png",
+    jpg: "image/jpeg",
+    jpeg: "image/jpeg",
+    gif: "image/gif",
+    webp: "image/webp",
+    avif: "image/avif",
+    ico: "image/x-icon",
+    bmp: "image/bmp",
+    mp3: "audio/mpeg",
+    ogg: "audio/ogg",
+    wav: "audio/wav",
+    mp4: "video/mp4",
+    webm: "video/webm",
+    woff: "font/woff",
+    woff2: "font/woff2",
+  }),
+);
+
+const PLAIN = "text/plain; charset=utf-8";
+const BYTES = "application/octet-stream";
+
+/** Extensions of files that are sent as plain text. A browser then shows the source of markup, scripts and styles. */
+const TEXT =
+  /^(bash|bat|c|cc|cfg|clj|conf|cpp|cs|css|csv|dart|diff|ex|exs|go|gradle|graphql|h|hpp|hs|htm|html|ini|java|jl|js|json|jsonc|jsonl|jsx|kt|less|lock|log|lua|m|md|mjs|cjs|mts|cts|ml|nix|patch|php|pl|properties|proto|ps1|py|r|rb|rs|sass|scala|scss|sh|sql|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vue|xhtml|xml|yaml|yml|zig|zsh)$/;
+
+/** Returns the media type of a file, by its name. */
+export function contentTypeOf(path: string): string {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const extension = /\.([A-Za-z0-9]{1,12})$/.exec(name)?.[1]?.toLowerCase() ?? "";
+  return BY_EXTENSION.get(extension) ?? (TEXT.test(extension) ? PLAIN : BYTES);
+}
+
+/**
+ * Returns a `Content-Disposition` with the file's name (RFC 6266, RFC 8187), with which browsers save the file and do
+ * not open it.
+ */
+export function attachment(path: string): string {
+  const name = path.slice(path.lastIndexOf("/") + 1).toWellFormed();
+  const plain = name.replaceAll(/[^A-Za-z0-9._ -]/g, "_").slice(0, 100);
+  const encoded = encodeURIComponent(name).replaceAll(
+    /['()*!]/g,
+    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }

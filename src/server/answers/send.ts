@@ -3,22 +3,6 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { makeProblem, type Problem } from "./problem.ts";
 
-/** The time within which a refused client must close the connection, in milliseconds. */
-const LEAVE_MS = 1_000;
-
-/**
- * Refuses an upgrade with an HTTP status, without a body. Cuts the connection off after `LEAVE_MS` if the client does
- * not close it, since the limits of the HTTP server do not cover it any more.
- */
-export function endUpgrade(socket: Duplex, status: number): void {
-  const { title } = makeProblem(status, "", "");
-  const timer = setTimeout(() => socket.destroy(), LEAVE_MS);
-  socket.once("close", () => clearTimeout(timer));
-  // Discards further input: the end of the connection is noticed only after all input was read.
-  socket.resume();
-  socket.end(`HTTP/1.1 ${status} ${title}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-}
-
 /**
  * Headers of every answer. Browsers must not guess its type, show it in a frame, run it or read it across origins;
  * nobody may cache it.
@@ -69,4 +53,20 @@ function problemHeaders({ complete }: IncomingMessage): Headers {
     "content-type": "application/problem+json; charset=utf-8",
     ...(complete ? {} : { connection: "close" }),
   };
+}
+
+/** The time within which a refused client must close the connection, in milliseconds. */
+const LEAVE_MS = 1_000;
+
+/**
+ * Refuses an upgrade with an HTTP status, without a body. Cuts the connection off after `LEAVE_MS` if the client does
+ * not close it, since the limits of the HTTP server do not cover it any more.
+ */
+export function endUpgrade(socket: Duplex, status: number): void {
+  const { title } = makeProblem(status, "", "");
+  const timer = setTimeout(() => socket.destroy(), LEAVE_MS);
+  socket.once("close", () => clearTimeout(timer));
+  // Discards further input: the end of the connection is noticed only after all input was read.
+  socket.resume();
+  socket.end(`HTTP/1.1 ${status} ${title}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }

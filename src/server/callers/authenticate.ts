@@ -8,29 +8,6 @@ import { type Rate, RateLimiter } from "../limits/rate-limiter.ts";
 import { hashToken, isExpired, type TokenStore } from "./token.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Why a request is not served. */
-export interface Refusal {
-  readonly status: number;
-  readonly code: ErrorCode;
-  readonly detail: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/**
- * Headers that may be sent only once: they name the actor, the role, the client and the request, or the kind of hints.
- * Node joins the values of a repeated header, which would be ambiguous.
- */
-const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
-
-/** Returns the refusal of a request that `strangerOf` finds to come from a foreign web page, or to be ambiguous. */
-export function refusalOf(head: RequestHead, listener: Listener): Refusal | undefined {
-  const stranger = strangerOf(head, listener.kind === "socket" ? "socket" : listener, ONCE);
-  if (stranger === undefined) return undefined;
-  const { status, detail } = stranger;
-  const told = status === 421 ? `${detail}: start the server with --allow-host NAME` : detail;
-  return { status, code: status === 400 ? "USAGE" : "FORBIDDEN", detail: told };
-}
-
 /** The rate at which one address may present wrong tokens. A few may be mistakes. */
 const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 
@@ -127,4 +104,27 @@ async function unlessAway(
 
 function refused(detail: string): Refusal {
   return { status: 401, code: "UNAUTHENTICATED", detail, headers: { "www-authenticate": "Bearer" } };
+}
+
+/** Why a request is not served. */
+export interface Refusal {
+  readonly status: number;
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Headers that may be sent only once: they name the actor, the role, the client and the request, or the kind of hints.
+ * Node joins the values of a repeated header, which would be ambiguous.
+ */
+const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
+
+/** Returns the refusal of a request that `strangerOf` finds to come from a foreign web page, or to be ambiguous. */
+export function refusalOf(head: RequestHead, listener: Listener): Refusal | undefined {
+  const stranger = strangerOf(head, listener.kind === "socket" ? "socket" : listener, ONCE);
+  if (stranger === undefined) return undefined;
+  const { status, detail } = stranger;
+  const told = status === 421 ? `${detail}: start the server with --allow-host NAME` : detail;
+  return { status, code: status === 400 ? "USAGE" : "FORBIDDEN", detail: told };
 }

@@ -10,45 +10,6 @@ import type { Caller } from "./caller.ts";
 import type { OpenWorkspaces } from "./open-workspaces.ts";
 import { mustSee, seesShape } from "./scope.ts";
 
-/** Returns what a row does, for use within a sentence. */
-function workOf({ summary }: Pick<Route, "summary">): string {
-  return `${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
-}
-
-/** Returns the refusal of a caller without the role that a row needs. */
-export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): ChronicleError {
-  const message = `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s: ${workOf(row)}`;
-  return new ChronicleError("FORBIDDEN", message, {
-    hint: "`chronicle token create` makes a token with another role",
-    data: { needed: row.role, role },
-  });
-}
-
-/** The hint in place of `WHO_CAN`, which names the terminal: a caller with a token may have none. */
-const TOKEN_CAN = "a token with the role operator can; the owner of the server makes one, on its machine";
-
-/**
- * Returns an engine's refusal in words for HTTP clients: in place of the engine's method it says what the row does. A
- * refusal for another reason, such as a protected file, keeps its message. `role`: the role of the caller's token.
- */
-export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role): unknown {
-  if (!(error instanceof ChronicleError) || error.code !== "FORBIDDEN" || !("what" in error.data)) return error;
-  const { message, data } = error;
-  const isOfMethod = message === `${NOT_FOR_AGENTS}${String(data["what"])}`;
-  const hint = role === "operator" ? error.hint : error.hint?.replace(WHO_CAN, TOKEN_CAN);
-  return new ChronicleError("FORBIDDEN", isOfMethod ? `${NOT_FOR_AGENTS}${workOf(row)}` : message, {
-    ...optional({ hint }),
-    data,
-    cause: error,
-  });
-}
-
-const NOT_FOR_AGENTS = "an agent may not do this: ";
-
-function aRole(role: Role): string {
-  return role === "reader" ? "a reader" : `an ${role}`;
-}
-
 /** The server's store, and its open workspaces. */
 export interface StoreParts {
   readonly store: StoreApi;
@@ -148,4 +109,43 @@ function notOffered(what: string): ChronicleError {
   return new ChronicleError("PLATFORM_UNSUPPORTED", `a server does not offer this: ${what}`, {
     hint: "start the server in that folder, or run `chronicle init` there",
   });
+}
+
+/** Returns what a row does, for use within a sentence. */
+function workOf({ summary }: Pick<Route, "summary">): string {
+  return `${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
+}
+
+/** Returns the refusal of a caller without the role that a row needs. */
+export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): ChronicleError {
+  const message = `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s: ${workOf(row)}`;
+  return new ChronicleError("FORBIDDEN", message, {
+    hint: "`chronicle token create` makes a token with another role",
+    data: { needed: row.role, role },
+  });
+}
+
+/** The hint in place of `WHO_CAN`, which names the terminal: a caller with a token may have none. */
+const TOKEN_CAN = "a token with the role operator can; the owner of the server makes one, on its machine";
+
+/**
+ * Returns an engine's refusal in words for HTTP clients: in place of the engine's method it says what the row does. A
+ * refusal for another reason, such as a protected file, keeps its message. `role`: the role of the caller's token.
+ */
+export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role): unknown {
+  if (!(error instanceof ChronicleError) || error.code !== "FORBIDDEN" || !("what" in error.data)) return error;
+  const { message, data } = error;
+  const isOfMethod = message === `${NOT_FOR_AGENTS}${String(data["what"])}`;
+  const hint = role === "operator" ? error.hint : error.hint?.replace(WHO_CAN, TOKEN_CAN);
+  return new ChronicleError("FORBIDDEN", isOfMethod ? `${NOT_FOR_AGENTS}${workOf(row)}` : message, {
+    ...optional({ hint }),
+    data,
+    cause: error,
+  });
+}
+
+const NOT_FOR_AGENTS = "an agent may not do this: ";
+
+function aRole(role: Role): string {
+  return role === "reader" ? "a reader" : `an ${role}`;
 }

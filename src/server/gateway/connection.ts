@@ -16,192 +16,12 @@ import { problemOf, type ProblemSetting } from "../answers/problem.ts";
 import { openFor } from "../callers/scope.ts";
 import * as z from "zod";
 
-/** The maximum number of files or iterations in one answer. */
-const MOST_ITEMS = 1_000;
-
-const common = {
-  /** Repeated in the answer. */
-  request_id: z.union([z.string().min(1).max(200), z.int()]),
-  /** A workspace's whole id or exact name. */
-  session_id: z.string().min(1).max(200),
-};
-
-const count = z.int().min(0);
-const limit = z.int().min(1).max(MOST_ITEMS).default(MOST_ITEMS);
-
-/** The messages that a client sends: JSON, one in each WebSocket message. docs/gateway.md has a table of them. */
-const MESSAGES = [
-  z.strictObject({
-    ...common,
-    type: z.literal("list_files"),
-    path: path("").optional(),
-    depth: z.int().min(1).optional(),
-    at: moment("").optional(),
-    limit,
-    after: path("").optional(),
-  }),
-  z.strictObject({ ...common, type: z.literal("read_file"), path: path(""), at: moment("").optional() }),
-  z.strictObject({ ...common, type: z.literal("file_history"), path: path(""), limit, after: count.optional() }),
-  z.strictObject({
-    ...common,
-    type: z.literal("file_at_iteration"),
-    path: path(""),
-    iteration: z.union([z.int().min(1), z.literal("last")]),
-  }),
-  z.strictObject({
-    ...common,
-    type: z.literal("subscribe_events"),
-    after: count.optional(),
-    prefix: z.string().max(1_200).optional(),
-  }),
-  z.strictObject({
-    ...common,
-    type: z.literal("unsubscribe_events"),
-    /** The `request_id` of the `subscribe_events` message. */
-    subscription: common.request_id,
-  }),
-] as const;
-
-const MESSAGE = z.discriminatedUnion("type", MESSAGES);
-
-type GatewayMessage = z.output<typeof MESSAGE>;
-
-/** A message about files: it gets exactly one answer. */
-type Question = Exclude<GatewayMessage, { readonly type: "subscribe_events" | "unsubscribe_events" }>;
-
-type RequestId = GatewayMessage["request_id"];
-
-/** The maximum length of the text about an invalid message, in characters. */
-const MOST_COMPLAINT = 300;
-
-/** Validates a message. Throws `USAGE` with the invalid field. */
-function readMessage(given: unknown): GatewayMessage {
-  const parsed = MESSAGE.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const field = issue?.path.map(String).join(".") ?? "";
-  const what = `${field === "" ? "the message" : field}: ${issue?.message ?? "does not fit"}`;
-  throw new ChronicleError("USAGE", what.slice(0, MOST_COMPLAINT), {
-    hint: "docs/gateway.md has the messages",
-    data: { field },
-  });
-}
-
-/** Returns the ids that an answer repeats, as far as the message has valid ones. */
-function idsOf(given: unknown): { readonly request_id: RequestId | null; readonly session_id?: string } {
-  const ids = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
-  if (!ids.success) return { request_id: null };
-  const { request_id, session_id } = ids.data;
-  return { request_id, ...optional({ session_id }) };
-}
-
-/** The maximum length of a content in one message, in bytes. The rest of a longer one is read over HTTP. */
-export const MOST_CONTENT = 512 * 1024;
-
-/** A content, or its beginning, in JSON: as text if it is UTF-8, else in Base64. */
-interface ShownContent {
-  readonly encoding: "utf8" | "base64";
-  readonly content: string;
-  /** Where the rest of the content is fetched, with this `Range` header. Absent if this is the whole content. */
-  readonly rest?: { readonly url: string; readonly range: string };
-}
-
-/** Returns a content, or the beginning of a long one. A whole content is compared with its hash. */
-export async function shownContent(workspace: string, file: FileContent): Promise<ShownContent> {
-  const isWhole = file.size <= MOST_CONTENT;
-  const pieces: Uint8Array[] = [];
-  for await (const piece of isWhole ? file.pieces() : file.pieces({ start: 0, end: MOST_CONTENT })) pieces.push(piece);
-  const bytes = Buffer.concat(pieces);
-  if (isWhole) return shown(bytes);
-  const text = wholeCharacters(bytes);
-  const given = isUtf8(text) ? text : bytes;
-  const url = `/v1/workspaces/${workspace}/files/${urlPath(file)}/at/${file.iteration}?as=iteration`;
-  return { ...shown(given), rest: { url, range: `bytes=${given.length}-` } };
-}
-
-function shown(bytes: Buffer): ShownContent {
-  return isUtf8(bytes)
-    ? { encoding: "utf8", content: bytes.toString("utf8") }
-    : { encoding: "base64", content: bytes.toString("base64") };
-}
-
-/** Returns the bytes without an incomplete UTF-8 character at the end. */
-function wholeCharacters(bytes: Buffer): Buffer {
-  for (let back = 1; back <= Math.min(4, bytes.length); back += 1) {
-    const byte = bytes[bytes.length - back] ?? 0;
-    if ((byte & 0xc0) === 0x80) continue;
-    const needed = byte < 0x80 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-    return needed > back ? bytes.subarray(0, bytes.length - back) : bytes;
-  }
-  return bytes;
-}
-
-function urlPath({ path, path_b64: exact }: FileContent): string {
-  if (exact === undefined) return path.split("/").map(encodeURIComponent).join("/");
-  const given = givenOfShown({ path, path_b64: exact });
-  return encodeURIComponent(given.replaceAll("+", "-").replaceAll("/", "_"));
-}
-
-/** Returns the answer to a question, without the ids. */
-async function answerQuestion(on: WorkspaceApi, question: Question): Promise<Record<string, unknown>> {
-  switch (question.type) {
-    case "list_files": {
-      const { path, depth, at, limit, after } = question;
-      return { ...(await on.files({ limit, ...withoutUndefined({ path, depth, at, after }) })) };
-    }
-    case "read_file":
-      return readFile(on, question.path, question.at);
-    case "file_history":
-      return historyOf(on, question.path, question);
-    case "file_at_iteration":
-      return atIteration(on, question.path, question.iteration);
-  }
-}
-
-async function readFile(on: WorkspaceApi, path: string, at: string | undefined): Promise<Record<string, unknown>> {
-  const virtual = virtualPath(path);
-  if (virtual?.kind === "iteration") return atIteration(on, virtual.path, virtual.iteration);
-  if (virtual?.kind === "history") return historyAsFile(on, path, virtual.path);
-  return contentOf(on, await on.file(path, withoutUndefined({ at })));
-}
-
-interface HistoryPage {
-  readonly limit: number;
-  readonly after?: number | undefined;
-}
-
-async function historyOf(on: WorkspaceApi, path: string, { limit, after }: HistoryPage) {
-  const found = await on.history(path, { limit: limit + 1, ...withoutUndefined({ after }) });
-  const { items, next } = pageWithMore(found, limit, ({ iteration }) => String(iteration));
-  return { path, iterations: items, next: next === null ? null : Number(next) };
-}
-
-/** The maximum number of iterations in a history that is read as a file: the oldest ones. `next` is set for more. */
-const MOST_IN_FILE = 1_000;
-
-async function historyAsFile(on: WorkspaceApi, path: string, asked: string) {
-  const { iterations, next } = await historyOf(on, asked, { limit: MOST_IN_FILE });
-  return { path, kind: "file", encoding: "utf8", content: JSON.stringify(iterations), next };
-}
-
-async function atIteration(on: WorkspaceApi, path: string, asked: number | "last") {
-  const iteration = asked === "last" ? (await on.cat(path)).iteration : asked;
-  return contentOf(on, await on.file(path, { iteration }));
-}
-
-async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<string, unknown>> {
-  const { path, path_b64, kind, size, hash, permissions, mtime_ms, iteration, seq } = file;
-  if (kind === "dir") throw new ChronicleError("REFUSED", `${path} is a folder`, { hint: "ask for it by list_files" });
-  const exact = withoutUndefined({ path_b64 });
-  const shown = await shownContent(on.id, file);
-  return { path, ...exact, kind, size, hash, permissions, mtime_ms, iteration, seq, ...shown };
-}
-
 /**
  * The maximum number of messages of one connection that are answered at once. Others wait, and nothing more is read
  * from the connection meanwhile.
  */
 const MOST_AT_ONCE = 8;
+
 /** The maximum number of subscriptions of one connection. */
 const MOST_SUBSCRIPTIONS = 1_000;
 
@@ -413,4 +233,185 @@ function parsed(data: RawData): unknown {
       hint: "docs/gateway.md has the messages",
     });
   }
+}
+
+/** Returns the answer to a question, without the ids. */
+async function answerQuestion(on: WorkspaceApi, question: Question): Promise<Record<string, unknown>> {
+  switch (question.type) {
+    case "list_files": {
+      const { path, depth, at, limit, after } = question;
+      return { ...(await on.files({ limit, ...withoutUndefined({ path, depth, at, after }) })) };
+    }
+    case "read_file":
+      return readFile(on, question.path, question.at);
+    case "file_history":
+      return historyOf(on, question.path, question);
+    case "file_at_iteration":
+      return atIteration(on, question.path, question.iteration);
+  }
+}
+
+async function readFile(on: WorkspaceApi, path: string, at: string | undefined): Promise<Record<string, unknown>> {
+  const virtual = virtualPath(path);
+  if (virtual?.kind === "iteration") return atIteration(on, virtual.path, virtual.iteration);
+  if (virtual?.kind === "history") return historyAsFile(on, path, virtual.path);
+  return contentOf(on, await on.file(path, withoutUndefined({ at })));
+}
+
+interface HistoryPage {
+  readonly limit: number;
+  readonly after?: number | undefined;
+}
+
+async function historyOf(on: WorkspaceApi, path: string, { limit, after }: HistoryPage) {
+  const found = await on.history(path, { limit: limit + 1, ...withoutUndefined({ after }) });
+  const { items, next } = pageWithMore(found, limit, ({ iteration }) => String(iteration));
+  return { path, iterations: items, next: next === null ? null : Number(next) };
+}
+
+/** The maximum number of iterations in a history that is read as a file: the oldest ones. `next` is set for more. */
+const MOST_IN_FILE = 1_000;
+
+async function historyAsFile(on: WorkspaceApi, path: string, asked: string) {
+  const { iterations, next } = await historyOf(on, asked, { limit: MOST_IN_FILE });
+  return { path, kind: "file", encoding: "utf8", content: JSON.stringify(iterations), next };
+}
+
+async function atIteration(on: WorkspaceApi, path: string, asked: number | "last") {
+  const iteration = asked === "last" ? (await on.cat(path)).iteration : asked;
+  return contentOf(on, await on.file(path, { iteration }));
+}
+
+async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<string, unknown>> {
+  const { path, path_b64, kind, size, hash, permissions, mtime_ms, iteration, seq } = file;
+  if (kind === "dir") throw new ChronicleError("REFUSED", `${path} is a folder`, { hint: "ask for it by list_files" });
+  const exact = withoutUndefined({ path_b64 });
+  const shown = await shownContent(on.id, file);
+  return { path, ...exact, kind, size, hash, permissions, mtime_ms, iteration, seq, ...shown };
+}
+
+/** The maximum length of a content in one message, in bytes. The rest of a longer one is read over HTTP. */
+export const MOST_CONTENT = 512 * 1024;
+
+/** A content, or its beginning, in JSON: as text if it is UTF-8, else in Base64. */
+interface ShownContent {
+  readonly encoding: "utf8" | "base64";
+  readonly content: string;
+  /** Where the rest of the content is fetched, with this `Range` header. Absent if this is the whole content. */
+  readonly rest?: { readonly url: string; readonly range: string };
+}
+
+/** Returns a content, or the beginning of a long one. A whole content is compared with its hash. */
+export async function shownContent(workspace: string, file: FileContent): Promise<ShownContent> {
+  const isWhole = file.size <= MOST_CONTENT;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of isWhole ? file.pieces() : file.pieces({ start: 0, end: MOST_CONTENT })) pieces.push(piece);
+  const bytes = Buffer.concat(pieces);
+  if (isWhole) return shown(bytes);
+  const text = wholeCharacters(bytes);
+  const given = isUtf8(text) ? text : bytes;
+  const url = `/v1/workspaces/${workspace}/files/${urlPath(file)}/at/${file.iteration}?as=iteration`;
+  return { ...shown(given), rest: { url, range: `bytes=${given.length}-` } };
+}
+
+function shown(bytes: Buffer): ShownContent {
+  return isUtf8(bytes)
+    ? { encoding: "utf8", content: bytes.toString("utf8") }
+    : { encoding: "base64", content: bytes.toString("base64") };
+}
+
+/** Returns the bytes without an incomplete UTF-8 character at the end. */
+function wholeCharacters(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(4, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const needed = byte < 0x80 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return needed > back ? bytes.subarray(0, bytes.length - back) : bytes;
+  }
+  return bytes;
+}
+
+function urlPath({ path, path_b64: exact }: FileContent): string {
+  if (exact === undefined) return path.split("/").map(encodeURIComponent).join("/");
+  const given = givenOfShown({ path, path_b64: exact });
+  return encodeURIComponent(given.replaceAll("+", "-").replaceAll("/", "_"));
+}
+
+/** The maximum number of files or iterations in one answer. */
+const MOST_ITEMS = 1_000;
+
+const common = {
+  /** Repeated in the answer. */
+  request_id: z.union([z.string().min(1).max(200), z.int()]),
+  /** A workspace's whole id or exact name. */
+  session_id: z.string().min(1).max(200),
+};
+
+const count = z.int().min(0);
+const limit = z.int().min(1).max(MOST_ITEMS).default(MOST_ITEMS);
+
+/** The messages that a client sends: JSON, one in each WebSocket message. docs/gateway.md has a table of them. */
+const MESSAGES = [
+  z.strictObject({
+    ...common,
+    type: z.literal("list_files"),
+    path: path("").optional(),
+    depth: z.int().min(1).optional(),
+    at: moment("").optional(),
+    limit,
+    after: path("").optional(),
+  }),
+  z.strictObject({ ...common, type: z.literal("read_file"), path: path(""), at: moment("").optional() }),
+  z.strictObject({ ...common, type: z.literal("file_history"), path: path(""), limit, after: count.optional() }),
+  z.strictObject({
+    ...common,
+    type: z.literal("file_at_iteration"),
+    path: path(""),
+    iteration: z.union([z.int().min(1), z.literal("last")]),
+  }),
+  z.strictObject({
+    ...common,
+    type: z.literal("subscribe_events"),
+    after: count.optional(),
+    prefix: z.string().max(1_200).optional(),
+  }),
+  z.strictObject({
+    ...common,
+    type: z.literal("unsubscribe_events"),
+    /** The `request_id` of the `subscribe_events` message. */
+    subscription: common.request_id,
+  }),
+] as const;
+
+const MESSAGE = z.discriminatedUnion("type", MESSAGES);
+
+type GatewayMessage = z.output<typeof MESSAGE>;
+
+/** A message about files: it gets exactly one answer. */
+type Question = Exclude<GatewayMessage, { readonly type: "subscribe_events" | "unsubscribe_events" }>;
+
+type RequestId = GatewayMessage["request_id"];
+
+/** The maximum length of the text about an invalid message, in characters. */
+const MOST_COMPLAINT = 300;
+
+/** Validates a message. Throws `USAGE` with the invalid field. */
+function readMessage(given: unknown): GatewayMessage {
+  const parsed = MESSAGE.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const field = issue?.path.map(String).join(".") ?? "";
+  const what = `${field === "" ? "the message" : field}: ${issue?.message ?? "does not fit"}`;
+  throw new ChronicleError("USAGE", what.slice(0, MOST_COMPLAINT), {
+    hint: "docs/gateway.md has the messages",
+    data: { field },
+  });
+}
+
+/** Returns the ids that an answer repeats, as far as the message has valid ones. */
+function idsOf(given: unknown): { readonly request_id: RequestId | null; readonly session_id?: string } {
+  const ids = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
+  if (!ids.success) return { request_id: null };
+  const { request_id, session_id } = ids.data;
+  return { request_id, ...optional({ session_id }) };
 }

@@ -1,57 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** A request that has ended: it was answered, or its client is gone. */
-interface EndedRequest {
-  readonly method: string;
-  /** The pattern of its route, or `none`; never text from a client. */
-  readonly route: string;
-  readonly status: number;
-  readonly seconds: number;
-}
-
-interface OpenRequest {
-  /** The time when the request began, by `performance.now()`. */
-  readonly began: number;
-  route: string;
-}
-
-const METHODS = new Set(["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS"]);
-
-/** Tracks the open requests, and reports each one that ends. */
-export class RequestTally {
-  readonly #open = new Map<IncomingMessage, OpenRequest>();
-  /** Called for each request that ends. */
-  onEnd: ((ended: EndedRequest) => void) | undefined;
-
-  /** Counts a request as open until it ends. */
-  enter(request: IncomingMessage, response: ServerResponse): void {
-    const open: OpenRequest = { began: performance.now(), route: "none" };
-    this.#open.set(request, open);
-    response.once("close", () => {
-      this.#open.delete(request);
-      const { method = "" } = request;
-      const seconds = (performance.now() - open.began) / 1000;
-      const known = METHODS.has(method) ? method : "other";
-      this.onEnd?.({ method: known, route: open.route, status: response.statusCode, seconds });
-    });
-  }
-
-  /** Sets the route of a request, once it is known. */
-  name(request: IncomingMessage, route: string): void {
-    const open = this.#open.get(request);
-    if (open !== undefined) open.route = route;
-  }
-
-  /** Returns the number of open requests; with `route`, of that route. */
-  open(route?: string): number {
-    if (route === undefined) return this.#open.size;
-    let count = 0;
-    for (const one of this.#open.values()) if (one.route === route) count += 1;
-    return count;
-  }
-}
-
 /** The route of event streams. */
 const EVENTS_ROUTE = "/v1/workspaces/:id/events";
 
@@ -71,6 +20,7 @@ export interface MetricSources {
 
 /** The bounds of the histogram, in seconds: from the time for a small file to longer than users wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
 /**
  * The shortest interval between two measurements of the store, in milliseconds. Each reads the sizes of all its files.
  */
@@ -161,5 +111,56 @@ export class Metrics {
       this.#stored = { at, bytes };
     }
     return this.#stored.bytes;
+  }
+}
+
+/** A request that has ended: it was answered, or its client is gone. */
+interface EndedRequest {
+  readonly method: string;
+  /** The pattern of its route, or `none`; never text from a client. */
+  readonly route: string;
+  readonly status: number;
+  readonly seconds: number;
+}
+
+interface OpenRequest {
+  /** The time when the request began, by `performance.now()`. */
+  readonly began: number;
+  route: string;
+}
+
+const METHODS = new Set(["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS"]);
+
+/** Tracks the open requests, and reports each one that ends. */
+export class RequestTally {
+  readonly #open = new Map<IncomingMessage, OpenRequest>();
+  /** Called for each request that ends. */
+  onEnd: ((ended: EndedRequest) => void) | undefined;
+
+  /** Counts a request as open until it ends. */
+  enter(request: IncomingMessage, response: ServerResponse): void {
+    const open: OpenRequest = { began: performance.now(), route: "none" };
+    this.#open.set(request, open);
+    response.once("close", () => {
+      this.#open.delete(request);
+      const { method = "" } = request;
+      const seconds = (performance.now() - open.began) / 1000;
+      const known = METHODS.has(method) ? method : "other";
+      this.onEnd?.({ method: known, route: open.route, status: response.statusCode, seconds });
+    });
+  }
+
+  /** Sets the route of a request, once it is known. */
+  name(request: IncomingMessage, route: string): void {
+    const open = this.#open.get(request);
+    if (open !== undefined) open.route = route;
+  }
+
+  /** Returns the number of open requests; with `route`, of that route. */
+  open(route?: string): number {
+    if (route === undefined) return this.#open.size;
+    let count = 0;
+    for (const one of this.#open.values()) if (one.route === route) count += 1;
+    return count;
   }
 }

@@ -21,91 +21,15 @@ import type { AdmittedUpgrade } from "../http-server.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
-/** The store and the open workspaces from which replicas are served. */
-interface ReplicaSetting {
-  readonly store: Pick<StoreApi, "workspaces">;
-  readonly workspaces: OpenWorkspaces;
-  /** Resolves, once it is known, to the workspace of the folder that the server was started in. */
-  readonly defaultWorkspace: () => Promise<string | undefined>;
-}
-
-/** Returns what a caller may do as a replica. `named`: the workspace in the URL. */
-function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string | undefined): ReplicaAdmission {
-  const isOperator = mayDo(caller.role, "operator");
-  return {
-    readOnly: !mayDo(caller.role, "agent"),
-    // The changes of a replica with an agent's token are recorded as an agent's.
-    ...(isOperator ? {} : { actor: agentName(caller.name) }),
-    presenter: { id: caller.id, isOperator, replicas: caller.replicas ?? [] },
-    place: (asked) => inTime(placeOf(setting, caller, asked ?? named)),
-  };
-}
-
-/** The time after which a replica is told to try again, if its workspace is still being opened, in milliseconds. */
-const OPENING_MS = 5_000;
-
-/**
- * Resolves to the place of a replica. Throws `UNAVAILABLE` after `OPENING_MS`: a place found later is disposed of, but
- * its workspace stays open for a while, since the replica connects again.
- */
-async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    reject(starting());
-    opening.then(
-      (place) => place[Symbol.dispose](),
-      // The replica gets this error when it connects again.
-      () => undefined,
-    );
-  }, OPENING_MS);
-  try {
-    return await Promise.race([opening, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function starting(): ChronicleError {
-  return new ChronicleError("UNAVAILABLE", "the server is starting: it opens the workspace", {
-    hint: "the replica tries again by itself, every few seconds",
-    data: { about: STARTING },
-  });
-}
-
-/**
- * Opens the workspace of a replica. If neither the replica nor the URL names one, that is the workspace of the server's
- * own folder, else the only one that the caller may see. Throws `NOT_FOUND` or `AMBIGUOUS`.
- */
-async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
-  if (named !== undefined) return openFor(setting.workspaces, caller, named);
-  // Waits for the server, which may be about to begin the history of its folder.
-  const own = await setting.defaultWorkspace();
-  const seen = (await setting.store.workspaces()).filter((one) => seesShape(caller, one) && one.archived !== true);
-  const [only, second] = seen.some(({ id }) => id === own) ? seen.filter(({ id }) => id === own) : seen;
-  if (only === undefined) {
-    const isBound = caller.workspaces !== undefined;
-    throw new ChronicleError(
-      "NOT_FOUND",
-      isBound ? "the server has no workspace that this token is for" : "there is no workspace to replicate",
-      { hint: "on the origin's machine: start the server in the folder to replicate, or `workspaces create NAME`" },
-    );
-  }
-  if (second === undefined) return openFor(setting.workspaces, caller, only.id);
-  throw new ChronicleError("AMBIGUOUS", `the server has ${seen.length} workspaces`, {
-    hint: "name one of them, by its id or name",
-    data: { workspaces: seen.slice(0, MOST_LISTED).map(({ id, name }) => name ?? id) },
-  });
-}
-
-/** The maximum number of workspaces that an error names. */
-const MOST_LISTED = 20;
-
 /** The maximum length of a message, in bytes: that of one frame (docs/protocol.md). */
 const MOST_PAYLOAD = 4 * 1024 ** 2;
+
 /** The WebSocket close code for an invalid token (docs/protocol.md). */
 const UNAUTHENTICATED = 4401;
+
 /** The HTTP status for an upgrade beyond the limit of replicas. */
 const RATE_LIMITED = 429;
+
 /** The maximum interval between two checks of a replica's token, in milliseconds. */
 const REVOKED_MS = 1_000;
 
@@ -204,3 +128,82 @@ function workspaceIn(url: string): string | undefined | null {
   const isPlain = [...query.keys()].every((key) => key === "workspace") && named.length < 2;
   return isPlain ? named[0] : null;
 }
+
+/** The store and the open workspaces from which replicas are served. */
+interface ReplicaSetting {
+  readonly store: Pick<StoreApi, "workspaces">;
+  readonly workspaces: OpenWorkspaces;
+  /** Resolves, once it is known, to the workspace of the folder that the server was started in. */
+  readonly defaultWorkspace: () => Promise<string | undefined>;
+}
+
+/** Returns what a caller may do as a replica. `named`: the workspace in the URL. */
+function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string | undefined): ReplicaAdmission {
+  const isOperator = mayDo(caller.role, "operator");
+  return {
+    readOnly: !mayDo(caller.role, "agent"),
+    // The changes of a replica with an agent's token are recorded as an agent's.
+    ...(isOperator ? {} : { actor: agentName(caller.name) }),
+    presenter: { id: caller.id, isOperator, replicas: caller.replicas ?? [] },
+    place: (asked) => inTime(placeOf(setting, caller, asked ?? named)),
+  };
+}
+
+/** The time after which a replica is told to try again, if its workspace is still being opened, in milliseconds. */
+const OPENING_MS = 5_000;
+
+/**
+ * Resolves to the place of a replica. Throws `UNAVAILABLE` after `OPENING_MS`: a place found later is disposed of, but
+ * its workspace stays open for a while, since the replica connects again.
+ */
+async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    reject(starting());
+    opening.then(
+      (place) => place[Symbol.dispose](),
+      // The replica gets this error when it connects again.
+      () => undefined,
+    );
+  }, OPENING_MS);
+  try {
+    return await Promise.race([opening, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function starting(): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", "the server is starting: it opens the workspace", {
+    hint: "the replica tries again by itself, every few seconds",
+    data: { about: STARTING },
+  });
+}
+
+/**
+ * Opens the workspace of a replica. If neither the replica nor the URL names one, that is the workspace of the server's
+ * own folder, else the only one that the caller may see. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ */
+async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
+  if (named !== undefined) return openFor(setting.workspaces, caller, named);
+  // Waits for the server, which may be about to begin the history of its folder.
+  const own = await setting.defaultWorkspace();
+  const seen = (await setting.store.workspaces()).filter((one) => seesShape(caller, one) && one.archived !== true);
+  const [only, second] = seen.some(({ id }) => id === own) ? seen.filter(({ id }) => id === own) : seen;
+  if (only === undefined) {
+    const isBound = caller.workspaces !== undefined;
+    throw new ChronicleError(
+      "NOT_FOUND",
+      isBound ? "the server has no workspace that this token is for" : "there is no workspace to replicate",
+      { hint: "on the origin's machine: start the server in the folder to replicate, or `workspaces create NAME`" },
+    );
+  }
+  if (second === undefined) return openFor(setting.workspaces, caller, only.id);
+  throw new ChronicleError("AMBIGUOUS", `the server has ${seen.length} workspaces`, {
+    hint: "name one of them, by its id or name",
+    data: { workspaces: seen.slice(0, MOST_LISTED).map(({ id, name }) => name ?? id) },
+  });
+}
+
+/** The maximum number of workspaces that an error names. */
+const MOST_LISTED = 20;

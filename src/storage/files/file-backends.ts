@@ -20,86 +20,55 @@ import type { Lock } from "../lock.ts";
 import { FileEventLog } from "./file-event-log.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 
-/** What a `FileIntake` works with. */
-interface FileIntakeOptions {
+/** Options of `fileBackends`: the disk, and the indexes and locks to use. */
+export interface FileBackendsOptions {
   readonly disk: Disk;
-  readonly layout: StoreLayout;
-  readonly blobs: FileBlobStore;
+  /** Returns a new, unique ULID, for names of packs and of temporary files. */
   readonly newPackId: () => string;
+  readonly openIndex: (path: string, tell?: (note: string) => void) => IndexStore;
+  readonly scratchIndex: () => IndexStore;
+  /** Removes the files of an index. Default: it has none. */
+  readonly discardIndex?: (path: string) => void;
+  readonly openBlobIndex: (path: string) => BlobIndexOpener;
+  /** Opens a temporary blob index, if the disk takes no writes. Default: opening the blob store then fails. */
+  readonly scratchBlobIndex?: () => BlobIndex;
+  readonly lock: (path: string) => Lock;
 }
 
-/** Writes contents in bulk into packs. Each sink has a lane of its own. */
-export class FileIntake implements BlobIntake {
-  readonly #options: FileIntakeOptions;
-
-  constructor(options: FileIntakeOptions) {
-    this.#options = options;
-  }
-
-  isSound(hash: Hash): boolean {
-    return this.#options.blobs.isSound(hash);
-  }
-
-  async openSink(known: (hash: Hash) => boolean): Promise<BlobSink> {
-    const { disk, layout, blobs, newPackId } = this.#options;
-    const [lane] = await blobs.takeLanes(1);
-    if (lane === undefined) throw new Error("no lane was given");
-    try {
-      const sink = openPackSink(disk, layout.blobs, { grant: lane.grant, newPackId, known });
-      return new LaneSink(sink, lane, (result) => blobs.publish([result]));
-    } catch (error) {
-      lane.release();
-      throw error;
-    }
-  }
-
-  readonly openThreadSinks = async (count: number): Promise<ThreadSinks> => {
-    const { blobs, layout } = this.#options;
-    const lanes = await blobs.takeLanes(count);
-    const known = blobs.isEmpty ? undefined : blobs.checkedBlocks;
-    return {
-      grants: lanes.map(({ grant }): SinkGrant => ({ home: layout.home, lane: grant, known })),
-      publish: (results) => blobs.publish(results),
-      release: () => {
-        for (const lane of lanes) lane.release();
-      },
-    };
+/** Returns backends for a store in a folder on a disk: packs and NDJSON, with the given indexes and locks. */
+export function fileBackends(options: FileBackendsOptions): StorageBackends {
+  const { disk, newPackId, lock, scratchIndex } = options;
+  const together = new FsyncScheduler(disk);
+  return {
+    openBlobs: async (layout, how) => {
+      const { scratchBlobIndex: scratch } = options;
+      const openIndex = options.openBlobIndex(layout.blobs.index);
+      const given = { disk, layout: layout.blobs, openIndex, scratchIndex: scratch, lock, newPackId };
+      const blobs = await FileBlobStore.open({ ...given, ...how });
+      const intake = new FileIntake({ disk, layout, blobs, newPackId });
+      return { blobs, intake, isReadOnly: () => blobs.readOnly, placesOf: (hashes) => blobs.placesOf(hashes) };
+    },
+    openLog: async (paths, { after, syncsTogether = false } = {}) =>
+      new FileEventLog(disk, paths, after, syncsTogether ? together : undefined),
+    openIndex: async (path, tell) => options.openIndex(path, tell),
+    scratchIndex,
+    openLock: async (path) => lock(path),
+    hasLog: (path) => disk.lstat(path) !== undefined,
+    lastEvent: (path) => glanceAtLog(disk, path),
+    discardIndex: (path) => options.discardIndex?.(path),
+    removeLog: (path) => {
+      if (disk.lstat(path) !== undefined) disk.unlink(path);
+    },
+    move: (from, to) => disk.rename(from, to),
+    removeFolder: (folder) => removeTree(disk, folder),
+    isStore: (folder) => disk.lstat(storeLayout(folder).blobs.packs)?.kind === "dir",
+    findContents: (home, wanted) => findContents(disk, storeLayout(home).blobs, wanted),
   };
-}
-
-/** A pack sink that publishes what it has stored, and releases its lane at the end. */
-class LaneSink implements BlobSink {
-  readonly #sink: PackSink;
-  readonly #lane: PackLease;
-  readonly #publish: (result: SinkResult) => Promise<void>;
-
-  constructor(sink: PackSink, lane: PackLease, publish: (result: SinkResult) => Promise<void>) {
-    this.#sink = sink;
-    this.#lane = lane;
-    this.#publish = publish;
-  }
-
-  put(content: Uint8Array, hash?: Hash): Hash {
-    return this.#sink.put(content, hash);
-  }
-
-  putLarge(pieces: Iterable<Uint8Array>, cloneFrom?: string): { readonly hash: Hash; readonly size: number } {
-    return this.#sink.putLarge(pieces, cloneFrom);
-  }
-
-  async finish(): Promise<void> {
-    await this.#publish(this.#sink.finish());
-    this.#lane.release();
-  }
-
-  abandon(): void {
-    this.#sink.abandon();
-    this.#lane.release();
-  }
 }
 
 /** Matches the end of a canonical line, with its newline. */
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"([^"]{24})"\}\n$/;
+
 /** The maximum length of that end, in bytes. */
 const ENDING_BYTES = 66;
 
@@ -209,48 +178,80 @@ function despiteDamage<T>(read: () => T): T | undefined {
   }
 }
 
-/** Options of `fileBackends`: the disk, and the indexes and locks to use. */
-export interface FileBackendsOptions {
+/** What a `FileIntake` works with. */
+interface FileIntakeOptions {
   readonly disk: Disk;
-  /** Returns a new, unique ULID, for names of packs and of temporary files. */
+  readonly layout: StoreLayout;
+  readonly blobs: FileBlobStore;
   readonly newPackId: () => string;
-  readonly openIndex: (path: string, tell?: (note: string) => void) => IndexStore;
-  readonly scratchIndex: () => IndexStore;
-  /** Removes the files of an index. Default: it has none. */
-  readonly discardIndex?: (path: string) => void;
-  readonly openBlobIndex: (path: string) => BlobIndexOpener;
-  /** Opens a temporary blob index, if the disk takes no writes. Default: opening the blob store then fails. */
-  readonly scratchBlobIndex?: () => BlobIndex;
-  readonly lock: (path: string) => Lock;
 }
 
-/** Returns backends for a store in a folder on a disk: packs and NDJSON, with the given indexes and locks. */
-export function fileBackends(options: FileBackendsOptions): StorageBackends {
-  const { disk, newPackId, lock, scratchIndex } = options;
-  const together = new FsyncScheduler(disk);
-  return {
-    openBlobs: async (layout, how) => {
-      const { scratchBlobIndex: scratch } = options;
-      const openIndex = options.openBlobIndex(layout.blobs.index);
-      const given = { disk, layout: layout.blobs, openIndex, scratchIndex: scratch, lock, newPackId };
-      const blobs = await FileBlobStore.open({ ...given, ...how });
-      const intake = new FileIntake({ disk, layout, blobs, newPackId });
-      return { blobs, intake, isReadOnly: () => blobs.readOnly, placesOf: (hashes) => blobs.placesOf(hashes) };
-    },
-    openLog: async (paths, { after, syncsTogether = false } = {}) =>
-      new FileEventLog(disk, paths, after, syncsTogether ? together : undefined),
-    openIndex: async (path, tell) => options.openIndex(path, tell),
-    scratchIndex,
-    openLock: async (path) => lock(path),
-    hasLog: (path) => disk.lstat(path) !== undefined,
-    lastEvent: (path) => glanceAtLog(disk, path),
-    discardIndex: (path) => options.discardIndex?.(path),
-    removeLog: (path) => {
-      if (disk.lstat(path) !== undefined) disk.unlink(path);
-    },
-    move: (from, to) => disk.rename(from, to),
-    removeFolder: (folder) => removeTree(disk, folder),
-    isStore: (folder) => disk.lstat(storeLayout(folder).blobs.packs)?.kind === "dir",
-    findContents: (home, wanted) => findContents(disk, storeLayout(home).blobs, wanted),
+/** Writes contents in bulk into packs. Each sink has a lane of its own. */
+export class FileIntake implements BlobIntake {
+  readonly #options: FileIntakeOptions;
+
+  constructor(options: FileIntakeOptions) {
+    this.#options = options;
+  }
+
+  isSound(hash: Hash): boolean {
+    return this.#options.blobs.isSound(hash);
+  }
+
+  async openSink(known: (hash: Hash) => boolean): Promise<BlobSink> {
+    const { disk, layout, blobs, newPackId } = this.#options;
+    const [lane] = await blobs.takeLanes(1);
+    if (lane === undefined) throw new Error("no lane was given");
+    try {
+      const sink = openPackSink(disk, layout.blobs, { grant: lane.grant, newPackId, known });
+      return new LaneSink(sink, lane, (result) => blobs.publish([result]));
+    } catch (error) {
+      lane.release();
+      throw error;
+    }
+  }
+
+  readonly openThreadSinks = async (count: number): Promise<ThreadSinks> => {
+    const { blobs, layout } = this.#options;
+    const lanes = await blobs.takeLanes(count);
+    const known = blobs.isEmpty ? undefined : blobs.checkedBlocks;
+    return {
+      grants: lanes.map(({ grant }): SinkGrant => ({ home: layout.home, lane: grant, known })),
+      publish: (results) => blobs.publish(results),
+      release: () => {
+        for (const lane of lanes) lane.release();
+      },
+    };
   };
+}
+
+/** A pack sink that publishes what it has stored, and releases its lane at the end. */
+class LaneSink implements BlobSink {
+  readonly #sink: PackSink;
+  readonly #lane: PackLease;
+  readonly #publish: (result: SinkResult) => Promise<void>;
+
+  constructor(sink: PackSink, lane: PackLease, publish: (result: SinkResult) => Promise<void>) {
+    this.#sink = sink;
+    this.#lane = lane;
+    this.#publish = publish;
+  }
+
+  put(content: Uint8Array, hash?: Hash): Hash {
+    return this.#sink.put(content, hash);
+  }
+
+  putLarge(pieces: Iterable<Uint8Array>, cloneFrom?: string): { readonly hash: Hash; readonly size: number } {
+    return this.#sink.putLarge(pieces, cloneFrom);
+  }
+
+  async finish(): Promise<void> {
+    await this.#publish(this.#sink.finish());
+    this.#lane.release();
+  }
+
+  abandon(): void {
+    this.#sink.abandon();
+    this.#lane.release();
+  }
 }

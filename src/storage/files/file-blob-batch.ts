@@ -7,84 +7,6 @@ import type { Hash } from "../../core/values/hash.ts";
 import { checkBlock, type BlobBlock } from "../blob-block.ts";
 import type { HeldLock } from "../lock.ts";
 
-/** A sink that waits to be committed. */
-interface Waiting extends CommitOptions {
-  readonly sink: OpenSink;
-  readonly writer: PackWriter;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/**
- * Commits the sinks of one writer in groups, one group after the other. The sinks of a group share one sync. A group
- * has the commits that are requested in one turn of the event loop, or during the sync of the group before.
- */
-export class CommitGroup {
-  readonly #publish: (result: SinkResult) => void;
-  #waiting: Waiting[] = [];
-  #running: Promise<void> | undefined;
-
-  /** `publish`: makes a durable result visible. */
-  constructor(publish: (result: SinkResult) => void) {
-    this.#publish = publish;
-  }
-
-  /** Resolves when the sink is durable and published. */
-  commit(sink: OpenSink, writer: PackWriter, options: CommitOptions = {}): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#waiting.push({ ...options, sink, writer, resolve, reject });
-    this.#running ??= this.#run(options.beside === true);
-    return promise;
-  }
-
-  /** Resolves when nothing is being committed. Never rejects. */
-  async rest(): Promise<void> {
-    await this.#running;
-  }
-
-  async #run(isBeside: boolean): Promise<void> {
-    // Waits until all other work had a turn, so that workspaces of a store that write at the same time share the sync.
-    // In the background, begins at once: commits requested meanwhile share the next sync.
-    if (!isBeside) await othersHadATurn();
-    while (this.#waiting.length > 0) await this.#commitAll();
-    this.#running = undefined;
-  }
-
-  async #commitAll(): Promise<void> {
-    const group = this.#waiting;
-    this.#waiting = [];
-    const flushed = group.filter((each) => attempt(each, () => each.sink.flush()));
-    const isBeside = flushed.some(({ beside }) => beside === true);
-    const synced = isBeside
-      ? await syncBeside(flushed)
-      : flushed.filter((each) => attempt(each, () => each.writer.sync()));
-    for (const each of synced) {
-      if (attempt(each, () => this.#publish(each.sink.settle()))) each.resolve();
-    }
-  }
-}
-
-/** Syncs the one writer of these sinks in the background. Returns the sinks, or none if that fails. */
-async function syncBeside(flushed: readonly Waiting[]): Promise<readonly Waiting[]> {
-  try {
-    await flushed[0]?.writer.syncBeside();
-    return flushed;
-  } catch (error) {
-    for (const { reject } of flushed) reject(error);
-    return [];
-  }
-}
-
-function attempt(waiting: Waiting, action: () => void): boolean {
-  try {
-    action();
-    return true;
-  } catch (error) {
-    waiting.reject(error);
-    return false;
-  }
-}
-
 /** The methods of a store that a batch uses. */
 interface BatchHost {
   /** Opens a sink on the store's own lane. */
@@ -171,5 +93,83 @@ export class FileBlobBatch implements BlobBatch {
 
   #mustBeOpen(): void {
     if (this.#state !== "open") throw new Error("this batch has been committed or abandoned");
+  }
+}
+
+/** A sink that waits to be committed. */
+interface Waiting extends CommitOptions {
+  readonly sink: OpenSink;
+  readonly writer: PackWriter;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Commits the sinks of one writer in groups, one group after the other. The sinks of a group share one sync. A group
+ * has the commits that are requested in one turn of the event loop, or during the sync of the group before.
+ */
+export class CommitGroup {
+  readonly #publish: (result: SinkResult) => void;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | undefined;
+
+  /** `publish`: makes a durable result visible. */
+  constructor(publish: (result: SinkResult) => void) {
+    this.#publish = publish;
+  }
+
+  /** Resolves when the sink is durable and published. */
+  commit(sink: OpenSink, writer: PackWriter, options: CommitOptions = {}): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push({ ...options, sink, writer, resolve, reject });
+    this.#running ??= this.#run(options.beside === true);
+    return promise;
+  }
+
+  /** Resolves when nothing is being committed. Never rejects. */
+  async rest(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(isBeside: boolean): Promise<void> {
+    // Waits until all other work had a turn, so that workspaces of a store that write at the same time share the sync.
+    // In the background, begins at once: commits requested meanwhile share the next sync.
+    if (!isBeside) await othersHadATurn();
+    while (this.#waiting.length > 0) await this.#commitAll();
+    this.#running = undefined;
+  }
+
+  async #commitAll(): Promise<void> {
+    const group = this.#waiting;
+    this.#waiting = [];
+    const flushed = group.filter((each) => attempt(each, () => each.sink.flush()));
+    const isBeside = flushed.some(({ beside }) => beside === true);
+    const synced = isBeside
+      ? await syncBeside(flushed)
+      : flushed.filter((each) => attempt(each, () => each.writer.sync()));
+    for (const each of synced) {
+      if (attempt(each, () => this.#publish(each.sink.settle()))) each.resolve();
+    }
+  }
+}
+
+/** Syncs the one writer of these sinks in the background. Returns the sinks, or none if that fails. */
+async function syncBeside(flushed: readonly Waiting[]): Promise<readonly Waiting[]> {
+  try {
+    await flushed[0]?.writer.syncBeside();
+    return flushed;
+  } catch (error) {
+    for (const { reject } of flushed) reject(error);
+    return [];
+  }
+}
+
+function attempt(waiting: Waiting, action: () => void): boolean {
+  try {
+    action();
+    return true;
+  } catch (error) {
+    waiting.reject(error);
+    return false;
   }
 }

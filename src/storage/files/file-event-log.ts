@@ -23,40 +23,6 @@ import { openIfThere, readLines } from "./log-reader.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
 
-/** The maximum of bytes in one write, unless a single line is longer. */
-const WRITE_BYTES = 64 * 1024 * 1024;
-
-/** Yields the lines of events as they are in the file, in pieces of at most `WRITE_BYTES`, or of one longer line. */
-function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
-  let first = 0;
-  let bytes = 0;
-  for (let at = 0; at < events.length; at += 1) {
-    const more = Buffer.byteLength((events[at] as SealedEvent).line) + 1;
-    if (bytes > 0 && bytes + more > WRITE_BYTES) {
-      yield joined(events.slice(first, at), bytes);
-      first = at;
-      bytes = 0;
-    }
-    bytes += more;
-  }
-  yield joined(events.slice(first), bytes);
-}
-
-/**
- * Returns the lines of events as bytes. Each line is encoded directly to its place, because joining many as text first
- * would copy them twice.
- */
-function joined(events: readonly SealedEvent[], length: number): Buffer {
-  const bytes = Buffer.allocUnsafe(length);
-  let at = 0;
-  for (const { line } of events) {
-    at += bytes.write(line, at);
-    bytes[at] = 0x0a;
-    at += 1;
-  }
-  return bytes;
-}
-
 /** A call of `append` that waits for its sync. */
 interface Waiting {
   readonly events: readonly SealedEvent[];
@@ -486,4 +452,38 @@ function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean 
     seen.ctimeNs === now.ctimeNs &&
     seen.mtimeNs === now.mtimeNs
   );
+}
+
+/** The maximum of bytes in one write, unless a single line is longer. */
+const WRITE_BYTES = 64 * 1024 * 1024;
+
+/** Yields the lines of events as they are in the file, in pieces of at most `WRITE_BYTES`, or of one longer line. */
+function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
+  let first = 0;
+  let bytes = 0;
+  for (let at = 0; at < events.length; at += 1) {
+    const more = Buffer.byteLength((events[at] as SealedEvent).line) + 1;
+    if (bytes > 0 && bytes + more > WRITE_BYTES) {
+      yield joined(events.slice(first, at), bytes);
+      first = at;
+      bytes = 0;
+    }
+    bytes += more;
+  }
+  yield joined(events.slice(first), bytes);
+}
+
+/**
+ * Returns the lines of events as bytes. Each line is encoded directly to its place, because joining many as text first
+ * would copy them twice.
+ */
+function joined(events: readonly SealedEvent[], length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  let at = 0;
+  for (const { line } of events) {
+    at += bytes.write(line, at);
+    bytes[at] = 0x0a;
+    at += 1;
+  }
+  return bytes;
 }

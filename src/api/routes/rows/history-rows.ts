@@ -7,23 +7,6 @@ import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
 import * as z from "zod";
 import * as calls from "../calls/history-calls.ts";
 
-/** The fields of a selection. At most one is given. */
-const selectionFields = {
-  action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
-  turn: word("an agent's turn; `last`: the last one that changed something").optional(),
-  session: word("an agent's session").optional(),
-  actor: word("everything that this actor did").optional(),
-  file: path("every change to this path, or beneath it").optional(),
-  since: moment("every change after this moment").optional(),
-};
-
-/** Returns the selection. Throws `USAGE` if it has more than one field. */
-function selectionOf(given: Selection): Selection {
-  const named = Object.keys(given);
-  if (named.length <= 1) return given;
-  throw new ChronicleError("USAGE", `only one of these can be given: ${named.join(", ")}`);
-}
-
 const tag = "history";
 
 const status = workspaceRoute(calls.status, {
@@ -176,6 +159,16 @@ const restore = workspaceRoute(calls.restore, {
     on.restore(when, { ...options, ...withoutUndefined({ dryRun: dry_run, keepMtime: keep_mtime }) }),
 });
 
+/** The fields of a selection. At most one is given. */
+const selectionFields = {
+  action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
+  turn: word("an agent's turn; `last`: the last one that changed something").optional(),
+  session: word("an agent's session").optional(),
+  actor: word("everything that this actor did").optional(),
+  file: path("every change to this path, or beneath it").optional(),
+  since: moment("every change after this moment").optional(),
+};
+
 const backBody = z.strictObject({
   ...selectionFields,
   operation: word("the operation's id (default: the last that is not undone)").optional(),
@@ -272,3 +265,10 @@ export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
   recent,
   changes,
 ];
+
+/** Returns the selection. Throws `USAGE` if it has more than one field. */
+function selectionOf(given: Selection): Selection {
+  const named = Object.keys(given);
+  if (named.length <= 1) return given;
+  throw new ChronicleError("USAGE", `only one of these can be given: ${named.join(", ")}`);
+}

@@ -12,6 +12,14 @@ import { ago } from "../../render/words.ts";
 import { selectionOf } from "../../support/selection.ts";
 import { optional } from "../../../util/optional.ts";
 
+export function undo(context: CommandContext): Promise<number> {
+  return stepBack(context, { verb: "undo", step: (workspace, options) => workspace.undo(options) });
+}
+
+export function redo(context: CommandContext): Promise<number> {
+  return stepBack(context, { verb: "redo", step: (workspace, options) => workspace.redo(options) });
+}
+
 /** The direction of a step, with the method for it. */
 interface Direction {
   readonly verb: "undo" | "redo";
@@ -170,12 +178,4 @@ async function stepBack(context: CommandContext, given: Direction): Promise<numb
   else print(context, workspace, result, { ...direction, asked: asks });
   if (isNothing(result)) return EXIT.notFound;
   return result.skipped.length + result.unmerged.length > 0 ? EXIT.failed : EXIT.done;
-}
-
-export function redo(context: CommandContext): Promise<number> {
-  return stepBack(context, { verb: "redo", step: (workspace, options) => workspace.redo(options) });
-}
-
-export function undo(context: CommandContext): Promise<number> {
-  return stepBack(context, { verb: "undo", step: (workspace, options) => workspace.undo(options) });
 }

@@ -8,35 +8,6 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import { meantBy } from "../../../core/values/meant-by.ts";
 import { confirm, refuseWithoutPerson } from "../../support/confirm.ts";
 
-/** Returns the time from which a history may be freed, to the minute. */
-function until(at: string | null): string {
-  return at === null ? "kept" : `until ${at.slice(0, 16).replace("T", " ")}`;
-}
-
-export async function unforget(context: CommandContext): Promise<number> {
-  const [id] = context.input.args;
-  const store = await context.store();
-  if (id === undefined) {
-    const all = listForgotten(store);
-    if (context.json) context.printJson(all);
-    else if (all.length === 0) context.say("nothing was given up that could be brought back");
-    else {
-      const rows = all.map((one) => [
-        one.id,
-        one.what ?? "history",
-        until(one.until),
-        printable(one.path === "" ? (one.name ?? "") : one.path),
-      ]);
-      for (const line of columns(rows)) context.print(line);
-    }
-    return EXIT.done;
-  }
-  const back = await bringBack(store, id);
-  if (context.json) context.printJson(back);
-  else context.print(`brought back: ${printable(back.path === "" ? (back.name ?? "") : back.path)}  ${back.id}`);
-  return EXIT.done;
-}
-
 function sentence(item: WorkspaceShape): string {
   const named = item.name === undefined ? "a workspace without a folder" : printable(item.name);
   return `the history of ${item.path === "" ? named : printable(item.path)} (${item.id}, ${item.seq} events)`;
@@ -84,5 +55,34 @@ export async function forget(context: CommandContext): Promise<number> {
   const gone = await store.forget(prefix, { now: context.input.flag("now") });
   if (context.json) context.printJson(gone);
   else context.print(told(context, gone));
+  return EXIT.done;
+}
+
+/** Returns the time from which a history may be freed, to the minute. */
+function until(at: string | null): string {
+  return at === null ? "kept" : `until ${at.slice(0, 16).replace("T", " ")}`;
+}
+
+export async function unforget(context: CommandContext): Promise<number> {
+  const [id] = context.input.args;
+  const store = await context.store();
+  if (id === undefined) {
+    const all = listForgotten(store);
+    if (context.json) context.printJson(all);
+    else if (all.length === 0) context.say("nothing was given up that could be brought back");
+    else {
+      const rows = all.map((one) => [
+        one.id,
+        one.what ?? "history",
+        until(one.until),
+        printable(one.path === "" ? (one.name ?? "") : one.path),
+      ]);
+      for (const line of columns(rows)) context.print(line);
+    }
+    return EXIT.done;
+  }
+  const back = await bringBack(store, id);
+  if (context.json) context.printJson(back);
+  else context.print(`brought back: ${printable(back.path === "" ? (back.name ?? "") : back.path)}  ${back.id}`);
   return EXIT.done;
 }

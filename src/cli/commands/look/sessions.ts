@@ -13,6 +13,61 @@ import type { SessionShape } from "../../../api/shapes.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { sessionCommand, sessionEnd } from "../../render/sessions.ts";
 
+const LONGEST_COMMAND = 60;
+
+export async function sessions(context: CommandContext): Promise<number> {
+  const workspace = await context.reading();
+  const all = (await workspace.sessions()).toSorted((a, b) => orderOf(b) - orderOf(a));
+  const limit = context.input.number("limit") || Infinity;
+  if (context.json) {
+    context.printJson(all.slice(0, limit));
+    return EXIT.done;
+  }
+  const shown = await Promise.all(all.slice(0, limit).map((one) => soFar(workspace, one)));
+  const rows = shown.map((one) => (one.kind === "replica" ? replicaRow(one, context) : ownRow(one, context)));
+  for (const line of columns(rows, "<<<>")) context.print(line);
+  if (all.length === 0) context.say(context.worded("no sessions yet: chronicle run -- <command>"));
+  return EXIT.done;
+}
+
+/** Returns the session with the number of its changes so far, if it is running: the engine counts them when it ends. */
+async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
+  if (session.state !== "running") return session;
+  try {
+    const { changes } = await workspace.changes({ session: session.session_id });
+    return { ...session, changed: changes.length };
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "PRUNED") return session;
+    throw error;
+  }
+}
+
+/** Returns the event by which a session is sorted: the last change for a replica's session, else the first event. */
+function orderOf({ kind, from_seq: from, to_seq: to }: SessionShape): number {
+  return kind === "replica" ? (to ?? from) : from;
+}
+
+function ownRow(session: SessionShape, { paint, io }: CommandContext): string[] {
+  return [
+    paint("dim", session.session_id),
+    ago(session.started, io.now()),
+    sessionEnd(session, paint),
+    counted(session.changed, "change"),
+    shortened(sessionCommand(session), LONGEST_COMMAND),
+  ];
+}
+
+/** Returns the row of a replica's session. Only the replica knows the command. */
+function replicaRow(session: SessionShape, { paint, io }: CommandContext): string[] {
+  return [
+    paint("dim", printable(session.session_id)),
+    ago(session.ended ?? session.started, io.now()),
+    sessionEnd(session, paint),
+    counted(session.changed, "change"),
+    `(${printable(session.actor)})`,
+  ];
+}
+
 const DEFAULT_LIMIT = 20;
 const LONGEST_SUMMARY = 60;
 const MOST_FILES = 20;
@@ -152,59 +207,4 @@ function diffLines(
   });
   const verb = changes.length === 1 ? "differs" : "differ";
   return [`now       ${counted(changes.length, "path")} ${verb} from before it`, ...columns(rows)];
-}
-
-const LONGEST_COMMAND = 60;
-
-export async function sessions(context: CommandContext): Promise<number> {
-  const workspace = await context.reading();
-  const all = (await workspace.sessions()).toSorted((a, b) => orderOf(b) - orderOf(a));
-  const limit = context.input.number("limit") || Infinity;
-  if (context.json) {
-    context.printJson(all.slice(0, limit));
-    return EXIT.done;
-  }
-  const shown = await Promise.all(all.slice(0, limit).map((one) => soFar(workspace, one)));
-  const rows = shown.map((one) => (one.kind === "replica" ? replicaRow(one, context) : ownRow(one, context)));
-  for (const line of columns(rows, "<<<>")) context.print(line);
-  if (all.length === 0) context.say(context.worded("no sessions yet: chronicle run -- <command>"));
-  return EXIT.done;
-}
-
-/** Returns the session with the number of its changes so far, if it is running: the engine counts them when it ends. */
-async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
-  if (session.state !== "running") return session;
-  try {
-    const { changes } = await workspace.changes({ session: session.session_id });
-    return { ...session, changed: changes.length };
-  } catch (error) {
-    if (error instanceof ChronicleError && error.code === "PRUNED") return session;
-    throw error;
-  }
-}
-
-/** Returns the event by which a session is sorted: the last change for a replica's session, else the first event. */
-function orderOf({ kind, from_seq: from, to_seq: to }: SessionShape): number {
-  return kind === "replica" ? (to ?? from) : from;
-}
-
-function ownRow(session: SessionShape, { paint, io }: CommandContext): string[] {
-  return [
-    paint("dim", session.session_id),
-    ago(session.started, io.now()),
-    sessionEnd(session, paint),
-    counted(session.changed, "change"),
-    shortened(sessionCommand(session), LONGEST_COMMAND),
-  ];
-}
-
-/** Returns the row of a replica's session. Only the replica knows the command. */
-function replicaRow(session: SessionShape, { paint, io }: CommandContext): string[] {
-  return [
-    paint("dim", printable(session.session_id)),
-    ago(session.ended ?? session.started, io.now()),
-    sessionEnd(session, paint),
-    counted(session.changed, "change"),
-    `(${printable(session.actor)})`,
-  ];
 }

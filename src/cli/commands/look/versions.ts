@@ -13,29 +13,6 @@ import { columns } from "../../render/columns.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 
-export async function conflicts(context: CommandContext): Promise<number> {
-  const workspace = await context.reading();
-  const found = await workspace.conflicts({ all: context.input.flag("all"), patch: context.input.flag("patch") });
-  if (context.json) {
-    context.printJson(found);
-    return EXIT.done;
-  }
-  const paths = context.paths(workspace);
-  const { paint, io } = context;
-  const rows = conflictLines(found, { paint, shown: (path) => paths.shown(path) });
-  for (const [index, line] of rows.entries()) {
-    context.print(line);
-    const patch = found[index]?.patch ?? "";
-    if (patch !== "") for (const text of patchText(patch, { paint, escape: io.out.isTerminal })) context.print(text);
-  }
-  const open = found.filter((one) => one.state === "open");
-  context.print(open.length === 0 ? "no conflict is open" : counted(open.length, "conflict"));
-  const ofSyncs = open.filter((one) => one.cause === "sync");
-  if (open.length > ofSyncs.length) context.print(paint("dim", context.worded(SETTLE)));
-  if (ofSyncs.length > 0) context.print(paint("dim", context.worded(SETTLE_SYNC)));
-  return EXIT.done;
-}
-
 /** The length of a shortened replica id, in characters. */
 const SHORT = 8;
 
@@ -156,5 +133,28 @@ async function restore(context: CommandContext, asked: string): Promise<number> 
     result.undo_id === null ? "is so already" : `is what replica ${replica.id.slice(0, SHORT)} had made of it`;
   context.print(`${style.shown(path)} ${end}`);
   if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
+  return EXIT.done;
+}
+
+export async function conflicts(context: CommandContext): Promise<number> {
+  const workspace = await context.reading();
+  const found = await workspace.conflicts({ all: context.input.flag("all"), patch: context.input.flag("patch") });
+  if (context.json) {
+    context.printJson(found);
+    return EXIT.done;
+  }
+  const paths = context.paths(workspace);
+  const { paint, io } = context;
+  const rows = conflictLines(found, { paint, shown: (path) => paths.shown(path) });
+  for (const [index, line] of rows.entries()) {
+    context.print(line);
+    const patch = found[index]?.patch ?? "";
+    if (patch !== "") for (const text of patchText(patch, { paint, escape: io.out.isTerminal })) context.print(text);
+  }
+  const open = found.filter((one) => one.state === "open");
+  context.print(open.length === 0 ? "no conflict is open" : counted(open.length, "conflict"));
+  const ofSyncs = open.filter((one) => one.cause === "sync");
+  if (open.length > ofSyncs.length) context.print(paint("dim", context.worded(SETTLE)));
+  if (ofSyncs.length > 0) context.print(paint("dim", context.worded(SETTLE_SYNC)));
   return EXIT.done;
 }

@@ -11,21 +11,11 @@ import { listConflicts, settleConflict } from "../../syncing/settle-sync.ts";
 import { backgroundClient, readingClient, targetOf } from "../../syncing/sync-client.ts";
 import { decidesHaltedSync } from "../../support/agents-command.ts";
 
-const WAYS = "--connect SOCKET, or --ws-connect URL";
-
-export async function replicate(context: CommandContext): Promise<number> {
-  const { input, io } = context;
-  const [socket, url] = [input.text("connect"), input.text("wsConnect")];
-  if (socket !== undefined && url !== undefined) throw usageError("an origin is reached in one way", WAYS);
-  if (socket === undefined && url === undefined) throw usageError("the origin's address is missing", WAYS);
-  const address = url === undefined ? socketUrl(socket ?? "", io.cwd()) : originUrl(url, io.cwd());
-  const from = { url: address, workspace: input.text("workspace") };
-  const options = await startOptions(context, from, input.args[0] ?? ".");
-  return runSync(context, options);
-}
-
 /** A subcommand of `sync`. `typed`: the one argument after its name. */
 type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
+
+/** The number of refused paths that are named; `sync conflicts` has more. */
+const MOST_REFUSED = 3;
 
 const VERBS: Readonly<Record<string, Verb>> = {
   stop: standing((syncs, { id }) => syncs.stop(id)),
@@ -82,9 +72,6 @@ function againText(at: string, { io, worded }: CommandContext): string {
   const seconds = Math.max(0, Math.ceil((Date.parse(at) - io.now()) / 1000));
   return worded(`tried again in ${seconds} s; at once: chronicle sync flush`);
 }
-
-/** The number of refused paths that are named; `sync conflicts` has more. */
-const MOST_REFUSED = 3;
 
 /** Prints syncs. `most`: the maximum number of refused paths to name. */
 function tell(context: CommandContext, all: readonly SyncShape[], most = MOST_REFUSED): void {
@@ -156,4 +143,17 @@ async function monitor(context: CommandContext, syncs: SyncApi, typed: string | 
   } finally {
     endInterrupt();
   }
+}
+
+const WAYS = "--connect SOCKET, or --ws-connect URL";
+
+export async function replicate(context: CommandContext): Promise<number> {
+  const { input, io } = context;
+  const [socket, url] = [input.text("connect"), input.text("wsConnect")];
+  if (socket !== undefined && url !== undefined) throw usageError("an origin is reached in one way", WAYS);
+  if (socket === undefined && url === undefined) throw usageError("the origin's address is missing", WAYS);
+  const address = url === undefined ? socketUrl(socket ?? "", io.cwd()) : originUrl(url, io.cwd());
+  const from = { url: address, workspace: input.text("workspace") };
+  const options = await startOptions(context, from, input.args[0] ?? ".");
+  return runSync(context, options);
 }

@@ -14,26 +14,12 @@ import { printable } from "../../../process/printable.ts";
 import { FileTokenStore } from "../../../daemon/file-token-store.ts";
 import { optional } from "../../../util/optional.ts";
 
-const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-
-/**
- * Returns an expiry as ISO-8601, from a duration (`30m`, `12h`, `30d`, `4w`) or a date; `null`: never. Throws `USAGE`.
- */
-export function expiryOf(text: string | undefined, now: number): string | null {
-  if (text === undefined) return null;
-  const [, count, unit = ""] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
-  const factor = UNITS_MS[unit];
-  const at = factor === undefined ? Date.parse(inLocalZone(text)) : now + Number(count) * factor;
-  const isDate = factor !== undefined || /^\d{4}-\d{2}-\d{2}/.test(text);
-  if (!isDate || Number.isNaN(at)) throw usageError(`${text} is no time`, "as in --expires 12h, 30d or 2027-01-31");
-  if (at <= now) throw usageError(`${text} is over already`, "say a later time");
-  return new Date(at).toISOString();
-}
-
 const ID_BYTES = 6;
 const MAX_NAME = 100;
+
 /** Matches a replica's id, which is its workspace's id. */
 const REPLICA = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /** Matches names and ids of workspaces. */
 const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
 
@@ -160,4 +146,20 @@ function bound({ replicas = [] }: TokenRecord): string {
 function until(record: TokenRecord, now: number): string {
   if (record.expires === null) return "no end";
   return `${isExpired(record, now) ? "ended" : "until"} ${record.expires.slice(0, 16).replace("T", " ")}`;
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/**
+ * Returns an expiry as ISO-8601, from a duration (`30m`, `12h`, `30d`, `4w`) or a date; `null`: never. Throws `USAGE`.
+ */
+export function expiryOf(text: string | undefined, now: number): string | null {
+  if (text === undefined) return null;
+  const [, count, unit = ""] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
+  const factor = UNITS_MS[unit];
+  const at = factor === undefined ? Date.parse(inLocalZone(text)) : now + Number(count) * factor;
+  const isDate = factor !== undefined || /^\d{4}-\d{2}-\d{2}/.test(text);
+  if (!isDate || Number.isNaN(at)) throw usageError(`${text} is no time`, "as in --expires 12h, 30d or 2027-01-31");
+  if (at <= now) throw usageError(`${text} is over already`, "say a later time");
+  return new Date(at).toISOString();
 }

@@ -19,87 +19,6 @@ import type { Timers } from "../../../util/timers.ts";
 /** The number of entries that may go at once as long as one stays. */
 const MAY_GO_AT_ONCE = 50;
 
-/** The halt for another folder in the place of the known one. */
-export const ROOT_REPLACED: ReplicaHalt = {
-  reason: "root-replaced",
-  detail: "another folder is in the folder's place",
-};
-
-/**
- * Returns a halt if there is no folder, or it cannot be the known one. `known` undefined: no folder was seen yet. See
- * `isElsewhere`.
- */
-export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity | undefined): ReplicaHalt | undefined {
-  if (now === undefined) return { reason: "root-vanished", detail: "the folder is not there" };
-  return known === undefined || canBeSame(known, now) ? undefined : ROOT_REPLACED;
-}
-
-/**
- * True if two identities may be of one folder. Ignores the device: a file system may get another number when it is
- * mounted anew (btrfs, overlayfs, and every other with the next start of the machine). Birth times count if both are
- * known.
- */
-function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
-  return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
-}
-
-/**
- * True if a folder that may be the same is on another device now. The roots of many file systems share one inode, so
- * its contents decide.
- */
-export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdentity | undefined): boolean {
-  return known !== undefined && now !== undefined && known.dev !== now.dev;
-}
-
-/** The states of one path before and after. */
-interface BeforeAfter {
-  readonly before: Entry | undefined;
-  readonly after: Entry | undefined;
-}
-
-/** Counts the entries that go and do not come back under another name: a moved entry is not lost. */
-export function countLost(changes: Iterable<BeforeAfter>): number {
-  const came = new Map<string, number>();
-  const went = new Map<string, number>();
-  for (const { before, after } of changes) {
-    if (before !== undefined && after === undefined) add(went, before);
-    if (before === undefined && after !== undefined) add(came, after);
-  }
-  let lost = 0;
-  for (const [what, count] of went) lost += Math.max(0, count - (came.get(what) ?? 0));
-  return lost;
-}
-
-function add(counts: Map<string, number>, { kind, hash }: Entry): void {
-  const what = hash ?? kind;
-  counts.set(what, (counts.get(what) ?? 0) + 1);
-}
-
-/** The number of entries that go at once from one side, and the number that stay there. */
-interface Loss {
-  /** Entries that went a moment ago, or go now. */
-  readonly lost: number;
-  /** Entries that were there before, and still are; new ones do not count. */
-  readonly kept: number;
-}
-
-/** True if so many entries may go only if at least as many stay. */
-function isMuch(lost: number): boolean {
-  return lost > MAY_GO_AT_ONCE;
-}
-
-/** Returns the number of kept entries that is enough for `lost` to go: more need not be counted. */
-function enoughKept(lost: number): number {
-  if (lost < 2) return 0;
-  return isMuch(lost) ? lost : 1;
-}
-
-/** Returns `undefined` if the loss is allowed, otherwise the reason code of the halt. */
-export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion" | undefined {
-  if (kept >= enoughKept(lost)) return undefined;
-  return kept === 0 ? "root-emptied" : "mass-deletion";
-}
-
 /** The number of entries that went from the folder, and the number that went from the origin. */
 interface Lost {
   readonly local: number;
@@ -364,6 +283,87 @@ export function putBack(
   });
 }
 
+/** The halt for another folder in the place of the known one. */
+export const ROOT_REPLACED: ReplicaHalt = {
+  reason: "root-replaced",
+  detail: "another folder is in the folder's place",
+};
+
+/**
+ * Returns a halt if there is no folder, or it cannot be the known one. `known` undefined: no folder was seen yet. See
+ * `isElsewhere`.
+ */
+export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity | undefined): ReplicaHalt | undefined {
+  if (now === undefined) return { reason: "root-vanished", detail: "the folder is not there" };
+  return known === undefined || canBeSame(known, now) ? undefined : ROOT_REPLACED;
+}
+
+/**
+ * True if two identities may be of one folder. Ignores the device: a file system may get another number when it is
+ * mounted anew (btrfs, overlayfs, and every other with the next start of the machine). Birth times count if both are
+ * known.
+ */
+function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
+  return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
+}
+
+/**
+ * True if a folder that may be the same is on another device now. The roots of many file systems share one inode, so
+ * its contents decide.
+ */
+export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdentity | undefined): boolean {
+  return known !== undefined && now !== undefined && known.dev !== now.dev;
+}
+
+/** The states of one path before and after. */
+interface BeforeAfter {
+  readonly before: Entry | undefined;
+  readonly after: Entry | undefined;
+}
+
+/** Counts the entries that go and do not come back under another name: a moved entry is not lost. */
+export function countLost(changes: Iterable<BeforeAfter>): number {
+  const came = new Map<string, number>();
+  const went = new Map<string, number>();
+  for (const { before, after } of changes) {
+    if (before !== undefined && after === undefined) add(went, before);
+    if (before === undefined && after !== undefined) add(came, after);
+  }
+  let lost = 0;
+  for (const [what, count] of went) lost += Math.max(0, count - (came.get(what) ?? 0));
+  return lost;
+}
+
+function add(counts: Map<string, number>, { kind, hash }: Entry): void {
+  const what = hash ?? kind;
+  counts.set(what, (counts.get(what) ?? 0) + 1);
+}
+
+/** The number of entries that go at once from one side, and the number that stay there. */
+interface Loss {
+  /** Entries that went a moment ago, or go now. */
+  readonly lost: number;
+  /** Entries that were there before, and still are; new ones do not count. */
+  readonly kept: number;
+}
+
+/** True if so many entries may go only if at least as many stay. */
+function isMuch(lost: number): boolean {
+  return lost > MAY_GO_AT_ONCE;
+}
+
+/** Returns the number of kept entries that is enough for `lost` to go: more need not be counted. */
+function enoughKept(lost: number): number {
+  if (lost < 2) return 0;
+  return isMuch(lost) ? lost : 1;
+}
+
+/** Returns `undefined` if the loss is allowed, otherwise the reason code of the halt. */
+export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion" | undefined {
+  if (kept >= enoughKept(lost)) return undefined;
+  return kept === 0 ? "root-emptied" : "mass-deletion";
+}
+
 type Counted = Omit<Losses, "halted" | "ignored">;
 
 /**
@@ -375,8 +375,10 @@ export const MEMORY_MS = 10_000;
 /** The number of deleted entries that are probably all, so that the wait for more is short. */
 const FEW = 3;
 const MOMENT_MS = 100;
+
 /** The wait if more entries have gone, which may be the beginning of a large deletion. */
 const QUIET_MS = 400;
+
 /** The most waits in a row for a deletion that is not large yet. After that, somebody deletes continually. */
 const MOST_WAITS = 10;
 

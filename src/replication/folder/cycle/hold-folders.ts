@@ -11,34 +11,6 @@ import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import { outermost, type FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** The name rules of a folder on disk, and its entries. */
-interface NameGround {
-  /** `undefined`: all names are distinct. */
-  readonly rules: NameRules | undefined;
-  readonly index: Pick<IndexStore, "childrenAt">;
-  /** The folder's own last event. */
-  readonly local: number;
-}
-
-/** Returns the new paths whose names collide with others that the folder has or gets: they cannot be created. */
-export async function findHeldNames(
-  decisions: readonly SettledDecision[],
-  { rules, index, local }: NameGround,
-): Promise<WorkspacePath[]> {
-  const created = createdPaths(decisions);
-  if (rules === undefined || created.length === 0) return [];
-  const gone = new Set(decisions.filter((one) => one.decision.local === undefined).map(({ path }) => path));
-  const present = new Set<WorkspacePath>();
-  for (const folder of new Set(created.map(parentOf))) {
-    for (const { path } of await index.childrenAt(folder, local)) if (!gone.has(path)) present.add(path);
-  }
-  const isNew = new Set(created);
-  return findCollisions([...present, ...created], rules).flatMap((group) => {
-    const stays = group.find((path) => !isNew.has(path)) ?? group[0];
-    return group.filter((path) => path !== stays && isNew.has(path));
-  });
-}
-
 /** The origin's folders, and the changes that it has refused. */
 interface HoldGround {
   readonly mirror: Pick<FileHistory, "entriesAt">;
@@ -128,4 +100,32 @@ function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): 
   const heldBy = `upstream it holds ${JSON.stringify(displayPath(holder))}, whose deletion does not go there`;
   if (!isTop) return { ...one, decision: { ...stay, action: "held" }, heldBy };
   return { ...one, decision: { ...stay, action: "conflict" }, heldBy };
+}
+
+/** The name rules of a folder on disk, and its entries. */
+interface NameGround {
+  /** `undefined`: all names are distinct. */
+  readonly rules: NameRules | undefined;
+  readonly index: Pick<IndexStore, "childrenAt">;
+  /** The folder's own last event. */
+  readonly local: number;
+}
+
+/** Returns the new paths whose names collide with others that the folder has or gets: they cannot be created. */
+export async function findHeldNames(
+  decisions: readonly SettledDecision[],
+  { rules, index, local }: NameGround,
+): Promise<WorkspacePath[]> {
+  const created = createdPaths(decisions);
+  if (rules === undefined || created.length === 0) return [];
+  const gone = new Set(decisions.filter((one) => one.decision.local === undefined).map(({ path }) => path));
+  const present = new Set<WorkspacePath>();
+  for (const folder of new Set(created.map(parentOf))) {
+    for (const { path } of await index.childrenAt(folder, local)) if (!gone.has(path)) present.add(path);
+  }
+  const isNew = new Set(created);
+  return findCollisions([...present, ...created], rules).flatMap((group) => {
+    const stays = group.find((path) => !isNew.has(path)) ?? group[0];
+    return group.filter((path) => path !== stays && isNew.has(path));
+  });
 }

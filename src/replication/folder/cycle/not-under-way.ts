@@ -4,25 +4,6 @@ import { shownPath } from "../../../engine/log/shape.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
 import { haltedBecause, hintFor } from "../link/sync-shape.ts";
 
-/**
- * Throws `REFUSED` if a conflict is open about something that the origin recorded after the event `common`, and no
- * longer has.
- */
-export function refuseDisputed(conflicts: readonly IdentifiedConflict[], common: number): void {
-  const behind = conflicts.filter(({ record }) => isAfter(record, common));
-  if (behind.length === 0) return;
-  const paths = behind.map(({ record }) => shownPath(record.path));
-  const what = behind.length === 1 ? `the conflict of ${paths[0]} is` : `${behind.length} conflicts are`;
-  throw new ChronicleError("REFUSED", `${what} about changes that the origin has lost`, {
-    hint: "only this replica still has the origin's side: settle it first (`chronicle sync conflicts`, `chronicle sync resolve`)",
-    data: { paths: paths.slice(0, 100) },
-  });
-}
-
-function isAfter({ sync }: ConflictRecord, seq: number): boolean {
-  return sync !== undefined && Math.max(sync.baseSeq, sync.upstreamSeq, sync.since ?? 0) > seq;
-}
-
 /** Returns the error `REFUSED` for a request that a halted sync cannot carry out, with the reason of the halt. */
 export function haltedSync(halt: ReplicaHalt): ChronicleError {
   return new ChronicleError("REFUSED", `the sync is halted: ${haltedBecause(halt)}`, { hint: hintFor(halt) });
@@ -57,4 +38,23 @@ export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): Ch
         ? "`chronicle sync resume` lets it go on"
         : "`chronicle sync status` says what to do";
   return new ChronicleError("REFUSED", `the sync is not under way: ${why}`, { hint });
+}
+
+/**
+ * Throws `REFUSED` if a conflict is open about something that the origin recorded after the event `common`, and no
+ * longer has.
+ */
+export function refuseDisputed(conflicts: readonly IdentifiedConflict[], common: number): void {
+  const behind = conflicts.filter(({ record }) => isAfter(record, common));
+  if (behind.length === 0) return;
+  const paths = behind.map(({ record }) => shownPath(record.path));
+  const what = behind.length === 1 ? `the conflict of ${paths[0]} is` : `${behind.length} conflicts are`;
+  throw new ChronicleError("REFUSED", `${what} about changes that the origin has lost`, {
+    hint: "only this replica still has the origin's side: settle it first (`chronicle sync conflicts`, `chronicle sync resolve`)",
+    data: { paths: paths.slice(0, 100) },
+  });
+}
+
+function isAfter({ sync }: ConflictRecord, seq: number): boolean {
+  return sync !== undefined && Math.max(sync.baseSeq, sync.upstreamSeq, sync.since ?? 0) > seq;
 }

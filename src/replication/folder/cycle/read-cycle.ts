@@ -12,25 +12,6 @@ import type { GitPaths } from "../paths/git-paths.ts";
 import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** The outcome of a cycle. */
-export type CycleOutcome =
-  /** A concurrent change came first: run the cycle again. */
-  | { readonly kind: "moved" }
-  /** Entries are being deleted: wait until that is over. */
-  | { readonly kind: "restless"; readonly waitMs: number }
-  /** A commit of the origin has arrived in part only: the rest is on its way. */
-  | { readonly kind: "partial" }
-  | { readonly kind: "halted"; readonly halt: ReplicaHalt }
-  | {
-      readonly kind: "done";
-      /** Counts the paths of the folder that were changed. */
-      readonly applied: number;
-      /** Conflicts that were opened, updated or settled. */
-      readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];
-      /** True if the step wrote something that the origin must hear of, or that must be compared once more. */
-      readonly isMore: boolean;
-    };
-
 /** A history of files, asked by seq: a mirror, or a workspace's own index. */
 export type FileHistory = Pick<IndexStore, "iterationsAt"> & {
   entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
@@ -73,6 +54,7 @@ export interface CycleSides {
 
 /** The number of paths that are read at once. Other work may run between two such queries. */
 const BATCH = 2_048;
+
 /** The number of the origin's changes of a path among which this replica's own is searched; older ones are not. */
 const MOST_LOOKED_BACK = 50;
 
@@ -284,3 +266,22 @@ function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, C
   }
   return undefined;
 }
+
+/** The outcome of a cycle. */
+export type CycleOutcome =
+  /** A concurrent change came first: run the cycle again. */
+  | { readonly kind: "moved" }
+  /** Entries are being deleted: wait until that is over. */
+  | { readonly kind: "restless"; readonly waitMs: number }
+  /** A commit of the origin has arrived in part only: the rest is on its way. */
+  | { readonly kind: "partial" }
+  | { readonly kind: "halted"; readonly halt: ReplicaHalt }
+  | {
+      readonly kind: "done";
+      /** Counts the paths of the folder that were changed. */
+      readonly applied: number;
+      /** Conflicts that were opened, updated or settled. */
+      readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];
+      /** True if the step wrote something that the origin must hear of, or that must be compared once more. */
+      readonly isMore: boolean;
+    };

@@ -17,32 +17,6 @@ import { ConnectionKeeper, type LinkState } from "./connection-keeper.ts";
 import { isViolation } from "../../protocol/wire-errors.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The parts from which a folder's missing contents are found. */
-interface LackingFolder {
-  readonly mirror: Pick<Mirror, "head" | "entriesAt">;
-  readonly blobs: Pick<BlobStore, "has">;
-  readonly withheld: WithheldContents;
-  readonly rules: Pick<ReplicatedPaths, "isShared" | "keepsApart">;
-}
-
-/**
- * Returns contents of the origin's present files that were not fetched with their events, and that the folder needs
- * now:
- * a filter was removed, or secrets are asked for now.
- */
-async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
-  const listed = withheld.list();
-  if (listed.size === 0) return [];
-  const wanted = new Set<Hash>();
-  const isWanted = (path: WorkspacePath, remote: Entry): boolean =>
-    rules.isShared(path, false) && !rules.keepsApart({ path, local: undefined, remote });
-  for await (const rows of withBreaths(mirror.entriesAt(mirror.head.seq)))
-    for (const { path, entry } of rows)
-      if (entry?.hash !== undefined && listed.has(entry.hash) && isWanted(path, entry)) wanted.add(entry.hash);
-  const held = await blobs.has([...wanted]);
-  return [...wanted].filter((hash) => !held.has(hash));
-}
-
 /** The parts that a replica talks to its origin with. */
 export interface OriginLinkOptions {
   readonly mirror: Mirror;
@@ -251,4 +225,30 @@ function hasWitnessed(notes: WitnessNotes): boolean {
   } catch (error) {
     return error instanceof ChronicleError && error.code === "LOG_DAMAGED";
   }
+}
+
+/** The parts from which a folder's missing contents are found. */
+interface LackingFolder {
+  readonly mirror: Pick<Mirror, "head" | "entriesAt">;
+  readonly blobs: Pick<BlobStore, "has">;
+  readonly withheld: WithheldContents;
+  readonly rules: Pick<ReplicatedPaths, "isShared" | "keepsApart">;
+}
+
+/**
+ * Returns contents of the origin's present files that were not fetched with their events, and that the folder needs
+ * now:
+ * a filter was removed, or secrets are asked for now.
+ */
+async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
+  const listed = withheld.list();
+  if (listed.size === 0) return [];
+  const wanted = new Set<Hash>();
+  const isWanted = (path: WorkspacePath, remote: Entry): boolean =>
+    rules.isShared(path, false) && !rules.keepsApart({ path, local: undefined, remote });
+  for await (const rows of withBreaths(mirror.entriesAt(mirror.head.seq)))
+    for (const { path, entry } of rows)
+      if (entry?.hash !== undefined && listed.has(entry.hash) && isWanted(path, entry)) wanted.add(entry.hash);
+  const held = await blobs.has([...wanted]);
+  return [...wanted].filter((hash) => !held.has(hash));
 }

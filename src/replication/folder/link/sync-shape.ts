@@ -16,98 +16,6 @@ import { refusedPaths, type Refusal } from "../paths/refused-paths.ts";
 import type { LeftOut } from "../paths/editor-files.ts";
 import { optional } from "../../../util/optional.ts";
 
-type Kind = SyncTroubleShape["kind"];
-
-/** The facts about a sync that may be in trouble. See `SyncFacts`. */
-interface Facts {
-  readonly record: Pick<ReplicaRecord, "halted" | "stopped" | "paused">;
-  readonly link: LinkState;
-  readonly linkError: ChronicleError | undefined;
-  readonly failure: ChronicleError | undefined;
-  readonly blocked: readonly string[];
-}
-
-/** The kinds of trouble, by the system's error when this side cannot write. */
-const ERRNOS: Readonly<Record<string, Kind>> = {
-  ENOSPC: "disk-full",
-  EDQUOT: "disk-full",
-  EACCES: "no-permission",
-  EPERM: "no-permission",
-  EROFS: "no-permission",
-};
-
-/** The kinds of trouble, by the reason of a blocked path. */
-const BLOCKS: Readonly<Record<string, Kind>> = { "no-space": "disk-full", "not-permitted": "no-permission" };
-
-const TOKEN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden"]);
-
-const NEXT: Readonly<Record<Kind, string>> = {
-  "disk-full": "free some space on the disk of the folder, and of the store; it goes on by itself within seconds",
-  "no-permission":
-    "let this user write there (`ls -ld` shows who may), or mount the file system for writing; it is tried again by itself, at once: chronicle sync flush",
-  unreachable: "is the origin running, and reachable from here? it is tried again by itself, every few seconds",
-  "token-refused": "start it again with another token (--token-file FILE)",
-  starting: "wait: it is tried again by itself, every few seconds",
-};
-
-/** Returns the first trouble that a person can do something about here. `next`: what to do if the sync is halted. */
-function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | undefined {
-  const { record, failure, blocked, linkError, link } = facts;
-  const { halted } = record;
-  if (halted !== undefined) return haltTrouble(halted, next);
-  if (record.paused === true || record.stopped === true) return undefined;
-  const kind = failure === undefined ? undefined : ERRNOS[String(failure.data["errno"])];
-  if (failure !== undefined && kind !== undefined) return troubleShape(kind, failure.message, failure.hint);
-  for (const detail of blocked) {
-    const [reason = ""] = detail.split(": ", 1);
-    const why = BLOCKS[reason];
-    if (why !== undefined) return troubleShape(why, detail.slice(reason.length + 2));
-  }
-  return link === "offline" && linkError !== undefined ? awayTrouble(linkError) : undefined;
-}
-
-/** Returns the trouble of a sync that is halted, or was when it was stopped. */
-export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
-  return TOKEN.has(reason) ? troubleShape("token-refused", detail ?? reason, next) : undefined;
-}
-
-function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTroubleShape | undefined {
-  // Another process still holds the store that the server must open.
-  if (code === "LOCKED") return troubleShape("starting", message, hint);
-  if (code !== "UNAVAILABLE") return undefined;
-  if (data["about"] === STARTING) return troubleShape("starting", message);
-  const next = hint === undefined ? NEXT.unreachable : `${hint} (it is tried again by itself, every few seconds)`;
-  return troubleShape("unreachable", message, next);
-}
-
-function troubleShape(kind: Kind, message: string, next = NEXT[kind]): SyncTroubleShape {
-  return { kind, message, next };
-}
-
-/** The most paths that are named. */
-const MOST_NAMED = 20;
-
-/** Returns the paths that the folder's disk cannot hold, with the reason, as `leftOutPaths` does. */
-function notHeldPaths(notHeld: ReadonlyMap<WorkspacePath, NotHeld>): NotHeldPathShape[] {
-  const first = [...notHeld].toSorted(([a], [b]) => comparePaths(a, b)).slice(0, MOST_NAMED);
-  return leftOutPaths(new Map(first)).map((one, i) => ({ ...one, why: first[i]?.[1].why ?? "" }));
-}
-
-/** Returns the paths that hold an erased content here, as `leftOutPaths` does. */
-function erasedPaths(erased: readonly WorkspacePath[]): LeftOutPathShape[] {
-  return leftOutPaths(new Map(erased.map((path) => [path, { here: true, there: false }])));
-}
-
-/** Returns the first paths left out of a sync, in path order, and the side that each is on. */
-function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, SidesOf>): LeftOutPathShape[] {
-  const sorted = [...leftOut].toSorted(([a], [b]) => comparePaths(a, b));
-  return sorted.slice(0, MOST_NAMED).map(([path, { here, there }]) => ({
-    path: shownPath(path),
-    ...exactPath(path),
-    side: here && there ? "both" : here ? "local" : "upstream",
-  }));
-}
-
 /** The facts about a sync. */
 export interface SyncFacts {
   readonly id: string;
@@ -314,4 +222,96 @@ const READ_ONLY = "the token may only read: what is changed in this folder stays
 
 function changes(count: number): string {
   return count === 1 ? "1 change" : `${count} changes`;
+}
+
+type Kind = SyncTroubleShape["kind"];
+
+/** The facts about a sync that may be in trouble. See `SyncFacts`. */
+interface Facts {
+  readonly record: Pick<ReplicaRecord, "halted" | "stopped" | "paused">;
+  readonly link: LinkState;
+  readonly linkError: ChronicleError | undefined;
+  readonly failure: ChronicleError | undefined;
+  readonly blocked: readonly string[];
+}
+
+/** The kinds of trouble, by the system's error when this side cannot write. */
+const ERRNOS: Readonly<Record<string, Kind>> = {
+  ENOSPC: "disk-full",
+  EDQUOT: "disk-full",
+  EACCES: "no-permission",
+  EPERM: "no-permission",
+  EROFS: "no-permission",
+};
+
+/** The kinds of trouble, by the reason of a blocked path. */
+const BLOCKS: Readonly<Record<string, Kind>> = { "no-space": "disk-full", "not-permitted": "no-permission" };
+
+const TOKEN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden"]);
+
+const NEXT: Readonly<Record<Kind, string>> = {
+  "disk-full": "free some space on the disk of the folder, and of the store; it goes on by itself within seconds",
+  "no-permission":
+    "let this user write there (`ls -ld` shows who may), or mount the file system for writing; it is tried again by itself, at once: chronicle sync flush",
+  unreachable: "is the origin running, and reachable from here? it is tried again by itself, every few seconds",
+  "token-refused": "start it again with another token (--token-file FILE)",
+  starting: "wait: it is tried again by itself, every few seconds",
+};
+
+/** Returns the first trouble that a person can do something about here. `next`: what to do if the sync is halted. */
+function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | undefined {
+  const { record, failure, blocked, linkError, link } = facts;
+  const { halted } = record;
+  if (halted !== undefined) return haltTrouble(halted, next);
+  if (record.paused === true || record.stopped === true) return undefined;
+  const kind = failure === undefined ? undefined : ERRNOS[String(failure.data["errno"])];
+  if (failure !== undefined && kind !== undefined) return troubleShape(kind, failure.message, failure.hint);
+  for (const detail of blocked) {
+    const [reason = ""] = detail.split(": ", 1);
+    const why = BLOCKS[reason];
+    if (why !== undefined) return troubleShape(why, detail.slice(reason.length + 2));
+  }
+  return link === "offline" && linkError !== undefined ? awayTrouble(linkError) : undefined;
+}
+
+/** Returns the trouble of a sync that is halted, or was when it was stopped. */
+export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
+  return TOKEN.has(reason) ? troubleShape("token-refused", detail ?? reason, next) : undefined;
+}
+
+function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTroubleShape | undefined {
+  // Another process still holds the store that the server must open.
+  if (code === "LOCKED") return troubleShape("starting", message, hint);
+  if (code !== "UNAVAILABLE") return undefined;
+  if (data["about"] === STARTING) return troubleShape("starting", message);
+  const next = hint === undefined ? NEXT.unreachable : `${hint} (it is tried again by itself, every few seconds)`;
+  return troubleShape("unreachable", message, next);
+}
+
+function troubleShape(kind: Kind, message: string, next = NEXT[kind]): SyncTroubleShape {
+  return { kind, message, next };
+}
+
+/** The most paths that are named. */
+const MOST_NAMED = 20;
+
+/** Returns the paths that the folder's disk cannot hold, with the reason, as `leftOutPaths` does. */
+function notHeldPaths(notHeld: ReadonlyMap<WorkspacePath, NotHeld>): NotHeldPathShape[] {
+  const first = [...notHeld].toSorted(([a], [b]) => comparePaths(a, b)).slice(0, MOST_NAMED);
+  return leftOutPaths(new Map(first)).map((one, i) => ({ ...one, why: first[i]?.[1].why ?? "" }));
+}
+
+/** Returns the paths that hold an erased content here, as `leftOutPaths` does. */
+function erasedPaths(erased: readonly WorkspacePath[]): LeftOutPathShape[] {
+  return leftOutPaths(new Map(erased.map((path) => [path, { here: true, there: false }])));
+}
+
+/** Returns the first paths left out of a sync, in path order, and the side that each is on. */
+function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, SidesOf>): LeftOutPathShape[] {
+  const sorted = [...leftOut].toSorted(([a], [b]) => comparePaths(a, b));
+  return sorted.slice(0, MOST_NAMED).map(([path, { here, there }]) => ({
+    path: shownPath(path),
+    ...exactPath(path),
+    side: here && there ? "both" : here ? "local" : "upstream",
+  }));
 }

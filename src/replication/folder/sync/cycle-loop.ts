@@ -10,90 +10,6 @@ import type { CycleOutcome } from "../cycle/read-cycle.ts";
 import { PART_MS, type FolderCycle } from "../cycle/folder-cycle.ts";
 import type { LossDecision } from "../cycle/deletion-guard.ts";
 
-/** An event of one sync. */
-export type SyncEvent =
-  /** Its state has changed, or it has advanced. */
-  | { readonly kind: "state" }
-  | { readonly kind: "applied"; readonly from: number; readonly to: number; readonly paths: number }
-  | { readonly kind: "pushed"; readonly accepted: number; readonly rejected: number; readonly refused?: number }
-  | { readonly kind: "conflict"; readonly path: string; readonly state: "open" | "settled" }
-  | { readonly kind: "halted"; readonly reason: string; readonly hint?: string }
-  | { readonly kind: "degraded"; readonly reason: string };
-
-/**
- * The reasons of changes that the origin has overtaken, which are compared again. Changes refused for other reasons
- * stay
- * here.
- */
-const OVERTAKEN: ReadonlySet<string> = new Set(["stale", "causal-lie"]);
-
-/** Returns the event for the answers to changes that were written back. */
-export function pushed(accepted: number, rejected: readonly RejectedEntry[]): SyncEvent {
-  const refused = rejected.filter(({ reason }) => !OVERTAKEN.has(reason)).length;
-  return { kind: "pushed", accepted, rejected: rejected.length, ...(refused === 0 ? {} : { refused }) };
-}
-
-/** The progress of an origin's history. */
-interface ArrivalsOptions {
-  /** Returns the last event that is held here. */
-  readonly held: () => number;
-  /** Returns the last event that the origin has reported since the sync was opened; 0 if it has reported none. */
-  readonly told: () => number;
-}
-
-/** The time between two checks, in ms. */
-const LOOK_MS = 100;
-/** The number of missing events that is not worth a wait. */
-const FEW = 500;
-/** The most checks in a row without progress, and in all. */
-const MOST_STILL = 10;
-const MOST_LOOKS = 300;
-
-/**
- * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. History arrives in
- * the order in which it happened, and a moment in the middle of it is of no use: files that were deleted long ago, half
- * of a folder that was renamed. Also, each decision about a part of a large history costs as much as one about all of
- * it.
- */
-export class Arrivals {
-  readonly #options: ArrivalsOptions;
-  /** The event to wait for: the origin's last one when much was found missing. */
-  #goal: number | undefined;
-  #last = 0;
-  #still = 0;
-  #looks = 0;
-
-  constructor(options: ArrivalsOptions) {
-    this.#options = options;
-  }
-
-  /**
-   * Returns the milliseconds to wait; `undefined` if a cycle may run now. `isFirst`: the folder has got nothing from
-   * this origin so far.
-   */
-  waitFor(isFirst: boolean): number | undefined {
-    const { held, told } = this.#options;
-    if (this.#goal === undefined && (isFirst ? told() > 0 : told() - held() > FEW)) this.#goal = told();
-    // An origin that was put back to an earlier state no longer has the event to wait for.
-    const isWaiting = isFirst
-      ? held() < Math.min(this.#goal ?? Infinity, told() || Infinity)
-      : held() < (this.#goal ?? 0) && this.#isComing();
-    if (isWaiting) return LOOK_MS;
-    this.#still = this.#looks = 0;
-    if (!isFirst) this.#goal = undefined;
-    return undefined;
-  }
-
-  /** True if more is coming. Gives up on events that do not come, or that never end: other work may be more urgent. */
-  #isComing(): boolean {
-    const held = this.#options.held();
-    this.#still = held > this.#last ? 0 : this.#still + 1;
-    this.#last = held;
-    this.#looks += 1;
-    return this.#still <= MOST_STILL && this.#looks <= MOST_LOOKS;
-  }
-}
-
 /** The parts that cycles are run with. */
 interface CycleLoopOptions {
   readonly cycle: FolderCycle;
@@ -115,9 +31,11 @@ interface CycleLoopOptions {
 
 /** The time for which the record may lag behind answers, and the origin's echo of own changes. */
 const LAZY_MS = 1_000;
+
 /** The number of cycles in a row that concurrent changes may overtake, and the pause after that. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
+
 /**
  * If a step wrote `from` to `to` files, and more are coming, the next step waits for `waitMs`: each file of a small
  * step
@@ -125,14 +43,17 @@ const MOVED_MS = 100;
  * what arrives, can run meanwhile.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
+
 /**
  * The longest pause after an expensive cycle without effect. The pause is as long as that cycle took, up to this. An
  * immediate repetition would cost as much again, and leave no time for what the cycle waits for.
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
+
 /** The longest wait before a retry. No event says that a disk has room, or can be written, again: only a retry does. */
 const LONGEST_RETRY_MS = 8_000;
+
 /** Slow failures are retried more seldom: they take at most one part in so many of all time, up to a longest wait. */
 const COSTLY = { parts: 4, mostMs: 30_000 };
 
@@ -362,5 +283,91 @@ export class CycleLoop {
     this.#later = undefined;
     this.#retryAt = undefined;
     if (this.#options.isActive()) void this.#options.look();
+  }
+}
+
+/** An event of one sync. */
+export type SyncEvent =
+  /** Its state has changed, or it has advanced. */
+  | { readonly kind: "state" }
+  | { readonly kind: "applied"; readonly from: number; readonly to: number; readonly paths: number }
+  | { readonly kind: "pushed"; readonly accepted: number; readonly rejected: number; readonly refused?: number }
+  | { readonly kind: "conflict"; readonly path: string; readonly state: "open" | "settled" }
+  | { readonly kind: "halted"; readonly reason: string; readonly hint?: string }
+  | { readonly kind: "degraded"; readonly reason: string };
+
+/**
+ * The reasons of changes that the origin has overtaken, which are compared again. Changes refused for other reasons
+ * stay
+ * here.
+ */
+const OVERTAKEN: ReadonlySet<string> = new Set(["stale", "causal-lie"]);
+
+/** Returns the event for the answers to changes that were written back. */
+export function pushed(accepted: number, rejected: readonly RejectedEntry[]): SyncEvent {
+  const refused = rejected.filter(({ reason }) => !OVERTAKEN.has(reason)).length;
+  return { kind: "pushed", accepted, rejected: rejected.length, ...(refused === 0 ? {} : { refused }) };
+}
+
+/** The progress of an origin's history. */
+interface ArrivalsOptions {
+  /** Returns the last event that is held here. */
+  readonly held: () => number;
+  /** Returns the last event that the origin has reported since the sync was opened; 0 if it has reported none. */
+  readonly told: () => number;
+}
+
+/** The time between two checks, in ms. */
+const LOOK_MS = 100;
+
+/** The number of missing events that is not worth a wait. */
+const FEW = 500;
+
+/** The most checks in a row without progress, and in all. */
+const MOST_STILL = 10;
+const MOST_LOOKS = 300;
+
+/**
+ * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. History arrives in
+ * the order in which it happened, and a moment in the middle of it is of no use: files that were deleted long ago, half
+ * of a folder that was renamed. Also, each decision about a part of a large history costs as much as one about all of
+ * it.
+ */
+export class Arrivals {
+  readonly #options: ArrivalsOptions;
+  /** The event to wait for: the origin's last one when much was found missing. */
+  #goal: number | undefined;
+  #last = 0;
+  #still = 0;
+  #looks = 0;
+
+  constructor(options: ArrivalsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Returns the milliseconds to wait; `undefined` if a cycle may run now. `isFirst`: the folder has got nothing from
+   * this origin so far.
+   */
+  waitFor(isFirst: boolean): number | undefined {
+    const { held, told } = this.#options;
+    if (this.#goal === undefined && (isFirst ? told() > 0 : told() - held() > FEW)) this.#goal = told();
+    // An origin that was put back to an earlier state no longer has the event to wait for.
+    const isWaiting = isFirst
+      ? held() < Math.min(this.#goal ?? Infinity, told() || Infinity)
+      : held() < (this.#goal ?? 0) && this.#isComing();
+    if (isWaiting) return LOOK_MS;
+    this.#still = this.#looks = 0;
+    if (!isFirst) this.#goal = undefined;
+    return undefined;
+  }
+
+  /** True if more is coming. Gives up on events that do not come, or that never end: other work may be more urgent. */
+  #isComing(): boolean {
+    const held = this.#options.held();
+    this.#still = held > this.#last ? 0 : this.#still + 1;
+    this.#last = held;
+    this.#looks += 1;
+    return this.#still <= MOST_STILL && this.#looks <= MOST_LOOKS;
   }
 }

@@ -28,33 +28,6 @@ import { SharedNames } from "../paths/shared-names.ts";
 import type { Resolution } from "../cycle/resolve-sync-conflict.ts";
 import { flushedShape, haltedBecause, hintFor, syncShape, type SyncFacts } from "../link/sync-shape.ts";
 
-/** The number of refusals in a row that is normal, as one batch follows the other. */
-const MOST_REFUSALS = 3;
-const LONGEST_PAUSE_MS = 1_000;
-
-/**
- * Returns the milliseconds to wait, after `refusals` in a row, before refused changes are compared again. The origin
- * may
- * have events that are not held here yet: an immediate decision would be the same, and fill both histories.
- */
-function pauseAfter(refusals: number): number {
-  return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
-}
-
-/** Describes how far back an origin was put. Returns `undefined` if it lacks none of the events that it had. */
-function wentBack({ held, origin, common }: CommonHistory): string | undefined {
-  if (common === held) return undefined;
-  const to = common === undefined ? "an event that both do not hold any more" : `event ${common}`;
-  const since = common === undefined ? 0 : Math.max(0, origin - common);
-  const others =
-    since === 0
-      ? ""
-      : since === 1
-        ? ", and has recorded another one since"
-        : `, and has recorded ${since} others since`;
-  return `the origin went back to an earlier state: from its event ${held} to ${to}${others}`;
-}
-
 /** The parts of an open replica, and the means to reach its origin. */
 export interface FolderSyncParts extends Pick<
   OriginLinkOptions,
@@ -76,8 +49,10 @@ export interface FolderSyncParts extends Pick<
 }
 
 const DEFAULT_DEBOUNCE_MS = 50;
+
 /** The least time between two reports on the transfer of a large file. */
 const TELL_MS = 500;
+
 /** The time between two attempts to record that the origin refuses this replica. */
 const REFUSED_AGAIN_MS = 5_000;
 
@@ -602,4 +577,31 @@ export class FolderSync {
     this.#waiting.look();
     this.happened.emit(happening);
   }
+}
+
+/** The number of refusals in a row that is normal, as one batch follows the other. */
+const MOST_REFUSALS = 3;
+const LONGEST_PAUSE_MS = 1_000;
+
+/**
+ * Returns the milliseconds to wait, after `refusals` in a row, before refused changes are compared again. The origin
+ * may
+ * have events that are not held here yet: an immediate decision would be the same, and fill both histories.
+ */
+function pauseAfter(refusals: number): number {
+  return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
+}
+
+/** Describes how far back an origin was put. Returns `undefined` if it lacks none of the events that it had. */
+function wentBack({ held, origin, common }: CommonHistory): string | undefined {
+  if (common === held) return undefined;
+  const to = common === undefined ? "an event that both do not hold any more" : `event ${common}`;
+  const since = common === undefined ? 0 : Math.max(0, origin - common);
+  const others =
+    since === 0
+      ? ""
+      : since === 1
+        ? ", and has recorded another one since"
+        : `, and has recorded ${since} others since`;
+  return `the origin went back to an earlier state: from its event ${held} to ${to}${others}`;
 }

@@ -24,83 +24,6 @@ import { SharedNames } from "../paths/shared-names.ts";
 import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** An event without what the feed adds to it. */
-type SyncNews = SyncEventShape extends infer One
-  ? One extends { readonly seq: number }
-    ? Omit<One, "seq" | "timestamp">
-    : never
-  : never;
-
-/**
- * The number of events that wait for a slow listener. Beyond it, the oldest are dropped; later events give the present
- * state.
- */
-const MOST_WAITING = 1_000;
-
-/** The events of all syncs, for listeners. */
-class SyncFeed {
-  readonly #news = new Signal<SyncEventShape>();
-  readonly #now: () => number;
-  #seq = 0;
-
-  /** `now`: epoch milliseconds. */
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  tell(news: SyncNews): void {
-    this.#news.emit(this.#shaped(news));
-  }
-
-  /** Yields first `states`, then the events of one sync, or of all, until one of `signals` aborts. */
-  async *follow(
-    states: readonly SyncNews[],
-    { id, signals }: { readonly id: string | undefined; readonly signals: readonly AbortSignal[] },
-  ): AsyncGenerator<SyncEventShape, void> {
-    const waiting: SyncEventShape[] = states.map((one) => this.#shaped(one));
-    let wake: (() => void) | undefined;
-    using _listening = this.#news.listen((event) => {
-      if (id !== undefined && event.id !== id) return;
-      if (waiting.length >= MOST_WAITING) waiting.shift();
-      waiting.push(event);
-      wake?.();
-    });
-    const ended = AbortSignal.any([...signals]);
-    const end = (): void => wake?.();
-    ended.addEventListener("abort", end);
-    try {
-      for (;;) {
-        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-          yield next;
-          if (ended.aborted) return;
-        }
-        if (ended.aborted) return;
-        await new Promise<void>((resolve) => (wake = resolve));
-      }
-    } finally {
-      ended.removeEventListener("abort", end);
-    }
-  }
-
-  #shaped(news: SyncNews): SyncEventShape {
-    this.#seq += 1;
-    return { ...news, seq: this.#seq, timestamp: new Date(this.#now()).toISOString() };
-  }
-}
-
-/** Counts the recorded files and links of a folder that it shares with its origin. */
-async function countFiles(context: Context, rules: Pick<ReplicatedPaths, "isShared">): Promise<number> {
-  await catchUp(context, { recover: false });
-  const { seq } = await context.index.head();
-  let count = 0;
-  for await (const rows of context.index.entriesAt(seq)) {
-    count += rows.filter(
-      ({ path, entry }) => entry !== undefined && entry.kind !== "dir" && rules.isShared(path, false),
-    ).length;
-  }
-  return count;
-}
-
 /** The parts that a controller works with. */
 export interface SyncControllerOptions {
   readonly places: SyncPlaces;
@@ -443,4 +366,81 @@ async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pic
 function beginOptions({ upstream: url, workspace, force = false }: SyncStart, answer: OriginAnswer): BeginOptions {
   const answered = "workspace" in answer ? answer.workspace : undefined;
   return { force, follows: { url, ...optional({ workspace, answered }) } };
+}
+
+/** An event without what the feed adds to it. */
+type SyncNews = SyncEventShape extends infer One
+  ? One extends { readonly seq: number }
+    ? Omit<One, "seq" | "timestamp">
+    : never
+  : never;
+
+/**
+ * The number of events that wait for a slow listener. Beyond it, the oldest are dropped; later events give the present
+ * state.
+ */
+const MOST_WAITING = 1_000;
+
+/** The events of all syncs, for listeners. */
+class SyncFeed {
+  readonly #news = new Signal<SyncEventShape>();
+  readonly #now: () => number;
+  #seq = 0;
+
+  /** `now`: epoch milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  tell(news: SyncNews): void {
+    this.#news.emit(this.#shaped(news));
+  }
+
+  /** Yields first `states`, then the events of one sync, or of all, until one of `signals` aborts. */
+  async *follow(
+    states: readonly SyncNews[],
+    { id, signals }: { readonly id: string | undefined; readonly signals: readonly AbortSignal[] },
+  ): AsyncGenerator<SyncEventShape, void> {
+    const waiting: SyncEventShape[] = states.map((one) => this.#shaped(one));
+    let wake: (() => void) | undefined;
+    using _listening = this.#news.listen((event) => {
+      if (id !== undefined && event.id !== id) return;
+      if (waiting.length >= MOST_WAITING) waiting.shift();
+      waiting.push(event);
+      wake?.();
+    });
+    const ended = AbortSignal.any([...signals]);
+    const end = (): void => wake?.();
+    ended.addEventListener("abort", end);
+    try {
+      for (;;) {
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+          yield next;
+          if (ended.aborted) return;
+        }
+        if (ended.aborted) return;
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    } finally {
+      ended.removeEventListener("abort", end);
+    }
+  }
+
+  #shaped(news: SyncNews): SyncEventShape {
+    this.#seq += 1;
+    return { ...news, seq: this.#seq, timestamp: new Date(this.#now()).toISOString() };
+  }
+}
+
+/** Counts the recorded files and links of a folder that it shares with its origin. */
+async function countFiles(context: Context, rules: Pick<ReplicatedPaths, "isShared">): Promise<number> {
+  await catchUp(context, { recover: false });
+  const { seq } = await context.index.head();
+  let count = 0;
+  for await (const rows of context.index.entriesAt(seq)) {
+    count += rows.filter(
+      ({ path, entry }) => entry !== undefined && entry.kind !== "dir" && rules.isShared(path, false),
+    ).length;
+  }
+  return count;
 }

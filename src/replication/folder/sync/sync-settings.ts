@@ -15,66 +15,6 @@ import type { SyncPlace } from "./sync-places.ts";
 import { upstreamUrl } from "../../../core/text/upstream-url.ts";
 import { wholePath } from "../../../core/tree/root-place.ts";
 
-/** An origin's answer to the question whether a folder may follow it. */
-export type OriginAnswer =
-  /** The id of the workspace that it answers for. */
-  | { readonly workspace: string }
-  /** The origin's refusal, which it would repeat. */
-  | { readonly refused: ChronicleError }
-  /** The answer is unknown: the origin was not reached, or did not answer in time. */
-  | { readonly unknown: ChronicleError };
-
-/** The question to an origin. */
-interface OriginQuestion {
-  readonly connect: (signal: AbortSignal) => Promise<Channel>;
-  /** The workspace, by id or name; default: the origin's own. */
-  readonly workspace?: string | undefined;
-  readonly token?: string | undefined;
-  readonly withProtected?: boolean | undefined;
-  readonly timers: Timers;
-  /** Aborts when the caller no longer waits for the answer. */
-  readonly signal: AbortSignal;
-}
-
-/** The time to wait for the answer, as for a connection. */
-const PATIENCE_MS = 8_000;
-
-/**
- * Asks an origin which workspace it answers for, without following it. It connects as a replica of its own, which takes
- * and writes nothing: one for each token, so that the origin does not remember ever more of them, and other tokens do
- * not interfere.
- */
-export async function askOrigin({ connect, timers, signal, ...asked }: OriginQuestion): Promise<OriginAnswer> {
-  const enough = new AbortController();
-  using _late = timers.after(PATIENCE_MS, () => enough.abort());
-  let channel: Channel | undefined;
-  try {
-    channel = await connect(AbortSignal.any([signal, enough.signal]));
-    const { token, withProtected, workspace } = asked;
-    await channel.send(
-      replicaHello({
-        sandboxId: `asks-${sha256(token ?? "").slice(0, 32)}`,
-        upstream: { head: EMPTY_HEAD },
-        withProtected,
-        ...optional({ asked: workspace }),
-      }),
-    );
-    for await (const message of channel.receive()) {
-      if (message.type === "HelloAck") return { workspace: message.workspace };
-    }
-    return { unknown: unanswered() };
-  } catch (cause) {
-    const error = asFatal(cause);
-    return isRefusal({ stage: "asking", error }) ? { refused: error } : { unknown: error };
-  } finally {
-    channel?.close();
-  }
-}
-
-function unanswered(): ChronicleError {
-  return new ChronicleError("UNAVAILABLE", "the origin has not answered");
-}
-
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 const MOST_DEBOUNCE_MS = 60_000;
 
@@ -238,4 +178,64 @@ function haltedShape(halted: ReplicaHalt, hint: string): Pick<SyncShape, "halted
   const trouble = haltTrouble(halted, hint);
   const told = { halted: halted.reason, reason: haltedBecause(halted), hint };
   return trouble === undefined ? told : { ...told, trouble };
+}
+
+/** An origin's answer to the question whether a folder may follow it. */
+export type OriginAnswer =
+  /** The id of the workspace that it answers for. */
+  | { readonly workspace: string }
+  /** The origin's refusal, which it would repeat. */
+  | { readonly refused: ChronicleError }
+  /** The answer is unknown: the origin was not reached, or did not answer in time. */
+  | { readonly unknown: ChronicleError };
+
+/** The question to an origin. */
+interface OriginQuestion {
+  readonly connect: (signal: AbortSignal) => Promise<Channel>;
+  /** The workspace, by id or name; default: the origin's own. */
+  readonly workspace?: string | undefined;
+  readonly token?: string | undefined;
+  readonly withProtected?: boolean | undefined;
+  readonly timers: Timers;
+  /** Aborts when the caller no longer waits for the answer. */
+  readonly signal: AbortSignal;
+}
+
+/** The time to wait for the answer, as for a connection. */
+const PATIENCE_MS = 8_000;
+
+/**
+ * Asks an origin which workspace it answers for, without following it. It connects as a replica of its own, which takes
+ * and writes nothing: one for each token, so that the origin does not remember ever more of them, and other tokens do
+ * not interfere.
+ */
+export async function askOrigin({ connect, timers, signal, ...asked }: OriginQuestion): Promise<OriginAnswer> {
+  const enough = new AbortController();
+  using _late = timers.after(PATIENCE_MS, () => enough.abort());
+  let channel: Channel | undefined;
+  try {
+    channel = await connect(AbortSignal.any([signal, enough.signal]));
+    const { token, withProtected, workspace } = asked;
+    await channel.send(
+      replicaHello({
+        sandboxId: `asks-${sha256(token ?? "").slice(0, 32)}`,
+        upstream: { head: EMPTY_HEAD },
+        withProtected,
+        ...optional({ asked: workspace }),
+      }),
+    );
+    for await (const message of channel.receive()) {
+      if (message.type === "HelloAck") return { workspace: message.workspace };
+    }
+    return { unknown: unanswered() };
+  } catch (cause) {
+    const error = asFatal(cause);
+    return isRefusal({ stage: "asking", error }) ? { refused: error } : { unknown: error };
+  } finally {
+    channel?.close();
+  }
+}
+
+function unanswered(): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", "the origin has not answered");
 }
