@@ -12,7 +12,7 @@ import { openFileStore } from "./compose/file-store.ts";
 import { type ForgottenShape, forgottenIn, unforgetWorkspace } from "./compose/forgotten.ts";
 import { partsOf } from "./compose/open-parts.ts";
 import { openAcceptor } from "./compose/replica-acceptor.ts";
-import { FileSyncPlaces, type KnownOrigin } from "./compose/sync-places.ts";
+import { FileSyncPlaces, type KnownOrigin } from "./compose/file-sync-places.ts";
 import { isWithinAgent } from "./compose/within-agent.ts";
 import { restoreFrom, type Source } from "./compose/restore-from.ts";
 import { SyncController, type SyncControllerOptions } from "./replication/folder/sync/sync-controller.ts";

@@ -4,7 +4,7 @@ import type { FolderTraits } from "../core/tree/folder-traits.ts";
 import type { AnnouncedContent } from "../core/records/announced-content.ts";
 import { decodeWorkspace, type RootRecord } from "../core/records/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { OpenedBlobs } from "../storage/backends.ts";
+import type { OpenedBlobs } from "../storage/storage-backends.ts";
 import type { StoreLayout } from "../storage/layout.ts";
 import { Signal } from "../util/signal.ts";
 import { answer } from "../engine/log/answer.ts";

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import type { WorkspaceShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { isFolderStillAt } from "../store/folder-identity.ts";
-import type { LogGlance } from "../storage/backends.ts";
+import type { LogGlance } from "../storage/storage-backends.ts";
 import type { OpenedContext, StoreParts } from "./open-context.ts";
 import type { ListedWorkspace } from "../store/roots-cache.ts";
 import { isThere } from "./store-tasks.ts";

@@ -3,7 +3,7 @@ import { answerHook, type HookAnswer } from "../hooks/answer-hook.ts";
 import { hookAdapter } from "../hooks/adapters.ts";
 import type { HookParts } from "../hooks/perform-hook.ts";
 import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts";
-import type { Route } from "../server/answers/route.ts";
+import type { ServerRoute } from "../server/answers/server-route.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { Guarded } from "../hooks/refuse-persons-commands.ts";
 import { agentProcess } from "./agent-process.ts";
@@ -30,7 +30,7 @@ interface HookEndpointOptions {
 
 /** The endpoint at which the long-lived process answers hooks. */
 export class HookEndpoint {
-  readonly route: Route;
+  readonly route: ServerRoute;
   readonly #options: HookEndpointOptions;
   readonly #remembered = new Map<string, number>();
 
@@ -74,7 +74,7 @@ type RouteParts = Omit<HookParts, "owner" | "open"> & {
 /**
  * Returns the route `POST /hooks/<agent>[?strict=1]`, whose answer is the output that the agent's hook should print.
  */
-function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
+function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnswer) => void): ServerRoute {
   return {
     method: "POST",
     path: "/hooks/:agent",

@@ -16,7 +16,7 @@ import { type Metrics, RequestTally } from "../server/limits/metrics.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/limits/limits.ts";
 import { OpenWorkspaces } from "../server/callers/open-workspaces.ts";
 import { problemReply } from "../server/answers/problem.ts";
-import type { Route, ServerReply } from "../server/answers/route.ts";
+import type { ServerRoute, ServerReply } from "../server/answers/server-route.ts";
 import { FileTokenStore } from "./file-token-store.ts";
 import { HostedFolder, WatchedFolders } from "./watched-folders.ts";
 import { ServedReplicas, ServedSyncs } from "./served-replicas.ts";
@@ -297,7 +297,7 @@ export class StoreServer {
     return this.#metrics;
   }
 
-  #metricsRoute(): Route {
+  #metricsRoute(): ServerRoute {
     return {
       method: "GET",
       path: "/metrics",
@@ -391,7 +391,7 @@ export class StoreServer {
     return JSON.stringify([await workspace.config(), files]);
   }
 
-  #healthRoute(path: string): Route {
+  #healthRoute(path: string): ServerRoute {
     const { version, idleMs } = this.#options;
     return {
       method: "GET",

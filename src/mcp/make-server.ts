@@ -17,7 +17,7 @@ import { STATE_TOOLS } from "./tools/state-tools.ts";
 import { TRANSACTION_TOOLS } from "./tools/transaction-tools.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
-import { errorResult, resultOf } from "./answer.ts";
+import { errorResult, resultOf } from "./tool-answer.ts";
 import type { LazyWorkspace } from "./lazy-workspace.ts";
 import { oneLine } from "./one-line.ts";
 

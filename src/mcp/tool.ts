@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import type { ErrorCode } from "../core/values/errors.ts";
 import { ChronicleError } from "../core/values/errors.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./tool-answer.ts";
 import { shortened } from "./one-line.ts";
 import { outputSchemaOf } from "./outputs.ts";
 

@@ -14,7 +14,7 @@ import type { Listener } from "./callers/listener.ts";
 import { endUpgrade, sendProblem } from "./answers/send.ts";
 import type { Refusal } from "./callers/authenticate.ts";
 import type { RequestTally } from "./limits/metrics.ts";
-import { matchRoute, type Route, type ServerReply } from "./answers/route.ts";
+import { matchRoute, type ServerRoute, type ServerReply } from "./answers/server-route.ts";
 
 /** Answers the requests that no quick route answers: see `makeApp`. */
 export interface ServerApp {
@@ -31,7 +31,7 @@ export interface AdmittedUpgrade extends AdmittedRequest {
 
 interface HttpServerOptions {
   /** The quick routes, answered without loading the app: hooks must not be slow. */
-  readonly routes: readonly Route[];
+  readonly routes: readonly ServerRoute[];
   /** Called before each request on a Unix socket. If it returns a reply, that is sent. */
   readonly guard?: (request: IncomingMessage) => ServerReply | undefined;
   readonly admission: Admission;
@@ -321,7 +321,7 @@ export class HttpServer {
 }
 
 /** Returns true if a quick route answers this caller. For others the app answers, or `FOR_OPERATORS` is sent. */
-function isAnswered({ open, forOperators }: Route, { isOwner, role, workspaces }: Caller): boolean {
+function isAnswered({ open, forOperators }: ServerRoute, { isOwner, role, workspaces }: Caller): boolean {
   if (open === true || isOwner) return true;
   return forOperators === true && role === "operator" && workspaces === undefined;
 }

@@ -1,5 +1,5 @@
 import type { Disk } from "../disk/disk.ts";
-import type { StorageBackends } from "../storage/backends.ts";
+import type { StorageBackends } from "../storage/storage-backends.ts";
 import type { Processes } from "../engine/log/context.ts";
 import type { HeadTimers } from "../engine/commit/head-follower.ts";
 

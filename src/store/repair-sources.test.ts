@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { sha256 } from "../core/values/hash.ts";
-import type { FoundContent } from "../storage/backends.ts";
+import type { FoundContent } from "../storage/storage-backends.ts";
 import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
 import { simBackends } from "../testing/sim-store.ts";
 import { repairSource } from "./repair-sources.ts";

@@ -5,7 +5,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { SimDisk } from "./sim-disk/sim-disk.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import type { Lock } from "../storage/lock.ts";
-import type { StorageBackends } from "../storage/backends.ts";
+import type { StorageBackends } from "../storage/storage-backends.ts";
 import { fileBackends } from "../storage/files/file-backends.ts";
 import { discardSqliteFiles } from "../storage/sqlite/discard-sqlite-files.ts";
 import type { BlobIndexOpener } from "../storage/blob-index.ts";

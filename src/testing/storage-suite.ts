@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { EMPTY_HEAD } from "../core/values/event.ts";
 import { sha256 } from "../core/values/hash.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { OpenedBlobs, StorageBackends } from "../storage/backends.ts";
+import type { OpenedBlobs, StorageBackends } from "../storage/storage-backends.ts";
 import { type StoreLayout, storeLayout } from "../storage/layout.ts";
 import { collectLines, nextEvents } from "./event-log-suite.ts";
 

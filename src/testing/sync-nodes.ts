@@ -1,6 +1,6 @@
 import type { StoreApi } from "../api/store-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { openReplica, type ReplicaHold } from "../compose/sync-places.ts";
+import { openReplica, type ReplicaHold } from "../compose/file-sync-places.ts";
 import { Origins, type OriginLease } from "../compose/origins.ts";
 import { partsOf } from "../compose/open-parts.ts";
 import { ChronicleError } from "../core/values/errors.ts";

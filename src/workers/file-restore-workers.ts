@@ -1,5 +1,5 @@
 import type { Disk, FileStat } from "../disk/disk.ts";
-import type { OpenedBlobs } from "../storage/backends.ts";
+import type { OpenedBlobs } from "../storage/storage-backends.ts";
 import type { BlobPlaces } from "../storage/blob-index.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import type { RestoreWorkers, StageFile } from "../worktree/apply/restore-workers.ts";

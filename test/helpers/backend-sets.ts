@@ -1,5 +1,5 @@
 import type { Disk } from "../../src/disk/disk.ts";
-import type { StorageBackends } from "../../src/storage/backends.ts";
+import type { StorageBackends } from "../../src/storage/storage-backends.ts";
 import { memoryBackends } from "../../src/storage/memory/memory-backends.ts";
 
 /** The complete sets of backends of storage. What is told of one history holds in each. */

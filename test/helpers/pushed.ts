@@ -1,4 +1,4 @@
-import { openReplica, type ReplicaHold } from "../../src/compose/sync-places.ts";
+import { openReplica, type ReplicaHold } from "../../src/compose/file-sync-places.ts";
 import { Origins } from "../../src/compose/origins.ts";
 import type { StoreParts } from "../../src/compose/open-context.ts";
 import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";

@@ -3,7 +3,7 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import type { Backends } from "../../src/store/backends.ts";
 import { openFileStore } from "../../src/compose/file-store.ts";
 import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
-import type { StorageBackends } from "../../src/storage/backends.ts";
+import type { StorageBackends } from "../../src/storage/storage-backends.ts";
 import { optional } from "../../src/util/optional.ts";
 import type { BlobIndexOpener } from "../../src/storage/blob-index.ts";
 import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";

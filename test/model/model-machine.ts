@@ -8,7 +8,7 @@ import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import type { SimOperation, SimPlan } from "../../src/testing/sim-disk/sim-faults.ts";
 import { openSqliteIndexStore } from "../../src/storage/sqlite/sqlite-index-store.ts";
-import type { StorageBackends } from "../../src/storage/backends.ts";
+import type { StorageBackends } from "../../src/storage/storage-backends.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { storeLayout } from "../../src/storage/layout.ts";
 import { optional } from "../../src/util/optional.ts";

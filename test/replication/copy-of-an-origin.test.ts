@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { FileContent } from "../../src/api/file-api.ts";
 import type { StoreParts } from "../../src/compose/open-context.ts";
-import { openReplica } from "../../src/compose/sync-places.ts";
+import { openReplica } from "../../src/compose/file-sync-places.ts";
 import { collectStore } from "../../src/compose/store-tasks.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openReplica, type ReplicaHold } from "../../src/compose/sync-places.ts";
+import { openReplica, type ReplicaHold } from "../../src/compose/file-sync-places.ts";
 import { partsOf } from "../../src/compose/open-parts.ts";
 import { type BaseRecord, encodeRecordRows } from "../../src/core/log/base.ts";
 import { encodeErase } from "../../src/core/records/erase-record.ts";

@@ -12,7 +12,7 @@ import type { IterationRow } from "../../src/storage/index-store.ts";
 import { linkWeather } from "../../src/testing/link-weather.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import { openReplica, type ReplicaHold } from "../../src/compose/sync-places.ts";
+import { openReplica, type ReplicaHold } from "../../src/compose/file-sync-places.ts";
 import { Origins, type OriginLease } from "../../src/compose/origins.ts";
 import { partsOf } from "../../src/compose/open-parts.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { openReplica, type ReplicaHold } from "../../src/compose/sync-places.ts";
+import { openReplica, type ReplicaHold } from "../../src/compose/file-sync-places.ts";
 import { openContext, type StoreParts } from "../../src/compose/open-context.ts";
 import { collectStore, storeTasks } from "../../src/compose/store-tasks.ts";
 import { parsePath, ROOT } from "../../src/core/values/path.ts";

@@ -3,7 +3,7 @@ import { createServer, connect, type Server, type Socket } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { openReplica, type ReplicaHold } from "../../src/compose/sync-places.ts";
+import { openReplica, type ReplicaHold } from "../../src/compose/file-sync-places.ts";
 import { Origins } from "../../src/compose/origins.ts";
 import type { StoreParts } from "../../src/compose/open-context.ts";
 import { parsePath, ROOT } from "../../src/core/values/path.ts";

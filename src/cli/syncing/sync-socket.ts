@@ -10,7 +10,7 @@ import { DEFAULT_LIMITS } from "../../server/limits/limits.ts";
 import { MemoryIdempotencyStore } from "../../server/answers/memory-idempotency-store.ts";
 import { MemoryTokenStore } from "../../server/callers/token.ts";
 import { OpenWorkspaces } from "../../server/callers/open-workspaces.ts";
-import type { Route } from "../../server/answers/route.ts";
+import type { ServerRoute } from "../../server/answers/server-route.ts";
 import { makeRunFolder, type RunFolder } from "../../daemon/run-folder.ts";
 import { openSocket } from "../../daemon/server-socket.ts";
 
@@ -63,7 +63,7 @@ function appOf({ store, syncs, version, onError }: SyncSocketOptions, stopping: 
   });
 }
 
-function health(version: string): Route {
+function health(version: string): ServerRoute {
   const headers = { "content-type": "application/json", "cache-control": "no-store" };
   const body = JSON.stringify({ ok: true, version, pid: process.pid, stays: true });
   return {

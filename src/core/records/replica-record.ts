@@ -52,7 +52,7 @@ export interface ReplicaRecord {
   readonly filteredTo?: readonly string[];
   /** The name of a named filter. */
   readonly policy?: string;
-  /** The rule for editors' own files (core/filter/editor-files.ts). Default: `leave`. */
+  /** The rule for editors' own files (core/filter/editor-names.ts). Default: `leave`. */
   readonly editorFiles?: EditorFilesRule;
   readonly debounceMs?: number;
   /** True if protected files are synced both ways, too. Default: each side keeps its own. */

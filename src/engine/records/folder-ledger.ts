@@ -10,7 +10,7 @@ import { sealedText, type StateRecord } from "../../core/records/record-state.ts
 import type { EventLog, LogEnd } from "../../storage/event-log.ts";
 import type { Lock } from "../../storage/lock.ts";
 import { backupFiles } from "./backup-files.ts";
-import { isUserRecord } from "./check-record.ts";
+import { isUserRecord } from "./check-user-record.ts";
 import { followLog, soundEvent } from "./follow-log.ts";
 import { byRecordId, type LiveRecord, type NewFolder, type RecordCommit, type RecordLedger } from "../log/ledger.ts";
 import { type Loaded, loadState } from "./load-state.ts";

@@ -2,7 +2,7 @@ import type { RecordImportShape, UnverifiedImportShape } from "../../api/record-
 import { type OriginalLog, readChronomemory } from "../../core/log/chronomemory.ts";
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
 import type { EventDraft, RecordBody, SealedEvent, LogEvent } from "../../core/values/event.ts";
-import { checkedDepth, plainRecord, userRecordId, ownId } from "./check-record.ts";
+import { checkedDepth, plainRecord, userRecordId, ownId } from "./check-user-record.ts";
 import { optional } from "../../util/optional.ts";
 import { canonicalJson } from "../../core/values/canonical-json.ts";
 import type { LiveRecord, RecordLedger } from "../log/ledger.ts";

@@ -11,7 +11,7 @@ import { isInBase } from "../log/read-base.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 import { readEvent, readRange } from "../log/read-events.ts";
 import { file, logFiles } from "./backup-files.ts";
-import { isUserRecord, ownId } from "./check-record.ts";
+import { isUserRecord, ownId } from "./check-user-record.ts";
 import { byRecordId, type LiveRecord, type RecordCommit, type RecordLedger } from "../log/ledger.ts";
 import { RecordStore } from "./record-store.ts";
 

@@ -14,7 +14,7 @@ import { decodeReplica } from "../../core/records/replica-record.ts";
 import { decodeSentinel } from "../../core/records/sentinel.ts";
 import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
-import { checkHeldRecord, faultOf } from "./check-record.ts";
+import { checkHeldRecord, faultOf } from "./record-faults.ts";
 import { ROOT_EVERY, mustStateRoot } from "../state/commit-root.ts";
 
 /** Reports an event that breaks a rule. */

@@ -18,7 +18,7 @@ import { addAll } from "../../util/long-lists.ts";
 import { withFirstRead } from "../../util/ahead.ts";
 import { isSealed } from "../log/catch-up.ts";
 import { checkBase } from "./check-base.ts";
-import { checkRecord, anchorFaults, faultOf, heldFaults } from "./check-record.ts";
+import { checkRecord, anchorFaults, faultOf, heldFaults } from "./record-faults.ts";
 import type { Context } from "../log/context.ts";
 import { Memo } from "../log/memo.ts";
 import type { IndexAudit } from "./index-audit.ts";

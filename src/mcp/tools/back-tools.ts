@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { RestoreShape, UndoShape } from "../../api/shapes.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../tool-answer.ts";
 import { actionId, dryRun, moment, named, paths, pathsIn, selectionOf, selectionShape, redoOf } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";

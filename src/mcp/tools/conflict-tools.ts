@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../tool-answer.ts";
 import { inWorkspace, limit, patch } from "../arguments.ts";
 import { counted } from "../one-line.ts";
 import { cappedChanges, cappedPatches, changeLines, conflictLine, countsOf } from "../show.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../tool-answer.ts";
 import { inWorkspace, limit, moment, patch, path, paths, pathsIn } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { cappedChanges, changeLines, countsOf } from "../show.ts";

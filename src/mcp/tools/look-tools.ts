@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ActionShape } from "../../api/action-shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../tool-answer.ts";
 import {
   actionId,
   inWorkspace,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../tool-answer.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { capped, cappedChanges, cappedCoverage, changeLines, countsOf, coverageLines } from "../show.ts";
 import * as output from "../outputs.ts";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { TransactionShape } from "../../api/action-shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../tool-answer.ts";
 import { limit, named, transactionId, redoOf } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";

@@ -5,7 +5,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { asFatal, type Channel } from "../channel.ts";
-import { anyPathFromFields, pathToFields } from "../protocol/fields.ts";
+import { anyPathFromFields, pathToFields } from "../protocol/message-fields.ts";
 import { MAX_CHILDREN, MAX_HEAD_BYTES, MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";

@@ -7,7 +7,7 @@ import type { AnnouncedContent } from "../../core/records/announced-content.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { isRefusedPath } from "../../core/values/record-fields.ts";
-import { pathFromFields, pathToFields, type PathFields, type StateFields } from "./fields.ts";
+import { pathFromFields, pathToFields, type PathFields, type StateFields } from "./message-fields.ts";
 import { INLINE_BELOW_BYTES, MAX_LINES_BYTES, MAX_NOTIFIED_LINE } from "./limits.ts";
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";

@@ -10,7 +10,7 @@ import {
   isState,
   plainName,
   stateFields,
-} from "./fields.ts";
+} from "./message-fields.ts";
 import {
   MAX_ASKED,
   MAX_BLOCKS_BYTES,

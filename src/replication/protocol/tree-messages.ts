@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { parsePath, type WorkspacePath } from "../../core/values/path.ts";
-import { count, hash, pathFields, anyPathFromFields, pathToFields } from "./fields.ts";
+import { count, hash, pathFields, anyPathFromFields, pathToFields } from "./message-fields.ts";
 import { MAX_CHILDREN, MAX_FOLDERS } from "./limits.ts";
 
 /** A name in a folder, as text or in Base64. */

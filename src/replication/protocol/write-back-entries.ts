@@ -1,6 +1,6 @@
 import { SYMLINK_MODE, type Entry } from "../../core/values/entry.ts";
 import type { WriteBackAnswer, WriteBackEntry } from "../../core/records/write-back.ts";
-import { pathFromFields, pathToFields, plainNameOf } from "./fields.ts";
+import { pathFromFields, pathToFields, plainNameOf } from "./message-fields.ts";
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 

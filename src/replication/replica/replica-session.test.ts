@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openReplica } from "../../compose/sync-places.ts";
+import { openReplica } from "../../compose/file-sync-places.ts";
 import { partsOf } from "../../compose/open-parts.ts";
 import { sealEvents } from "../../core/log/chain.ts";
 import { EMPTY_HEAD, type SealedEvent } from "../../core/values/event.ts";

@@ -2,7 +2,7 @@ import type { MessageOf, Message } from "../protocol/messages.ts";
 import type { LogEvent, SealedEvent } from "../../core/values/event.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { asFatal, type Channel, type ChannelEnd } from "../channel.ts";
-import { pathFromFields } from "../protocol/fields.ts";
+import { pathFromFields } from "../protocol/message-fields.ts";
 import { EventContents, type ArrivedEvent, type NotTaken, type TakeRules } from "./event-contents.ts";
 import { changesOf } from "../../core/values/file-record.ts";
 import type { Hash } from "../../core/values/hash.ts";

@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { compareNames, type WorkspacePath } from "../../core/values/path.ts";
 import { asFatal, type Channel } from "../channel.ts";
-import { anyPathFromFields, pathToFields } from "../protocol/fields.ts";
+import { anyPathFromFields, pathToFields } from "../protocol/message-fields.ts";
 import { MAX_FOLDERS } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { RouteMatch, ServerReply } from "./route.ts";
+import type { RouteMatch, ServerReply } from "./server-route.ts";
 import { sendProblem } from "./send.ts";
 import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
 

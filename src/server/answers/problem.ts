@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { STATUS_CODES } from "node:http";
-import type { ServerReply } from "./route.ts";
+import type { ServerReply } from "./server-route.ts";
 import { httpStatusOf } from "../../api/problems.ts";
 import { hintOfErrno, isOutOfSpace, STAYS_IN_WORDS, troubleInWords } from "../../core/values/errno.ts";
 import { ChronicleError, codedError, type ErrorCode, errnoOf } from "../../core/values/errors.ts";

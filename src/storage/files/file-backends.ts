@@ -6,7 +6,7 @@ import { FileBlobStore } from "./file-blob-store.ts";
 import type { PackLease } from "./pack-leases.ts";
 import { openPackSink, type PackSink } from "./pack-sink.ts";
 import { readFully } from "../../disk/write-fully.ts";
-import type { LogGlance, FoundContent, StorageBackends } from "../backends.ts";
+import type { LogGlance, FoundContent, StorageBackends } from "../storage-backends.ts";
 import { openIfThere } from "./log-reader.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";

@@ -2,7 +2,7 @@ import { type Hash, sha256 } from "../../core/values/hash.ts";
 import type { BlobIntake, BlobSink } from "../blob-intake.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { removeTree } from "../../disk/remove-tree.ts";
-import type { StorageBackends } from "../backends.ts";
+import type { StorageBackends } from "../storage-backends.ts";
 import { MemoryBlobStore } from "./memory-blob-store.ts";
 import { emptyMemoryLog, MemoryEventLog, type MemoryLogState } from "./memory-event-log.ts";
 import { emptyMemoryIndex, type MemoryIndexState, MemoryIndexStore } from "./memory-index-store.ts";

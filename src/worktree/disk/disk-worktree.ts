@@ -34,7 +34,7 @@ import type { GitUser } from "../git/git-settings.ts";
 import { gitOf } from "../scan/root-filter.ts";
 import { trackedOf } from "../git/root-git.ts";
 import { EarlyStage } from "../apply/early-stage.ts";
-import { explainOnDisk, type GitOfRoot, leftOutOnDisk, unreadableNow } from "../scan/explain.ts";
+import { explainOnDisk, type GitOfRoot, leftOutOnDisk, unreadableNow } from "../scan/explain-on-disk.ts";
 import { inspectPath, readPath } from "../files/inspect.ts";
 import { holdsPlaces, sweepMet, sweepPlaces, sweepStaging } from "../apply/staging.ts";
 import { discardStatCache, loadStatCache, saveStatCache } from "../scan/stat-cache-file.ts";

@@ -1,5 +1,5 @@
 import type { IdentifiedConflict } from "../../../core/records/conflict-record.ts";
-import { isEditorName } from "../../../core/filter/editor-files.ts";
+import { isEditorName } from "../../../core/filter/editor-names.ts";
 import { sameEntry, type Entry } from "../../../core/values/entry.ts";
 import { mayNotBeHeld } from "../../../core/tree/folder-traits.ts";
 import type { WorkspacePath } from "../../../core/values/path.ts";

@@ -1,4 +1,4 @@
-import { editorFile, isEditorName } from "../../../core/filter/editor-files.ts";
+import { editorFile, isEditorName } from "../../../core/filter/editor-names.ts";
 import { sameEntry, type Entry } from "../../../core/values/entry.ts";
 import { cameFromOrigin, changeOf, type FileRecord } from "../../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../../core/values/path.ts";
@@ -48,7 +48,7 @@ interface Past {
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Leaves files that editors and desktops make for themselves (see core/filter/editor-files.ts) on the side on which
+ * Leaves files that editors and desktops make for themselves (see core/filter/editor-names.ts) on the side on which
  * they were made, in both directions. A path that was replicated before counts as a person's, whatever its name, and is
  * replicated further.
  */

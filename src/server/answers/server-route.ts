@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 
 /** A request of a quick route. */
-export interface ServerRequest {
+interface ServerRequest {
   readonly method: string;
   /** The path, decoded once, without the query. */
   readonly path: string;
@@ -21,7 +21,7 @@ export interface ServerReply {
 }
 
 /** A quick route: one that is answered without loading the app. */
-export interface Route {
+export interface ServerRoute {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** The path, in which `:name` stands for any one component, such as `/hooks/:agent`. */
   readonly path: string;
@@ -36,7 +36,7 @@ export interface Route {
 
 /** A route that matches a request, and its parameters. */
 export interface RouteMatch {
-  readonly route: Route;
+  readonly route: ServerRoute;
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -44,7 +44,7 @@ export interface RouteMatch {
  * Returns the route for a path (still encoded); `undefined` if there is none. The few quick routes are compared one by
  * one, because loading a router would slow down hooks.
  */
-export function matchRoute(routes: readonly Route[], method: string, path: string): RouteMatch | undefined {
+export function matchRoute(routes: readonly ServerRoute[], method: string, path: string): RouteMatch | undefined {
   // Only routes of the app begin so.
   if (path.startsWith("/v1/")) return undefined;
   const given = path.split("/").map(decoded);

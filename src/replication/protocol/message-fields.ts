@@ -1,10 +1,10 @@
-import * as z from "zod";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { encodePath } from "../../core/values/file-record.ts";
 import { isHash, type Hash } from "../../core/values/hash.ts";
 import { displayPath, parsePath, pathFromBytes, pathInRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { INVISIBLE } from "../../core/values/invisible.ts";
 import { INLINE_BELOW_BYTES } from "./limits.ts";
+import * as z from "zod";
 
 /** Maximum length of a name, in characters. */
 const MAX_NAME = 256;

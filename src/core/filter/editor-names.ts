@@ -2,7 +2,7 @@ import type { Entry } from "../values/entry.ts";
 import { parentOf, type WorkspacePath } from "../values/path.ts";
 
 /** A file that an editor or a desktop makes for its own use. */
-export interface EditorFile {
+interface EditorFile {
   /**
    * The file that it belongs to: it counts as an editor's file only while that one exists. `undefined`: it always does.
    */

@@ -1,10 +1,9 @@
 import type { Verdict } from "../../core/filter/filter.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
+import { type WorkspacePath, childOf, isHeldBy, ROOT } from "../../core/values/path.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { compileFilter } from "../../core/filter/ignore.ts";
-import { childOf, isHeldBy, ROOT } from "../../core/values/path.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
 import { GITS, type GitsOwn, isTakenIn } from "../git/git-folders.ts";
 import type { GitNow } from "../git/git-repository.ts";

@@ -60,7 +60,7 @@ export interface StorageBackends {
 }
 
 /** Options for opening the contents of a store. */
-export interface HowToOpenBlobs {
+interface HowToOpenBlobs {
   /** Called with a sentence about what the store cannot do. */
   readonly tell: (note: string) => void;
   /** The time to wait for the collector, or, as the collector, for writers, in milliseconds. */
@@ -78,7 +78,7 @@ export interface OpenedBlobs {
 }
 
 /** Options for opening a log. */
-export interface HowToOpenLog {
+interface HowToOpenLog {
   /** The event that the log's first line follows, for a log that does not begin at event 1. */
   readonly after?: Head | undefined;
   /** True if the log may be synced together with other logs of the store. */
