@@ -61,8 +61,6 @@ interface ReasonTraits {
   readonly outgrown: boolean;
 }
 
-const MEANT = reasonsWith("isMeant");
-
 const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
   excluded: {
     isMeant: true,
@@ -169,6 +167,8 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
 export function reasonsWith(trait: keyof ReasonTraits): ReadonlySet<string> {
   return new Set(Object.entries(TRAITS).flatMap(([reason, traits]) => (traits[trait] ? [reason] : [])));
 }
+
+const MEANT = reasonsWith("isMeant");
 
 /** True if this omission leaves a capture complete. */
 export function isMeant(omission: { readonly reason: string }): boolean {
