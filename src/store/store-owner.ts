@@ -33,9 +33,9 @@ interface Places {
 }
 
 /**
- * Checks that the user can read and write each file of the store and of the configuration folder. For root, the user is
- * the one in whose home folder it lies, or to whom it belongs. A command that ran as another user leaves files on which
- * every later command fails.
+ * Checks that the user can read and write each file of the store and of the configuration folder. For root, that
+ * user is the owner of the home folder around it, or of the folder itself. Files that another user's command left make
+ * every later command fail.
  */
 export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";
@@ -58,13 +58,13 @@ export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places
   return { name, ok: false, detail, hint: mends.join(" && ") };
 }
 
-/** Returns the user that a folder is meant for, if root asks. */
+/** Returns the user for whom a folder is meant. Called for root. */
 function userOf(
   disk: Disk,
   { folder, userHome }: { readonly folder: string; readonly userHome?: string | undefined },
 ): number {
   if (userHome !== undefined && folder.startsWith(`${userHome}/`)) return disk.lstat(userHome)?.uid ?? 0;
-  // A folder of root's may be the mount point of a store that a user has begun in it.
+  // A folder of root may be a mount point in which another user's store lies.
   return (disk.lstat(join(folder, "workspaces")) ?? disk.lstat(join(folder, "heads")) ?? disk.lstat(folder))?.uid ?? 0;
 }
 
@@ -83,7 +83,9 @@ function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
   return found;
 }
 
-/** Returns the reason why this user cannot use it. A link has none: it leads elsewhere, and may be anybody's. */
+/**
+ * Returns the reason why this user cannot use a path. Links are not checked, since their owner and mode do not matter.
+ */
 function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
   if (kind === "symlink") return undefined;
   if (owner !== uid) return `belongs to ${userName(owner)}`;
@@ -91,7 +93,7 @@ function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | 
   return (mode & needed) === needed ? undefined : `may not be read and written (${mode.toString(8)})`;
 }
 
-/** Returns none if the folder may not be read: the folder itself is reported. */
+/** Returns no names if the folder is gone or may not be read. The caller reports an unreadable folder. */
 function namesIn(disk: Disk, path: string): string[] {
   try {
     return disk.list(path).map(({ name }) => name.toString());
@@ -108,8 +110,8 @@ interface StorePlaces {
 }
 
 /**
- * The folder that was made first in each place. Its owner has begun the place; the place itself may be a mount of
- * root's.
+ * The folder that is made first in each place. Its owner is the place's user, while the place itself may be a mount
+ * point of root.
  */
 const FIRST = { home: "workspaces", configFolder: "heads" } as const;
 
@@ -128,8 +130,8 @@ function placesOf(disk: Disk, given: StorePlaces): Place[] {
 }
 
 /**
- * Returns the owner of a folder. One that is not there yet belongs to this user, but root makes it for the user in
- * whose folder it will lie.
+ * Returns the owner of a folder. If it does not exist, returns the user of this process; for root, the owner of the
+ * nearest existing folder above.
  */
 function ownerOf(disk: Disk, folder: string): number {
   const own = effectiveUser();
@@ -141,7 +143,7 @@ function ownerOf(disk: Disk, folder: string): number {
   return own;
 }
 
-/** Returns `undefined` if it is not there, or cannot be read. */
+/** Returns `undefined` if the path does not exist or cannot be inspected. */
 function uidOf(disk: Disk, path: string): number | undefined {
   try {
     return disk.lstat(path)?.uid;
@@ -152,8 +154,8 @@ function uidOf(disk: Disk, path: string): number | undefined {
 }
 
 /**
- * Gives everything that is made in a store, and beside its key, to the user who began them: that user could neither
- * read nor replace another user's files. Returns whether the store's first folders may be made.
+ * Gives everything made in a store and beside its key to the user of each place, who could neither read nor replace
+ * another user's files. Returns whether the store's first folders may be made.
  */
 export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   let mayMake = true;
@@ -164,7 +166,7 @@ export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   return mayMake;
 }
 
-/** Throws `UNSAFE` if this process's writes into a store, or beside its key, would not belong to their user. */
+/** Throws `UNSAFE` if this process's writes into a store, or beside its key, would not belong to the place's user. */
 export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
   for (const { folder, first, owner } of placesOf(disk, places)) {
     if (disk.makesFor(owner) || keepsNoOwners(disk, first)) continue;

@@ -5,7 +5,7 @@ import type { Hash } from "../core/values/hash.ts";
 import type { Owner } from "../disk/disk.ts";
 import type { ContentReader } from "./worktree.ts";
 
-/** The most that is kept of one tool's paths outside. */
+/** Limits of what is kept of one tool's outside paths. */
 export interface OutsideLimits {
   readonly maxFileSize: number;
   readonly maxEntries: number;
@@ -21,7 +21,7 @@ export const OUTSIDE_LIMITS: OutsideLimits = {
 /** Folders in which the system presents itself as files. */
 const SYSTEM = ["proc", "sys", "dev"] as readonly string[] as readonly WorkspacePath[];
 
-/** True if a path outside belongs to the system, or is everything. */
+/** True if an outside path belongs to the system, or is `/` itself. */
 export function isSystemPath(path: WorkspacePath): boolean {
   return path === ROOT || SYSTEM.some((folder) => isWithin(path, folder));
 }
@@ -46,22 +46,25 @@ export interface OutsideFiles {
   /** The path for `~`; `undefined` if not known. */
   readonly home: string | undefined;
   /**
-   * Set if the caller is elsewhere: the locations of this machine are not revealed, and only `isInside` requests are
+   * Set if the caller is on another machine: paths of this machine are not revealed, and only `isInside` requests are
    * answered.
    */
   readonly isClosed?: true;
-  /** True if this path lies in Chronicle's own store or among its keys. `deep`: also if these lie beneath it. */
+  /**
+   * True if this path lies in Chronicle's own store or among its keys. `deep`: also true if store or keys lie beneath
+   * it.
+   */
   isOwn(path: WorkspacePath, deep: boolean): boolean;
   /**
    * Resolves what a tool would reach by an absolute path: `name` is the path with the links above it resolved, and
-   * `end` is what a link there leads to (else the same). What cannot be resolved stays as it is.
+   * `end` is the target of a link there (else the same). Components that cannot be resolved stay as they are.
    */
   resolve(absolute: string): { readonly name: string; readonly end: string };
   /** Reads the current state of a path. Passes each content to `keep`, in pieces. Rethrows what `keep` throws. */
   look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
   /**
-   * Brings a path to `after`; if it already is, only removes what was left aside. A replaced file keeps its owner and
-   * group. Returns `undefined` once it is done durably, else the reason why it could not be done; then it leaves
+   * Brings a path to `after`; if it already is `after`, only removes the file that was set aside. A replaced file keeps
+   * its owner and group. Returns `undefined` once it is done durably, else the reason why it failed; then it leaves
    * nothing behind.
    */
   replace(change: OutsideChange): Promise<string | undefined>;
@@ -70,7 +73,7 @@ export interface OutsideFiles {
 export interface OutsideRequest {
   /** True to include everything beneath a folder. */
   readonly deep: boolean;
-  /** If true, reads nothing when there is more than can be kept: a part would be of no use. */
+  /** If true, reads nothing when the limits are exceeded, because a part would be of no use. */
   readonly whole?: boolean;
   /**
    * Set for paths in a tracked folder that are left out of the history: git's own state. A caller from elsewhere may
@@ -102,8 +105,8 @@ export interface OutsideChange {
   /** The content of `after`, for a file or a link. */
   readonly content: ContentReader | undefined;
   /**
-   * Returns whether this content is kept elsewhere. If so, what an interrupted step has left aside is removed. Default:
-   * only the contents named in the change.
+   * Returns whether this content is kept elsewhere. If so, the file that an interrupted step set aside is
+   * removed. Default: only the contents named in the change.
    */
   readonly isKept?: (hash: Hash) => Promise<boolean>;
   /** Called with the owner of the replaced file if the new one could not be given to them. */

@@ -26,7 +26,7 @@ export interface Worktree {
   readonly roots: readonly TrackedRoot[];
   /** Gives the same roots other filters and limits, from the next scan on. A running watch keeps its own. */
   configure(roots: readonly TrackedRoot[]): void;
-  /** The seq that `save` was last given, in this process or an earlier one; `undefined` if nothing was kept. */
+  /** The seq last passed to `save`, by this process or an earlier one; `undefined` if nothing is saved. */
   readonly rememberedSeq: number | undefined;
   /** Returns what the folder of this path's root can hold now. */
   traitsOf(path: WorkspacePath): FolderTraits;
@@ -36,36 +36,36 @@ export interface Worktree {
    */
   scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
   /**
-   * Notes what is known to be on disk, after it was recorded. `readFromNs`: none of it was read earlier; by default,
+   * Remembers what is on disk, after it was recorded. `readFromNs`: the time before which none of it was read. Default:
    * the start of the last scan.
    */
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void;
   /** Forgets paths (they are gone, or must be read again). */
   forget(paths: readonly WorkspacePath[]): void;
-  /** Forgets everything, including what was saved, so that all is read again. */
+  /** Forgets everything, including the saved state, so that the next scan reads every path. */
   forgetAll(): void;
   /** Returns what is remembered of a path. */
   recall(path: WorkspacePath): KnownPath | undefined;
   /**
    * True if these files and links are certainly on disk as their entries say, so that a scan would find nothing. Costs
-   * one `lstat` each. False if that cannot be told so cheaply, and always for folders.
+   * one `lstat` each. False if the stats alone do not show it, and always for folders.
    */
   areStill(entries: readonly Entry[]): Promise<boolean>;
   /**
-   * True if the file or link at a path certainly is as it is remembered, as its stat tells, so that a scan would find
-   * nothing there. False for folders, for files that decide what else is tracked, and where a stat does not tell.
+   * True if the stat of the file or link at a path proves that it is as remembered, so that a scan would find nothing
+   * there. False for folders, for files that decide what else is tracked, and where a stat proves nothing.
    */
   isUnchanged(path: WorkspacePath): boolean;
-  /** Returns the stat of each path, tracked or not: `undefined` if there is nothing, `unknown` if it cannot be told. */
+  /** Returns the stat of each path, tracked or not: `undefined` if nothing is there, `unknown` if it cannot be read. */
   stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]>;
   /**
    * Returns those of the paths that are SQLite databases now, with the processes that have them open, as far as can be
    * seen.
    */
   databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[];
-  /** Removes the shared memory that SQLite derives beside these databases, and makes anew. */
+  /** Removes the shared-memory files (`-shm`) beside these databases. SQLite rebuilds them. */
   dropDerived(databases: readonly WorkspacePath[]): void;
-  /** Saves what is remembered for the next process. `seq`: the event up to which it knows the record. */
+  /** Saves the remembered state for the next process. `seq`: the last event that this state covers. */
   save(seq: number): Promise<void>;
 
   /** Reads the entry now on disk, hashing a file's content; `undefined` if there is nothing (or something special). */
@@ -79,37 +79,38 @@ export interface Worktree {
   explain(path: WorkspacePath): Promise<Explanation>;
   /**
    * True if a source of rules outside of the workspace's files (an ignore file above a root, the user's own, git's
-   * configuration, what git tracks) has changed since the last full scan. A watcher does not report these. False before
-   * the first scan.
+   * configuration, what git tracks) has changed since the last full scan. A watcher does not report these sources.
+   * False before the first scan.
    */
   haveRulesMoved(): boolean;
   /**
    * Returns a function that names the outermost folder of git's own that contains a path or is it, by device and inode,
-   * whatever its name. It looks up each folder once: call this again for later changes.
+   * whatever its name. The function looks up each folder once: call `gitTops` again after changes.
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
-  /** Returns those of these files that the current rules leave out, in their order. Made for many at once. */
+  /** Returns those of these files that the current rules leave out, in their order. Efficient for many paths. */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
    * Reports what an `apply` of these changes would report now. Blocks paths that were changed, have no folder, or are
-   * folders that hold something else; too little room blocks all. Changes nothing, and reads no contents. Does not tell
-   * what only a write shows, nor permissions to write, unless `permissions` asks the system about them beforehand.
+   * folders that hold something else; too little room blocks all. Changes nothing, and reads no contents. Does not find
+   * what only a write shows. Checks permissions to write only if `permissions` is true.
    */
   check(request: CheckRequest): Promise<CheckReport>;
   /** Brings paths from `before` to `after`. See `ApplyRequest`. */
   apply(request: ApplyRequest): Promise<ApplyReport>;
-  /** Removes what an earlier `apply` with this token has left behind (staging, trash). Conflict copies stay. */
+  /** Removes the staging and trash of an earlier `apply` with this token. Conflict copies stay. */
   cleanUp(token: string): Promise<void>;
   /**
-   * True if an interrupted apply may have left something in the folders that neither `sweepLeft` nor an apply has
-   * removed yet.
+   * True if the folders may hold files of an interrupted apply that neither `sweepLeft` nor a later apply has removed.
    */
   mayHoldLeft(): boolean;
-  /** Removes what interrupted applies have left. The caller holds the lock of the workspace. */
+  /**
+   * Removes the files that interrupted applies have left in the folders. The caller holds the lock of the workspace.
+   */
   sweepLeft(): void;
 
-  /** Reports hints of possible changes; only a scan tells what has changed. */
+  /** Reports hints of possible changes; only a scan shows the changes. */
   watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle>;
   close(): Promise<void>;
 }
@@ -121,7 +122,7 @@ export interface Explanation extends Verdict {
 
 /** A folder (or one file in it) that a workspace tracks. */
 export interface TrackedRoot {
-  /** `undefined` for the first root, whose paths stand alone; paths of further roots are marked with the id. */
+  /** `undefined` for the first root, whose paths have no prefix. Paths of further roots carry the id. */
   readonly id: string | undefined;
   /** Absolute path of the folder, links resolved; `""` if there is none (`HostedWorktree`). */
   readonly folder: string;
@@ -132,8 +133,8 @@ export interface TrackedRoot {
 }
 
 /**
- * Receives a batch of paths that must be read. The scan continues when the promise resolves, so that readers keep up
- * with it.
+ * Receives a batch of paths that must be read. The scan waits until the promise resolves, so that it does not outrun
+ * the reader.
  */
 export type OnChanged = (batch: readonly ScannedPath[]) => unknown;
 
@@ -143,13 +144,13 @@ export interface ScanRequest {
   /** Scans only these paths and what is beneath them (hints of a watcher). Default: everything. */
   readonly only?: readonly WorkspacePath[];
   /**
-   * Takes what is at and beneath `only` although a filter keeps it out, because somebody has named it. Never takes
+   * Takes what is at and beneath `only` even if a filter leaves it out, because somebody has named it. Never takes
    * git's own state.
    */
   readonly named?: boolean;
   /**
-   * Scans exactly the paths of `only`, as far as the rules take them in: an ignore file does not stand for its folder, and
-   * of a new folder on the way nothing else is taken. `named` is exact, too.
+   * Scans exactly the paths of `only` that the rules take in. An ignore file among them does not add its folder; a new
+   * folder above them does not add its other contents. `named` is exact, too.
    */
   readonly exact?: boolean;
   /** With `named`: also takes the folders above `only` if nothing is at the path itself. */
@@ -162,11 +163,11 @@ export interface ScanRequest {
   readonly absentRoot?: "removed" | "known";
   /**
    * The roots (by id) that now lie on another device, or behind another mount. If none of a root's remembered paths is
-   * found, throws `NOT_FOUND`, since something is not mounted. `accepted`: what is gone is gone, wherever the roots
-   * lie. Default: decided by the remembered devices.
+   * found, throws `NOT_FOUND`, since a mount may be missing. `accepted`: missing paths count as gone, wherever the
+   * roots lie. Default: decided by the remembered devices.
    */
   readonly elsewhere?: ReadonlySet<string | undefined> | "accepted";
-  /** Called now and then with the number of paths scanned. */
+  /** Called from time to time with the number of paths scanned. */
   readonly onProgress?: (paths: number) => void;
 }
 
@@ -237,14 +238,15 @@ export interface ApplyRequest {
    */
   readonly onBlocked: OnBlocked;
   /**
-   * Paths that change together or not at all: the files of one SQLite database. If one of them is blocked, so are the others of
-   * its set. What a change leaves as it is (`after` is `before`) is checked like any path, just before the others are put into place.
+   * Paths that change together or not at all: the files of one SQLite database. If one of them is blocked, so are the
+   * others of its set. A path with
+   * `after` equal to `before` is checked, too, just before the others are put into place.
    */
   readonly together?: readonly (readonly WorkspacePath[])[];
   /**
    * Makes durable what must precede the first visible change, such as the intent. Called once, after all checks, if
    * something is to be changed. New files may be staged meanwhile, but nothing is put into place before it resolves. If
-   * it throws, nothing was changed and the error is rethrown. If it is never called, everything is as it was.
+   * it throws, nothing was changed and the error is rethrown. If it is never called, nothing was changed.
    */
   readonly begin?: () => Promise<void>;
   /** True to finish an interrupted apply: a path that is absent, or already `after`, is not blocked. */
@@ -257,8 +259,8 @@ export interface ApplyRequest {
    */
   readonly maskMode?: number;
   /**
-   * True to remove what was set aside in the background; `cleanUp` waits for that. Default: it is gone when this
-   * resolves.
+   * True to remove the set-aside files in the background; `cleanUp` waits for that. Default: `apply` resolves after
+   * their removal.
    */
   readonly emptiesLater?: boolean;
   readonly onProgress?: (done: number, total: number) => void;
@@ -266,7 +268,7 @@ export interface ApplyRequest {
 
 /**
  * `no-folder`: its folder is missing, or is something else, and the changes do not make it. `not-held`: the file system
- * cannot hold it; the path is left alone and listed whatever `onBlocked` says.
+ * cannot hold the entry; the path is left alone and listed whatever `onBlocked` says.
  */
 export type BlockReason =
   | "changed"
@@ -283,7 +285,7 @@ export interface BlockedPath {
   readonly path: WorkspacePath;
   readonly reason: BlockReason;
   readonly detail: string;
-  /** The path of the same database that is blocked; this one would change together with it. */
+  /** The blocked path of the same database, with which this one would change. */
   readonly with?: WorkspacePath;
 }
 
@@ -299,11 +301,11 @@ export interface ApplyReport {
   /** Paths that are now `after`, durable, and remembered. */
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];
-  /** Files that somebody wrote at the last moment; their bytes were kept under another name. */
+  /** Files that were written while `apply` replaced or removed them; their bytes were kept under another name. */
   readonly conflicts: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
-  /** Applied folders whose mode differs from the requested one: they inherited bits, or kept their own. */
+  /** Applied folders whose mode differs from the requested one, because they inherited bits or kept their own. */
   readonly inherited?: readonly Entry[];
-  /** Files that belong to another user or group than those they have replaced, with the lost owners. */
+  /** Applied files whose owner or group differs from the replaced file's, with the lost owners. */
   readonly lostOwners?: readonly ({ readonly path: WorkspacePath } & Owner)[];
 }
 
@@ -316,8 +318,8 @@ export interface WatchHandle {
   /** True while hints may be missed (watch limits, overflow): the caller scans more often. */
   readonly degraded: boolean;
   /**
-   * Resolves once everything that happened before the call has been hinted at. False if that cannot be told, or hints
-   * were lost: then only a full scan tells.
+   * Resolves to true once there were hints for all changes before the call. Resolves to false if that is uncertain or
+   * hints were lost: then a full scan is needed.
    */
   settled(): Promise<boolean>;
   close(): Promise<void>;

@@ -17,25 +17,25 @@ import { hashToBytes, type Hash } from "../../core/values/hash.ts";
 import type { FolderTable } from "./folder-table.ts";
 import { RowInserts } from "./row-inserts.ts";
 
-/** Least number of remembered paths, which is as many as a large step has. At most twice as many are remembered. */
+/** Least number of cached paths, enough for a large step. The cache holds at most twice as many. */
 const MOST_LAST_ROWS = 16_384;
 
 interface Last {
   readonly row: IterationRow;
-  /** The one before it. */
+  /** The iteration before it. */
   readonly before: IterationRow | undefined;
 }
 
 /**
  * Caches the last iterations of the most recently recorded paths, which a step reads repeatedly. Every added iteration
- * must be put here, and the cache cleared whenever others may have added some.
+ * must be put here, and the cache cleared whenever another connection may have added rows.
  */
 export class LastRows {
   readonly #rows = new RecentMap<WorkspacePath, Last>(MOST_LAST_ROWS);
 
   put({ path, seq, iteration, entry }: IterationRow): void {
     const before = this.#rows.get(path)?.row;
-    // Not in event order: only the table knows which of the two is the last one.
+    // The rows are not in event order, so the cache cannot tell which one is the last.
     if (before !== undefined && before.seq >= seq) this.#rows.delete(path);
     else this.#rows.put(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
   }
@@ -60,23 +60,23 @@ interface FolderRows {
   readonly folderAt: number;
 }
 
-/** Folders that are queried one by one before a page is read, because most walks are short. */
+/** Number of folders queried singly before the first page is read, because most walks are short. */
 const SINGLES = 8;
 const LEAST_ROWS = 128;
 const MOST_ROWS = 2_048;
-/** Least number of folders that a page must answer for to be worth it. */
+/** Least number of folders that a page must answer for to be worth reading. */
 const WORTH = 4;
 
 /**
  * Reads the rows of one folder after the other. Folders that were recorded together have consecutive numbers, so a walk
- * reads nearly all of them in table order: then one query answers for hundreds. Otherwise each folder is queried
- * separately again, and pages are tried ever less often. Holds one page.
+ * reads nearly all of them in table order, and one query answers for hundreds. In any other order, each folder is
+ * queried separately, and pages are tried ever less often. Holds one page.
  */
 class ReadAhead {
   readonly #rows: FolderRows;
   /** The rows by folder, for folders whose rows are all here. */
   readonly #page = new Map<number, Row[]>();
-  /** The page covers the folders from `#first` to before `#end`. Those without rows in it have none. */
+  /** The page covers the folders from `#first` to before `#end`. A covered folder that is not in it has no rows. */
   #first = 0;
   #end = 0;
   #answered = WORTH;
@@ -90,13 +90,13 @@ class ReadAhead {
 
   /** Returns all rows of a folder; `undefined` if it must be queried separately. */
   of(folder: number): readonly Row[] | undefined {
-    if (!this.#speaksFor(folder) && this.#mayRead()) this.#readFrom(folder);
-    if (!this.#speaksFor(folder)) return undefined;
+    if (!this.#covers(folder) && this.#mayRead()) this.#readFrom(folder);
+    if (!this.#covers(folder)) return undefined;
     this.#answered += 1;
     return this.#page.get(folder) ?? [];
   }
 
-  #speaksFor(folder: number): boolean {
+  #covers(folder: number): boolean {
     return folder >= this.#first && folder < this.#end;
   }
 
@@ -137,7 +137,7 @@ const DELETED = 0;
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir", "file"];
 /** The kind code of a file whose class is `protected`. */
 const PROTECTED = 4;
-/** As text, "" if there is none, because many small blobs take twice as long to read from SQLite. */
+/** The hash as text ("" if there is none), because SQLite takes twice as long to read many small blobs. */
 const HASH = "lower(hex(hash))";
 const COLUMNS = `seq, iteration, kind, mode, size, mtime, ${HASH}`;
 
@@ -147,10 +147,12 @@ const COLUMNS = `seq, iteration, kind, mode, size, mtime, ${HASH}`;
  */
 const PAGE = 2_000;
 const FIRST_PAGE = 128;
-/** Number of paths from which those of one folder are read together, and the number per folder for which this pays. */
+/**
+ * `atEach` groups its paths by folder from `MANY` paths on, and reads ranges from `SOME_IN_FOLDER` in one folder on.
+ */
 const MANY = 32;
 const SOME_IN_FOLDER = 4;
-/** Rows read at once for each wanted one. This bounds the cost of a folder's other names and of old iterations. */
+/** Rows read in one query for each wanted row. This bounds the cost of a folder's other names and of old iterations. */
 const SPARE_ROWS = 4;
 /** Sorts before every name. */
 const NONE = Buffer.alloc(0);
@@ -187,8 +189,8 @@ function isPresent({ row }: NamedRow): boolean {
 }
 
 /**
- * Returns rows with their names, which are text in this column; `undefined` if no rows are given, or a name is not
- * UTF-8.
+ * Returns rows with their names, which are text in this column; `undefined` if no rows are given, or a name is no
+ * plain text: not UTF-8, or beginning with a NUL.
  */
 function namedRows(rows: readonly Row[] | undefined, nameAt: number): NamedRow[] | undefined {
   if (rows === undefined) return undefined;
@@ -254,8 +256,8 @@ export class IterationTable {
     let count = 0;
     for (const row of rows) {
       const { path, seq, iteration, entry } = row;
-      // If there are more rows than the cache holds, the first ones would be evicted at once: all of them are not
-      // needed repeatedly.
+      // If there are more rows than the cache holds, the first ones would be evicted before they are read: so none of
+      // the rows is cached.
       if ((count += 1) <= MOST_LAST_ROWS) this.#last.put(row);
       else if (count === MOST_LAST_ROWS + 1) this.#last.forget();
       const parent = parentOf(path);
@@ -326,7 +328,7 @@ export class IterationTable {
   }
 
   /**
-   * Reads sequentially from name to name while the rows between the wanted ones are few; reads each of the others
+   * Reads ranges of names while few other rows lie between the wanted ones; then reads each remaining path
    * separately.
    */
   #readFolder(
@@ -354,7 +356,7 @@ export class IterationTable {
   }
 
   /**
-   * Returns the last rows of the names between the first and the last of these sorted names, as far as one page goes.
+   * Returns the last row of each name between the first and the last of these sorted names, as far as one page reaches.
    */
   #between(
     folder: number,
@@ -450,7 +452,7 @@ export class IterationTable {
     return { rows, end: { seq: numberAt(last, 0), folder: numberAt(last, 7), name: bytesAt(last, 8) } };
   }
 
-  /** Returns the paths of any time with this last component, unordered. */
+  /** Returns the paths that ever had this last component, unordered. */
   named(name: string): WorkspacePath[] {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE name = ?", pathToBytes(name));
   }

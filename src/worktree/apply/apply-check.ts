@@ -80,11 +80,11 @@ function keepOwnBits(step: Step): void {
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
   const found = fs.lstat(step.inner);
-  // A root that is a single file is that file even after its name was respelled, as in a scan.
+  // A root of a single file means that file even if its name is now spelled otherwise, as in a scan.
   const isRoot = step.root.root.only === step.inner;
   if (found === undefined || !foldsNames(traits) || isRoot || fs.isNamedSo(step.inner)) return found;
   if (step.after === undefined) return undefined;
-  const name = nameStanding(step, found);
+  const name = listedName(step, found);
   const other = name === undefined ? undefined : planned.get(childOf(parentOf(step.path), name));
   if (other !== undefined && other.after === undefined) step.alias = other;
   else if (name !== undefined) block(step, "not-held", takenFor(name));
@@ -104,8 +104,8 @@ function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): S
   return [step, ...beside];
 }
 
-/** Returns the name under which the folder lists what `lstat` finds by the name of the step. */
-function nameStanding({ root: { fs, traits }, inner }: Step, found: FileStat): string | undefined {
+/** Returns the name under which the folder lists the file that `lstat` finds by the step's name. */
+function listedName({ root: { fs, traits }, inner }: Step, found: FileStat): string | undefined {
   const folder = parentOf(inner);
   const names = fs.list(folder).map(({ name }) => decodeName(name));
   const isFound = (name: string): boolean => {
@@ -136,9 +136,9 @@ function isCreated({ todo, blocked }: Step): boolean {
 }
 
 /**
- * If a step replaces another name that the disk takes for its own, both change or neither does, with all their
- * contents. Otherwise the contents would vanish under one name and not appear under the other. Entries that the disk
- * cannot hold are under neither name.
+ * If a step replaces an alias (a name that the disk takes for its own), both change or neither does, with their
+ * contents. Otherwise contents would vanish under one name and not appear under the other. Entries that the disk
+ * cannot hold do not count.
  */
 export function holdAliases(steps: readonly Step[]): void {
   for (const step of steps) {
@@ -166,7 +166,8 @@ export function inFolder(steps: readonly Step[], step: Step): Step[] {
   return isFolder ? steps.filter(({ path }) => isWithin(path, step.path)) : [step];
 }
 
-/** True when resuming an interrupted run finds the path gone by its own doing, already done, or a folder on its way to its mode. */
+/** True if a resumed run finds the path missing because of the run itself, already `after`, or a folder whose mode may
+ * be unfinished. */
 function mayResume(context: CheckContext, step: Step): boolean {
   if (!context.resume) return false;
   const { present, after } = step;
@@ -175,8 +176,8 @@ function mayResume(context: CheckContext, step: Step): boolean {
 }
 
 /**
- * True if the interrupted run may have left nothing at the path. A file is replaced by one rename, which leaves the old
- * one or the new one, unless the disk has no hard links to set the old one aside: else somebody has removed it since.
+ * True if the interrupted run may have left nothing at the path. With hard links, a file is replaced by one rename, so
+ * a missing file was removed by somebody else. Without them, the old file is renamed away first.
  */
 function mayBeGone({ before, after, root }: Step): boolean {
   return before?.kind !== "file" || after?.kind !== "file" || !root.staging.hasLinks();

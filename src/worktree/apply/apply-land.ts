@@ -30,8 +30,8 @@ interface ConflictList {
 const MAX_NAME_BYTES = 255;
 
 /**
- * Gives a trashed file that somebody wrote at the last moment a free name beside its path, or further up if its folder
- * is gone or takes no new name. If no folder does, throws the disk's error and leaves the file in the trash.
+ * Gives a trashed file that somebody wrote at the last moment a free name beside its path, or in a folder above if its
+ * own is gone or takes no new name. If no folder takes one, throws the disk's error and leaves the file in the trash.
  */
 function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): void {
   const { fs, root } = step.root;
@@ -94,7 +94,7 @@ export interface LandContext {
   readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
   /** Undo actions, to be run in reverse order. */
   readonly undo: (() => void)[];
-  /** Steps that were undone, because another one of their unit could not be done: their names are to be durable again. */
+  /** Steps of units that were undone because one step failed. Their names must be made durable again. */
   readonly givenBack: Step[];
 }
 
@@ -103,7 +103,7 @@ const NO_LINKS: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "ENOSYS"
 
 /**
  * Links every file that will be replaced or removed into the trash before anything is changed, so that a missing
- * permission is reported while nothing has happened yet.
+ * permission is reported before the first change.
  */
 export function setAside(context: LandContext): void {
   for (const step of context.steps) {
@@ -117,8 +117,8 @@ export function setAside(context: LandContext): void {
 }
 
 /**
- * Puts the files of an SQLite database into place, or none of them: all must still be as they were checked, and what was done is
- * undone where one cannot be. Files that go are moved away first: none of them must be met beside the other state.
+ * Puts all files of an SQLite database into place, or none. Blocks the unit if a file differs from what the check
+ * found. If a step fails, undoes the earlier ones. Removals come first, so that no old file lies beside the new state.
  */
 export function landUnit(context: LandContext, unit: readonly Step[]): void {
   const from = context.undo.length;
@@ -135,7 +135,7 @@ export function landUnit(context: LandContext, unit: readonly Step[]): void {
     try {
       undo();
     } catch (error) {
-      // Somebody is working there: what cannot be undone stays, and is reported as applied.
+      // Somebody has changed the path: a step that cannot be undone stays, and is reported as applied.
       if (errnoOf(error) === undefined) throw error;
     }
   }
@@ -143,7 +143,7 @@ export function landUnit(context: LandContext, unit: readonly Step[]): void {
   addAll(context.givenBack, unit);
 }
 
-/** True if a path is as the check has found it. One that has come along with its folder is in place already. */
+/** True if a path is as the check found it, or is already in place because its folder carried it. */
 function isAsChecked({ root, inner, present, carrier, todo }: Step): boolean {
   if (carrier !== undefined) return true;
   try {
@@ -152,7 +152,7 @@ function isAsChecked({ root, inner, present, carrier, todo }: Step): boolean {
     if (present === undefined && foldsNames(root.traits) && !root.fs.isNamedSo(inner)) return true;
     return now === undefined || present === undefined ? now === present : isSameContent(present, now);
   } catch (error) {
-    // Its own step says what is wrong.
+    // The path's own step reports the error.
     if (errnoOf(error) === undefined) throw error;
     return todo !== "nothing";
   }
@@ -197,7 +197,7 @@ export function land(context: LandContext, step: Step): void {
   if (step.blocked !== undefined) putBackAlias(context, step, step.blocked);
 }
 
-/** Puts an alias and its contents back if the name that it made way for could not be created. */
+/** Puts an alias and its contents back if the name for which they were removed could not be created. */
 function putBackAlias(context: LandContext, step: Step, { reason, detail }: Blocked): void {
   if (step.alias === undefined) return;
   for (const gone of removalsWith(context.steps, step.alias)) {
@@ -207,7 +207,7 @@ function putBackAlias(context: LandContext, step: Step, { reason, detail }: Bloc
   for (const coming of inFolder(context.steps, step)) block(coming, reason, detail);
 }
 
-/** A folder stays writable until its contents are back, too. */
+/** Puts a removed path back. A folder stays writable until its contents are back. */
 function putBackRemoved({ modes }: LandContext, step: Step): void {
   const { root, inner, present } = step;
   if (present?.kind !== "dir") return putBack(step, removedTo(step));
@@ -224,7 +224,7 @@ function landOne(context: LandContext, step: Step): void {
 
 function landNew(context: LandContext, step: Step): void {
   const { fs } = step.root;
-  // The contents of a new folder came along with it.
+  // The rename of a new folder moves its contents, too.
   if (step.carrier !== undefined) {
     if (!step.carrier.landed) block(step, "changed", "its folder was not put into place");
     return;
@@ -237,7 +237,7 @@ function landNew(context: LandContext, step: Step): void {
     moveToFree(step, step.staged);
     lookAtLanded(step);
   }
-  context.undo.push(() => takeBack(context, step));
+  context.undo.push(() => undoCreation(context, step));
 }
 
 /** Reads the stat again, since a rename changes the ctime. */
@@ -263,14 +263,14 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
   try {
     stagedIn.unlink(staged);
   } catch (error) {
-    // It has its name; the second one is removed when the staging folder is emptied.
+    // The file has its name. Emptying the staging folder removes the second one.
     if (errnoOf(error) === undefined) throw error;
   }
 }
 
 /**
- * True if the name is taken. If it was an alias of a removed name, the system may still report that one for a moment,
- * so the folder listing decides.
+ * True if the name is taken. If it was an alias of a removed name, the system may still report the removed
+ * name for a moment, so the folder listing decides.
  */
 function isTaken({ root: { fs, traits }, inner, alias }: Step): boolean {
   if (alias === undefined) return fs.lstat(inner) !== undefined;
@@ -308,7 +308,7 @@ function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): v
   }
 }
 
-/** The caller checks whether it worked: merely blocking the path would not keep staging from being emptied. */
+/** Ignores disk errors. The caller checks the result, since a blocked path does not keep staging from being emptied. */
 function tryPutBack(step: Step, from: WorkspacePath): void {
   try {
     putBack(step, from);
@@ -318,8 +318,8 @@ function tryPutBack(step: Step, from: WorkspacePath): void {
 }
 
 /**
- * Returns the stat of the file that is set aside, which is exactly what is about to be replaced. Blocks the step if
- * that was changed.
+ * Ensures that the file about to be replaced is the one set aside, and returns its stat. Blocks the step if the file
+ * was changed.
  */
 function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   const { fs, staging } = step.root;
@@ -330,7 +330,7 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
     return undefined;
   }
   if (kept !== undefined && (kept.ino !== now.ino || kept.dev !== now.dev)) {
-    // The name has another file since it was linked: an editor saved by renaming.
+    // An editor saved by renaming, so the name has another file than the linked one.
     staging.trash.unlink(aside(step));
     kept = undefined;
   }
@@ -345,7 +345,7 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   return seen;
 }
 
-/** Without hard links the path is missing for a moment; a resumed run makes it again. */
+/** Renames the file, without hard links. The path is missing for a moment; a resumed run restores it. */
 function moveAside(step: Step): void {
   step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
 }
@@ -431,8 +431,8 @@ function putBack(step: Step, from: WorkspacePath): void {
   step.landed = false;
 }
 
-/** Undoes a creation, as far as the path still holds what was made. */
-function takeBack(context: LandContext, step: Step): void {
+/** Undoes a creation, unless the path holds something else by now. */
+function undoCreation(context: LandContext, step: Step): void {
   const { fs } = step.root;
   const carried = context.steps.filter((one) => one === step || one.carrier === step);
   for (const one of carried.toReversed()) {
@@ -450,8 +450,9 @@ export function changesNames(step: Step): boolean {
 }
 
 /**
- * Settles the files that an interrupted run has set aside. Drops the second name of bytes that are recorded or still
- * have their own name; keeps anything else as a conflict copy, since it was written at the last moment.
+ * Settles the files that an interrupted run has set aside. Drops files that belong to no step, whose bytes are
+ * recorded, or that still have their own name. Keeps any other as a conflict copy, since it was written at the last
+ * moment.
  */
 export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
   const { staging } = root;
@@ -461,16 +462,16 @@ export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
   for (const name of staging.leftAside()) {
     const step = steps.get(name.replace(/\.r$/, ""));
     const path = staging.oldPath(name);
-    if (step !== undefined && !isRecorded(step, path) && !hasName(step, path)) keepOrGiveBack(run, step, path);
+    if (step !== undefined && !isRecorded(step, path) && !hasName(step, path)) keepOrRestoreName(run, step, path);
     if (staging.trash.lstat(path) !== undefined) staging.trash.unlink(path);
   }
 }
 
 /**
- * Keeps a copy beside the path. If no folder takes another name, gives the file its own name back, which needs no new
- * one: otherwise every later change of the workspace would fail here. The path is then reported as changed.
+ * Keeps a copy beside the path. If no folder takes a new name, gives the file its own name back; the path is then
+ * reported as changed. Without this, every later change of the workspace would fail here.
  */
-function keepOrGiveBack(run: LandContext, step: Step, path: WorkspacePath): void {
+function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): void {
   try {
     loosened(run.modes, step, () => keepConflict(run, step, path));
   } catch (error) {

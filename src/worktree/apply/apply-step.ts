@@ -14,7 +14,7 @@ export interface ApplyRoot extends OpenRoot {
 }
 
 /**
- * The action of a step. `create`: makes what is not there (after `clear`, if something of another kind is). `replace`:
+ * The action of a step. `create`: makes a missing path; `clear` first removes something of another kind. `replace`:
  * replaces a file or link. `chmod`: changes only the mode.
  */
 export type Todo = "nothing" | "create" | "replace" | "chmod" | "remove";
@@ -31,7 +31,7 @@ export interface Blocked {
 
 /** One change in progress. */
 export interface Step {
-  /** Its position among all changes in path order; names its files in staging. */
+  /** The position among all changes in path order. It names the step's files in staging. */
   readonly index: number;
   readonly path: WorkspacePath;
   /** The path beneath the root. */
@@ -46,14 +46,14 @@ export interface Step {
   readonly mask: number;
   /** The stat found by the check. */
   present: FileStat | undefined;
-  /** True if `present` alone shows the content: the stat cache vouches for it, and a later write moves its mtime. */
+  /** True if `present` alone proves the content: it equals the cached stat, and a later write changes the mtime. */
   isKnown: boolean;
   /** True if the path was found to be `after` already. */
   isAfter: boolean;
   todo: Todo;
   /** True if something of another kind must be removed first. */
   clear: boolean;
-  /** The removal of another name that the disk takes for this one; it must be done first. */
+  /** The removal of another name that the disk takes for this one. It must precede this step. */
   alias: Step | undefined;
   blocked: Blocked | undefined;
   /** The stat of its file that was staged before the apply began. */
@@ -64,18 +64,18 @@ export interface Step {
   stagedIn: ConfinedFs;
   /** The owner of the replaced file, if the new one could not be given to them. */
   lostOwner: Owner | undefined;
-  /** The new folder in which this path is staged, and which takes it along when it is renamed into place. */
+  /** The new folder in which this path is staged: its rename puts this path into place, too. */
   carrier: Step | undefined;
   /** The stat after it was staged or landed. */
   stat: FileStat | undefined;
-  /** True if it is in place as it was staged, and a later change will show in its times. */
+  /** True if the path is in place as staged, and its times will show a later change. */
   isCertain: boolean;
   landed: boolean;
 }
 
 /**
- * True if this path's block means that nothing may change at all. A folder that merely stays is no such block, nor is
- * an entry that the disk cannot hold anyway.
+ * True if this path's block forbids all changes. A folder that cannot be removed does not, nor does an entry that the
+ * disk cannot hold.
  */
 export function stopsAll(
   { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },
@@ -86,14 +86,14 @@ export function stopsAll(
   return blocked.reason !== "not-empty" || after !== undefined;
 }
 
-/** True if the path was changed meanwhile, or if something in the folder was, so that it cannot be removed. */
+/** True if the path was changed meanwhile, or if the folder cannot be removed because its contents were. */
 function isOfMeanwhile({ reason, isMeanwhile }: Blocked): boolean {
   return reason === "changed" || isMeanwhile === true;
 }
 
 /**
- * Returns why a folder with these children cannot be removed, or `undefined` if all of them go. A child that stays for
- * an unknown reason counts as well.
+ * Returns why a folder with these children cannot be removed, or `undefined` if all of them are removed. A child
+ * that stays for an unknown reason holds the folder, too.
  */
 export function heldBy(
   children: Iterable<{ readonly name: string; readonly goes: boolean; readonly blocked: Blocked | undefined }>,
@@ -168,12 +168,12 @@ export function rootsOf(steps: readonly Step[]): ApplyRoot[] {
   return [...new Set(steps.map((step) => step.root))];
 }
 
-/** Closes what is open before other tasks get a turn, since it may have another name afterwards. */
+/** Closes the open folders before other tasks get a turn, since these tasks may rename them. */
 export function releaseAll(steps: readonly Step[]): void {
   releaseRoots(rootsOf(steps));
 }
 
-/** Like `releaseAll`, if the roots are known: finding them visits every step. */
+/** Like `releaseAll`, for known roots: `rootsOf` visits every step. */
 export function releaseRoots(roots: readonly ApplyRoot[]): void {
   for (const { fs, staging } of roots) {
     fs.release();

@@ -23,7 +23,7 @@ const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
  * New files that must be made in a particular folder are staged there (`places`).
  */
 export class Staging {
-  /** Two views of the same folder, so that switching between new and old does not reopen folders again and again. */
+  /** Two views of the same folder, so that alternating between new and old files does not reopen folders. */
   readonly fresh: ConfinedFs;
   readonly trash: ConfinedFs;
   readonly places: FolderPlaces;
@@ -53,7 +53,7 @@ export class Staging {
     return `${this.#prefix}/old/${name}` as WorkspacePath;
   }
 
-  /** The note of modes that were loosened for the moment. */
+  /** The file that notes temporarily loosened modes. */
   get notePath(): WorkspacePath {
     return `${this.#prefix}/modes` as WorkspacePath;
   }
@@ -78,7 +78,7 @@ export class Staging {
     makeIfMissing(this.fresh, childOf(this.#prefix, "old"));
   }
 
-  /** True if it exists, left by an earlier run or made by this one. */
+  /** True if the staging folder exists, of an earlier run or this one. */
   exists(): boolean {
     return this.fresh.lstat(this.#prefix) !== undefined;
   }
@@ -91,7 +91,7 @@ export class Staging {
     return this.#hasLinks;
   }
 
-  /** The indexes of the set-aside files that are still there. */
+  /** Returns the names of the set-aside files that still exist: `<index>` or `<index>.r`. */
   leftAside(): string[] {
     const folder = childOf(this.#prefix, "old");
     if (this.trash.lstat(folder) === undefined) return [];
@@ -107,7 +107,7 @@ export class Staging {
     this.release();
   }
 
-  /** Like `purge`, but unlinks old files without blocking this thread: unlinking frees their space. */
+  /** Like `purge`, but unlinks old files without blocking this thread, since freeing their space takes time. */
   async purgeBeside(): Promise<void> {
     const old = childOf(this.#prefix, "old");
     using bin = new ConfinedFs(this.#disk, this.#base);
@@ -115,13 +115,14 @@ export class Staging {
       const names = bin.list(old).map(({ name }) => childOf(old, decodeName(name)));
       await this.#disk.unlinkAllBeside(names.map((path) => bin.at(path)));
     } catch (error) {
-      // Something else lies there, too: `purge` removes it, and meets a real failure again.
+      // The folder may hold something else: `purge` removes it, or fails with the same error.
       if (errnoOf(error) === undefined) throw error;
     }
     this.purge();
   }
 
-  /** Removes what a normal apply leaves: nothing new, and old files. Returns false if there is something else, too. */
+  /** Removes the old files and the folders, which are all that a normal apply leaves. Returns false if it fails, such
+   * as for other contents. */
   #purgeKnown(): boolean {
     const old = childOf(this.#prefix, "old");
     try {
@@ -220,7 +221,7 @@ function isReachable(fs: ConfinedFs, disk: Disk, folder: string): boolean {
     if (there?.kind !== "dir" || there.dev !== here?.dev) return false;
     const pair = `${there.dev} ${there.ino} ${here.ino} ${folder}`;
     if (reachable.get(fs) === pair) return true;
-    const found = isTried(fs, disk, folder);
+    const found = canRename(fs, disk, folder);
     if (found) reachable.set(fs, pair);
     return found;
   } catch (error) {
@@ -229,11 +230,11 @@ function isReachable(fs: ConfinedFs, disk: Disk, folder: string): boolean {
   }
 }
 
-function isTried(fs: ConfinedFs, disk: Disk, folder: string): boolean {
+function canRename(fs: ConfinedFs, disk: Disk, folder: string): boolean {
   const name = ".chronicle-no-such-name" as WorkspacePath;
   using target = new ConfinedFs(disk, folder);
   try {
-    // One device can be mounted twice: the kernel refuses that before it looks up the name, so nothing is changed.
+    // A device can be mounted twice. The kernel refuses a rename between two mounts before it looks up the name.
     fs.renameFile(name, name, target);
     return false;
   } catch (error) {
@@ -260,8 +261,8 @@ function removeIfEmpty(fs: ConfinedFs, folder: WorkspacePath): void {
 }
 
 /**
- * Longer than any staging lasts, in ns by the disk's own clock: a folder that is older than the latest one by this much
- * was left behind.
+ * Longer than any staging lasts, in ns. `sweep` compares a staging folder's time with the last change of the folder
+ * that holds it, so by the disk's own clock.
  */
 const LONG_AGO_NS = 24n * 3600n * 1_000_000_000n;
 
@@ -273,9 +274,9 @@ interface StagingFolders {
 }
 
 /**
- * Removes what runs left that were interrupted before the log said anything of them. Nobody will ever ask for it, and
- * all that it holds has other names or was never put into place. Called after an apply, when no interrupted operation
- * is open.
+ * Removes the staging of runs that were interrupted before the log mentioned them. No later process resumes these runs.
+ * Their files have other names or were never put into place. Called after an apply, when no interrupted operation is
+ * open.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
   for (const root of roots) {
@@ -310,7 +311,7 @@ export function sweepMet(
 
 /**
  * Removes what interrupted runs left in the folders that receive files, as noted in the store's staging folder. A
- * workspace runs one operation at a time, so a caller that is about to begin one knows that nobody else needs it.
+ * workspace runs one operation at a time, so no other one needs these files when the caller begins.
  */
 export function sweepPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): void {
   for (const staging of stagingsOf(disk, roots, candidate)) clearPlaces(staging);
@@ -350,7 +351,7 @@ function clearPlaces(staging: Staging): void {
 interface Place {
   readonly base: string;
   readonly folder: WorkspacePath;
-  /** Removes first what the run has left elsewhere. */
+  /** Called before the removal, to remove the run's files in other places. */
   readonly clear?: (own: string) => void;
 }
 
@@ -364,7 +365,7 @@ function sweep(disk: Disk, { base, folder, clear }: Place): void {
     for (const { name, kind } of fs.list(folder)) {
       const left = childOf(folder, decodeName(name));
       if (kind !== "dir" || place.mtimeNs - (fs.lstat(left)?.mtimeNs ?? place.mtimeNs) < LONG_AGO_NS) continue;
-      // Its operation must set back loosened modes first.
+      // The operation must first restore the modes that it loosened.
       if (fs.lstat(childOf(left, "modes")) !== undefined) continue;
       clear?.(decodeName(name));
       removeTree(fs, left);
@@ -377,10 +378,13 @@ function sweep(disk: Disk, { base, folder, clear }: Place): void {
 /** Errnos of a file system that keeps no modes. */
 const KEEPS_NONE: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
-/** Permission bits that a folder's default access control list may clear in new files. */
+/** Permission bits, which a folder's default access control list may clear in new files. */
 const PLAIN = 0o777;
 
-/** Ensures that a new file or folder of ours has the mode that it was made with. Returns its stat. */
+/**
+ * Sets the permission bits of a new file or folder of ours, unless it has them or the file system keeps none. Returns
+ * its stat.
+ */
 export function withMode(disk: Disk, { fd }: { readonly fd: number }, mode: number): FileStat {
   const stat = disk.fstat(fd);
   if (((stat.mode ^ mode) & PLAIN) === 0) return stat;

@@ -37,7 +37,7 @@ interface FolderWatchOptions {
   readonly onChange: (path: WorkspacePath) => void;
   /** Called if the folder itself may have been replaced: it must be watched anew. */
   readonly onReplaced: () => void;
-  /** Called if the folder itself is gone, or a folder in it can no longer be watched. */
+  /** Called if the folder itself is gone, a folder in it cannot be watched, or an event has no name. */
   readonly onLost: () => void;
 }
 
@@ -45,14 +45,14 @@ interface Watched {
   readonly path: WorkspacePath;
   readonly ino: bigint;
   readonly watch: DiskWatch;
-  /** True if it may be gone, and its watch with it: a new folder in its place may have the same inode number. */
+  /** True if the folder and its watch may be gone: a new folder in its place may have the same inode number. */
   mayHaveEnded: boolean;
   readonly children: Map<string, Watched>;
 }
 
 /**
- * Watches every folder beneath one separately, if the disk can do that (`Disk.watchFolder`): events then come at once
- * and in order. A new folder is watched before it is reported, so whoever then looks at it misses nothing.
+ * Watches a folder and each folder beneath it separately, if the disk can do that (`Disk.watchFolder`). Events then
+ * come at once and in order. A new folder is watched before it is reported, so a scan after the report misses nothing.
  */
 class FolderWatch {
   readonly #options: FolderWatchOptions;
@@ -104,7 +104,7 @@ class FolderWatch {
     return watched;
   }
 
-  /** Watches the folders in a folder; returns them. */
+  /** Watches the subfolders of a folder. Returns the newly watched ones. */
   #enter(above: Watched): Watched[] {
     const found: Watched[] = [];
     for (const { name, kind } of this.#options.disk.list(this.#absolute(above.path))) {
@@ -131,10 +131,10 @@ class FolderWatch {
     const name = decodeName(bytes);
     const path = childOf(folder.path, name);
     const isMeant = this.#isMeant(folder, name);
-    // A folder reports its own end under its own name, as if that were something in it.
+    // A removed folder reports its own end as an event with its own name, like one of a child.
     if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
     try {
-      // A name came or went: there may be a folder to watch, or one that was replaced.
+      // A name was added or removed: it may be a new folder, or a replaced one.
       if (listed && isMeant) this.#follow(folder, name);
     } catch {
       // No watches left, or no permission: the caller must scan from now on.
@@ -162,7 +162,7 @@ class FolderWatch {
     const added = this.#add(folder, name);
     const pending = added === undefined ? [] : [added];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      // It may be gone again already, which its own event reports.
+      // The folder may be gone already; a later event reports that.
       if (this.#options.disk.lstat(this.#absolute(next.path))?.kind === "dir") addAll(pending, this.#enter(next));
     }
   }
@@ -172,7 +172,8 @@ class FolderWatch {
   }
 
   /**
-   * True if the folder itself has reported its end. A child of the same name reports alike, but mostly still exists.
+   * True if the folder itself has reported its end. An event of a child with the same name looks alike; that child
+   * mostly still exists.
    */
   #isReplaced(top: Watched): boolean {
     if (!top.mayHaveEnded) return false;
@@ -195,16 +196,16 @@ function closeAll(folder: Watched): void {
   for (const child of folder.children.values()) closeAll(child);
 }
 
-/** An event that does not come within this time was lost. */
+/** The barrier's event counts as lost after this time. */
 const WAIT_MS = 500;
 
 /**
- * Tells when all past events have been delivered. It makes a file in a watched folder of our own: events of one process
- * come in order, so once that file's event is here, all earlier ones are.
+ * Detects when all past events have been delivered. It makes a folder in a watched folder of our own. Events of one
+ * process come in order, so all earlier events precede that folder's event.
  *
- * The kernel drops events when its queue is full, and does not report it through Node. But a full queue is delivered in
- * the end: if fewer events came since the last barrier than the queue holds, none was dropped. Some events are not
- * counted (the end of a watch makes one, and so does the barrier), so the limit is half of the queue.
+ * The kernel drops events when its queue is full, and does not report it through Node. A full queue is
+ * still delivered: if fewer events came since the last barrier than the queue holds, none was dropped. The events of an
+ * ended watch and of the barrier are not counted, so the limit is half of the queue.
  */
 class WatchBarrier {
   readonly #disk: Disk;
@@ -242,7 +243,7 @@ class WatchBarrier {
     if (this.#events >= this.#limit) this.#mayHaveLost = true;
   }
 
-  /** True if events may have been dropped since the last call: then new folders may not be watched. */
+  /** True if events may have been dropped since the last call, so that new folders may be unwatched. */
   takeLoss(): boolean {
     const mayHaveLost = this.#mayHaveLost;
     this.#mayHaveLost = false;
@@ -250,7 +251,7 @@ class WatchBarrier {
     return mayHaveLost;
   }
 
-  /** Resolves once all earlier events have come; false if some may have been lost. */
+  /** Resolves to true once all earlier events have come; to false if some may have been lost. */
   async pass(): Promise<boolean> {
     if (this.#watch === undefined || this.#waiting !== undefined) return false;
     this.#number += 1;
@@ -266,7 +267,7 @@ class WatchBarrier {
       this.#disk.removeFolder(path);
       return isWhole;
     } catch (error) {
-      // A full disk, or a folder that somebody removed: nothing can be told, so everything is scanned.
+      // The disk is full, or somebody removed the folder: events may be missing, so everything is scanned.
       if (errnoOf(error) === undefined) throw error;
       return false;
     } finally {
@@ -298,22 +299,22 @@ function queueLength(disk: Disk): number {
       disk.close(fd);
     }
   } catch {
-    // Another system, or a hardened one: use the default.
+    // The system has no such file, or forbids reading it.
     return QUEUE_LENGTH;
   }
 }
 
 /** Events within this time make one hint. */
 const COALESCE_MS = 40;
-/** The first events after a pause, which are mostly all there are, make a hint after this shorter time. */
+/** The first events after a pause make a hint after this shorter time, because mostly no others follow. */
 const TOGETHER_MS = 5;
 /** The interval of hints of everything while hints may be missed. */
 const BLIND_MS = 3000;
 /** Above this many paths at once, a full scan is cheaper, and the kernel's queue may have overflowed. */
 const MANY = 2000;
-/** After many events, everything is hinted at once more after this much quiet. */
+/** After more than `MANY` events, a pause of this length causes a hint of everything. */
 const QUIET_MS = 1500;
-/** The watcher checks each ignored path for each event. */
+/** Most folders that @parcel/watcher is told to ignore: it checks each of them for each event. */
 const MOST_IGNORED = 400;
 
 /** Options of a watch. */
@@ -336,8 +337,8 @@ export interface RootsWatchHandle extends WatchHandle {
  * Watches the roots folder by folder if the disk can do that, else with @parcel/watcher. If neither works (limits of
  * the system, a folder that goes away), hints of everything every few seconds replace it, and the handle is `degraded`.
  * On a file system that other machines change as well, the handle is degraded too, with these hints beside the watch.
- * No watcher reports an overflow of the kernel's queue; that takes many events, so after many events everything is
- * hinted at again.
+ * No watcher reports an overflow of the kernel's queue. An overflow takes many events, so a hint of everything follows
+ * many events.
  */
 export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandle> {
   const watch = new RootsWatch(options);
@@ -349,7 +350,7 @@ export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandl
 interface Watching {
   readonly ordered: boolean;
   /**
-   * Absolute paths of folders that it does not watch. If it is ordered, a path removed from the set is watched once it
+   * Absolute paths of unwatched folders. If the watch is ordered, a path removed from the set is watched once it
    * appears.
    */
   readonly skipped: Set<string>;
@@ -549,7 +550,7 @@ class RootsWatch implements RootsWatchHandle {
 
 /**
  * Ends a subscription. The watcher throws ("Unable to remove watcher") if the kernel was faster: the watch of a removed
- * folder ends with it. The error is ignored, since the last full scan needs no watcher.
+ * folder ends with it. The error is ignored, since the subscription is gone either way.
  */
 async function end(subscription: AsyncSubscription): Promise<void> {
   await subscription.unsubscribe().catch(() => undefined);
