@@ -15,34 +15,11 @@ import {
 import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
 
-/**
- * The heads of a copy of another machine's history: there are none. We sign no heads of it, and those kept under its
- * name are the origin's own, if both lie on one machine. The replica's witness checks the copy against what the origin
- * signs.
- */
-export const NO_HEADS: HeadKeeper = {
-  keyFile: "",
-  verifierKey: () => undefined,
-  makeKey: refuse,
-  last: () => undefined,
-  first: () => undefined,
-  signFirst: refuse,
-  keep: refuse,
-  replace: refuse,
-  former: () => [],
-  retire: () => undefined,
-  sign: refuse,
-};
-
-function refuse(): never {
-  throw new ChronicleError("READ_ONLY", "heads of an origin's history are signed by the origin", {
-    hint: "ask there, or leave out --upstream for the head of the replica's own history",
-  });
-}
-
 const KEY_NAME = "chronicle";
+
 /** The suffix of a workspace's id for the file that names the store of its history. */
 const STORE = ".store";
+
 /** Separates a workspace's id from the part that tells its retired notes apart. */
 const FORMER = ".former-";
 
@@ -391,4 +368,29 @@ export function makeFolders(disk: Disk, folder: string): void {
   }
   // A folder above may be a link.
   disk.syncFolder(disk.realpath(parent));
+}
+
+/**
+ * The heads of a copy of another machine's history: there are none. We sign no heads of it, and those kept under its
+ * name are the origin's own, if both lie on one machine. The replica's witness checks the copy against what the origin
+ * signs.
+ */
+export const NO_HEADS: HeadKeeper = {
+  keyFile: "",
+  verifierKey: () => undefined,
+  makeKey: refuse,
+  last: () => undefined,
+  first: () => undefined,
+  signFirst: refuse,
+  keep: refuse,
+  replace: refuse,
+  former: () => [],
+  retire: () => undefined,
+  sign: refuse,
+};
+
+function refuse(): never {
+  throw new ChronicleError("READ_ONLY", "heads of an origin's history are signed by the origin", {
+    hint: "ask there, or leave out --upstream for the head of the replica's own history",
+  });
 }

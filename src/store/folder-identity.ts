@@ -2,27 +2,6 @@ import type { Disk } from "../disk/disk.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { optional } from "../util/optional.ts";
 
-/**
- * Returns a function that tells since when the folder of an origin is not there, by the origin's clock (epoch
- * milliseconds), counted from the first call that missed it; `undefined`: it is there, or there is none.
- */
-export function folderPresence(disk: Disk, folder: string, now: () => number): () => number | undefined {
-  let since: number | undefined;
-  return () => {
-    since = folder === "" || isFolder(disk, folder) ? undefined : (since ?? now());
-    return since;
-  };
-}
-
-/** True if the folder is there. One that cannot be read (a dead mount, no permission) is not. */
-function isFolder(disk: Disk, folder: string): boolean {
-  try {
-    return disk.lstat(folder)?.kind === "dir";
-  } catch {
-    return false;
-  }
-}
-
 /** The properties that tell a folder from every other one, as a workspace's record keeps them. */
 interface FolderIdentity {
   readonly device: string;
@@ -66,4 +45,25 @@ export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean 
   if (born === undefined) return true;
   if (one.born !== undefined) return born === one.born;
   return BigInt(born) <= BigInt(Date.parse(one.created) + 1) * 1_000_000n;
+}
+
+/**
+ * Returns a function that tells since when the folder of an origin is not there, by the origin's clock (epoch
+ * milliseconds), counted from the first call that missed it; `undefined`: it is there, or there is none.
+ */
+export function folderPresence(disk: Disk, folder: string, now: () => number): () => number | undefined {
+  let since: number | undefined;
+  return () => {
+    since = folder === "" || isFolder(disk, folder) ? undefined : (since ?? now());
+    return since;
+  };
+}
+
+/** True if the folder is there. One that cannot be read (a dead mount, no permission) is not. */
+function isFolder(disk: Disk, folder: string): boolean {
+  try {
+    return disk.lstat(folder)?.kind === "dir";
+  } catch {
+    return false;
+  }
 }

@@ -3,31 +3,6 @@ import type { RootRecord } from "../core/records/workspace-record.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { isIn, placeOfRoot } from "../core/tree/root-place.ts";
 
-/** Folders that are the system's with all they hold; most are Linux's, the last ones macOS's. */
-const WHOLE = [
-  ...["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys"],
-  ...["/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share"],
-  ...["/private/etc", "/Applications", "/Library", "/System"],
-];
-/** Folders that hold users' folders, but are none themselves. */
-const ITSELF = [
-  ...["/dev", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr", "/usr/local", "/var"],
-  ...["/private", "/private/tmp", "/private/var", "/Users", "/Volumes"],
-];
-
-/**
- * Throws `UNSAFE` for a folder of the system, which nobody means to send to another machine, or to fill from there.
- * `folder`: absolute.
- */
-export function refuseSystemFolder(folder: string): void {
-  const isSystem = ITSELF.includes(folder) || WHOLE.some((one) => folder === one || folder.startsWith(`${one}/`));
-  if (!isSystem) return;
-  throw new ChronicleError("UNSAFE", `${folder} is a folder of the system`, {
-    hint: "choose a folder of your own, or say --force if you mean it",
-    data: { folder },
-  });
-}
-
 /** Refusals of an existing history to go on at the places that a caller names. */
 
 /** Throws `REFUSED` if further places are named that the workspace does not track. */
@@ -65,4 +40,30 @@ export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
     `${place} was moved to where ${clash} is, which the same workspace tracks: each file would be recorded twice`,
     { hint: "move one of the two elsewhere", data: { workspace: found.id, path: place } },
   );
+}
+
+/** Folders that are the system's with all they hold; most are Linux's, the last ones macOS's. */
+const WHOLE = [
+  ...["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys"],
+  ...["/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share"],
+  ...["/private/etc", "/Applications", "/Library", "/System"],
+];
+
+/** Folders that hold users' folders, but are none themselves. */
+const ITSELF = [
+  ...["/dev", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr", "/usr/local", "/var"],
+  ...["/private", "/private/tmp", "/private/var", "/Users", "/Volumes"],
+];
+
+/**
+ * Throws `UNSAFE` for a folder of the system, which nobody means to send to another machine, or to fill from there.
+ * `folder`: absolute.
+ */
+export function refuseSystemFolder(folder: string): void {
+  const isSystem = ITSELF.includes(folder) || WHOLE.some((one) => folder === one || folder.startsWith(`${one}/`));
+  if (!isSystem) return;
+  throw new ChronicleError("UNSAFE", `${folder} is a folder of the system`, {
+    hint: "choose a folder of your own, or say --force if you mean it",
+    data: { folder },
+  });
 }

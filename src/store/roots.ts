@@ -9,87 +9,6 @@ import type { RootRecord } from "../core/records/workspace-record.ts";
 import { liesIn, listedName, ownFolderAround } from "../disk/refuse-own-folders.ts";
 import { changedRoot } from "../engine/commit/config.ts";
 
-/** The folders of a store, and its user's home. */
-interface StorePlaces {
-  readonly home: string;
-  readonly configFolder: string;
-  readonly userHome?: string;
-}
-
-/** The folders of a home in which a desktop keeps a person's own files, by their names on macOS and most of Linux. */
-const PERSONAL = ["Desktop", "Documents", "Downloads"] as const;
-/** The variables of `user-dirs.dirs` (freedesktop.org) that name the same folders, in the person's language. */
-const VARIABLES = /^\s*XDG_(?:DESKTOP|DOCUMENTS|DOWNLOAD)_DIR="((?:[^"\\]|\\.)*)"\s*$/gm;
-/** Only so much of the file is read: it is a few lines. */
-const MOST_BYTES = 64 * 1024;
-
-/**
- * Describes a folder that a person would not track as a project: the whole file system, a home folder, or a home's
- * folder for the desktop, documents or downloads. `undefined`: any other folder. `folder`: without links.
- */
-function personalPlace(disk: Disk, folder: string, { configFolder, userHome }: StorePlaces): string | undefined {
-  if (folder === "/") return "the whole file system";
-  if (userHome === undefined) return undefined;
-  const homes = [userHome, ...resolvedPlace(disk, userHome)];
-  if (homes.includes(folder)) return "a home folder";
-  const named = namedFolders(disk, `${parentOf(configFolder)}/user-dirs.dirs`, userHome);
-  const usual = PERSONAL.map((name) => `${userHome}/${name}`);
-  const all = [...usual, ...named].flatMap((one) => [one, ...resolvedPlace(disk, one)]);
-  return all.includes(folder) ? "a person's own folder, not a project's" : undefined;
-}
-
-function parentOf(folder: string): string {
-  return folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
-}
-
-/**
- * Returns the folders that the person's `user-dirs.dirs` names; none if there is no such file, or it cannot be read.
- */
-function namedFolders(disk: Disk, file: string, userHome: string): string[] {
-  try {
-    const [real] = resolvedPlace(disk, file);
-    if (real === undefined || disk.lstat(real)?.kind !== "file") return [];
-    const named = [...textOf(disk, real).matchAll(VARIABLES)].map(([, value = ""]) => value.replaceAll(/\\(.)/g, "$1"));
-    const absolute = named.map((value) => value.replace(/^\$HOME(?=\/|$)/, () => userHome).replace(/\/+$/, ""));
-    return absolute.filter((value) => value.startsWith("/"));
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return [];
-  }
-}
-
-function textOf(disk: Disk, file: string): string {
-  const fd = disk.open(file, "read");
-  try {
-    const bytes = Buffer.alloc(Math.min(disk.fstat(fd).size, MOST_BYTES));
-    return bytes.toString("utf8", 0, readFully(disk, fd, bytes, 0));
-  } finally {
-    disk.close(fd);
-  }
-}
-
-/** Returns the path with every link resolved, if it exists. */
-function resolvedPlace(disk: Disk, path: string): string[] {
-  try {
-    return [disk.realpath(path)];
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return [];
-  }
-}
-
-/**
- * Throws `USAGE` for a path through `/proc/self`: the caller may be another process, and mean its own. `path`: absolute.
- */
-export function refuseProcessPath(disk: Disk, path: string): void {
-  const led = processPath(disk, path);
-  if (led === undefined) return;
-  throw new ChronicleError("USAGE", `${path} leads to ${led}, which is another place in each process`, {
-    hint: "give the folder's own path",
-    data: { path },
-  });
-}
-
 /** Returns the roots to track, from the folders or single files that the caller names. The first has no id. */
 export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   const { roots, adopt: _adopt, force: _force, onProgress: _onProgress, ...config } = options;
@@ -189,5 +108,88 @@ export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & 
   throw new ChronicleError("UNSAFE", `${folder} is ${what}`, {
     hint: "begin in a project's folder (`-C DIR`), or say --force if you mean it",
     data: { folder },
+  });
+}
+
+/** The folders of a store, and its user's home. */
+interface StorePlaces {
+  readonly home: string;
+  readonly configFolder: string;
+  readonly userHome?: string;
+}
+
+/** The folders of a home in which a desktop keeps a person's own files, by their names on macOS and most of Linux. */
+const PERSONAL = ["Desktop", "Documents", "Downloads"] as const;
+
+/** The variables of `user-dirs.dirs` (freedesktop.org) that name the same folders, in the person's language. */
+const VARIABLES = /^\s*XDG_(?:DESKTOP|DOCUMENTS|DOWNLOAD)_DIR="((?:[^"\\]|\\.)*)"\s*$/gm;
+
+/** Only so much of the file is read: it is a few lines. */
+const MOST_BYTES = 64 * 1024;
+
+/**
+ * Describes a folder that a person would not track as a project: the whole file system, a home folder, or a home's
+ * folder for the desktop, documents or downloads. `undefined`: any other folder. `folder`: without links.
+ */
+function personalPlace(disk: Disk, folder: string, { configFolder, userHome }: StorePlaces): string | undefined {
+  if (folder === "/") return "the whole file system";
+  if (userHome === undefined) return undefined;
+  const homes = [userHome, ...resolvedPlace(disk, userHome)];
+  if (homes.includes(folder)) return "a home folder";
+  const named = namedFolders(disk, `${parentOf(configFolder)}/user-dirs.dirs`, userHome);
+  const usual = PERSONAL.map((name) => `${userHome}/${name}`);
+  const all = [...usual, ...named].flatMap((one) => [one, ...resolvedPlace(disk, one)]);
+  return all.includes(folder) ? "a person's own folder, not a project's" : undefined;
+}
+
+function parentOf(folder: string): string {
+  return folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
+}
+
+/**
+ * Returns the folders that the person's `user-dirs.dirs` names; none if there is no such file, or it cannot be read.
+ */
+function namedFolders(disk: Disk, file: string, userHome: string): string[] {
+  try {
+    const [real] = resolvedPlace(disk, file);
+    if (real === undefined || disk.lstat(real)?.kind !== "file") return [];
+    const named = [...textOf(disk, real).matchAll(VARIABLES)].map(([, value = ""]) => value.replaceAll(/\\(.)/g, "$1"));
+    const absolute = named.map((value) => value.replace(/^\$HOME(?=\/|$)/, () => userHome).replace(/\/+$/, ""));
+    return absolute.filter((value) => value.startsWith("/"));
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return [];
+  }
+}
+
+function textOf(disk: Disk, file: string): string {
+  const fd = disk.open(file, "read");
+  try {
+    const bytes = Buffer.alloc(Math.min(disk.fstat(fd).size, MOST_BYTES));
+    return bytes.toString("utf8", 0, readFully(disk, fd, bytes, 0));
+  } finally {
+    disk.close(fd);
+  }
+}
+
+/** Returns the path with every link resolved, if it exists. */
+function resolvedPlace(disk: Disk, path: string): string[] {
+  try {
+    return [disk.realpath(path)];
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return [];
+  }
+}
+
+/**
+ * Throws `USAGE` for a path through `/proc/self`: the caller may be another process, and mean its own. `path`: absolute.
+ */
+export function refuseProcessPath(disk: Disk, path: string): void {
+  const led = processPath(disk, path);
+  if (led === undefined) return;
+  throw new ChronicleError("USAGE", `${path} leads to ${led}, which is another place in each process`, {
+    hint: "give the folder's own path",
+    data: { path },
   });
 }

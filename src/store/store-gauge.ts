@@ -1,30 +1,9 @@
 import type { Disk } from "../disk/disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
 
-/**
- * Returns the bytes of the files in a folder and beneath it; 0 if there is none. Files that go meanwhile do not count.
- */
-export function treeSize(disk: Disk, folder: string): number {
-  if (disk.lstat(folder) === undefined) return 0;
-  let total = 0;
-  for (const { name, kind } of listed(disk, folder)) {
-    const path = `${folder}/${name.toString()}`;
-    total += kind === "dir" ? treeSize(disk, path) : (disk.lstat(path)?.size ?? 0);
-  }
-  return total;
-}
-
-function listed(disk: Disk, folder: string): ReturnType<Disk["list"]> {
-  try {
-    return disk.list(folder);
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return [];
-    throw error;
-  }
-}
-
 /** The greatest age of a measurement, in ms. */
 const LOOK_MS = 5_000;
+
 /** The most bytes written since a measurement. */
 const LOOK_BYTES = 16 * 1024 * 1024;
 
@@ -65,5 +44,27 @@ export class StoreGauge {
   /** Measures anew with the next call, as something was removed. */
   lookAgain(): void {
     this.#at = undefined;
+  }
+}
+
+/**
+ * Returns the bytes of the files in a folder and beneath it; 0 if there is none. Files that go meanwhile do not count.
+ */
+export function treeSize(disk: Disk, folder: string): number {
+  if (disk.lstat(folder) === undefined) return 0;
+  let total = 0;
+  for (const { name, kind } of listed(disk, folder)) {
+    const path = `${folder}/${name.toString()}`;
+    total += kind === "dir" ? treeSize(disk, path) : (disk.lstat(path)?.size ?? 0);
+  }
+  return total;
+}
+
+function listed(disk: Disk, folder: string): ReturnType<Disk["list"]> {
+  try {
+    return disk.list(folder);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw error;
   }
 }

@@ -5,6 +5,131 @@ import { isatty } from "node:tty";
 import { type ByteWords, throughShell } from "./byte-words.ts";
 import { greatestOf } from "./long-lists.ts";
 
+/** The options of a command, besides its program and arguments. */
+interface CommandOptions {
+  /** Default: this process's own. */
+  readonly cwd?: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /**
+   * Open descriptors of this process that the command gets under the same numbers. It gets all those below 3 anyway.
+   */
+  readonly descriptors?: readonly number[];
+  /** The exact bytes of the command's words and of the variables, for those that are not UTF-8. */
+  readonly bytes?: ByteWords;
+}
+
+/** The end of a command: by itself, or by a signal. */
+interface CommandEnd {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/**
+ * Runs a command with this process's stdin, stdout, stderr and terminal. Signals reach it as if it were this process.
+ * Throws the system's error if it cannot be started.
+ */
+export async function runCommand(command: readonly string[], options: CommandOptions): Promise<CommandEnd> {
+  using signals = await SignalForwarder.start();
+  const child = start(command, options);
+  // A child that could not be started has no pid; its error comes later.
+  if (child.pid !== undefined) signals.to(child);
+  const { promise, resolve, reject } = Promise.withResolvers<CommandEnd>();
+  child.on("error", reject);
+  child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
+  return await promise;
+}
+
+function start(command: readonly string[], options: CommandOptions): ChildProcess {
+  const { cwd, env, bytes } = options;
+  const stdio = stdioOf(options.descriptors ?? []);
+  if (bytes === undefined) {
+    const [program = "", ...args] = command;
+    return spawn(program, args, { cwd, env, stdio });
+  }
+  const [shell, ...args] = throughShell(command, env, bytes);
+  return spawn(shell, args, { cwd, env: {}, stdio });
+}
+
+/** Maps each descriptor to its own number. From 3 up, "ignore" leaves a descriptor closed. */
+function stdioOf(descriptors: readonly number[]): (number | "ignore")[] {
+  const stdio = Array.from<number | "ignore">({ length: Math.max(2, greatestOf(descriptors)) + 1 }).fill("ignore");
+  for (const fd of [0, 1, 2, ...descriptors]) stdio[fd] = fd;
+  return stdio;
+}
+
+/** Signals that a terminal sends to the processes in its foreground. */
+const FROM_TERMINALS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTSTP", "SIGWINCH", "SIGCONT"]);
+
+/** Signals that mean nothing to a command that is only now started. */
+const OF_RUNNING: ReadonlySet<string> = new Set(["SIGWINCH", "SIGCONT", "SIGTSTP"]);
+
+/**
+ * Passes the signals of this process on to a child in the same process group, each once: the child already has those
+ * that the whole group got. Stops with the child at Ctrl-Z.
+ */
+class SignalForwarder implements Disposable {
+  readonly #probe: GroupProbe | undefined;
+  readonly #note = (signal: NodeJS.Signals): void => this.#take(signal);
+  #child: ChildProcess | undefined;
+  #arrived: NodeJS.Signals[] = [];
+  #forwarding = false;
+  #closed = false;
+
+  private constructor(probe: GroupProbe | undefined) {
+    this.#probe = probe;
+    for (const signal of PROBED_SIGNALS) process.on(signal, this.#note);
+  }
+
+  /** From now on, signals do not end this process. */
+  static async start(): Promise<SignalForwarder> {
+    return new SignalForwarder(await GroupProbe.start());
+  }
+
+  /** Sets the child. It gets the signals that came before it was started, whoever else got them. */
+  to(child: ChildProcess): void {
+    this.#child = child;
+    for (const signal of this.#arrived.splice(0)) if (!OF_RUNNING.has(signal)) child.kill(signal);
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    for (const signal of PROBED_SIGNALS) process.off(signal, this.#note);
+    this.#probe?.[Symbol.dispose]();
+  }
+
+  #take(signal: NodeJS.Signals): void {
+    this.#arrived.push(signal);
+    if (this.#child !== undefined && !this.#forwarding) void this.#forward(this.#child);
+  }
+
+  async #forward(child: ChildProcess): Promise<void> {
+    this.#forwarding = true;
+    while (this.#arrived.length > 0 && !this.#closed) {
+      const seen = (await this.#probe?.seen()) ?? likelySeen();
+      for (const signal of this.#arrived.splice(0)) {
+        if (!seen.has(signal)) child.kill(signal);
+        if (signal === "SIGTSTP" && !this.#closed) this.#stop();
+      }
+    }
+    this.#forwarding = false;
+  }
+
+  /**
+   * Stops this process, as the system does by default if nobody listens. An orphaned group, which nothing would
+   * continue, keeps running.
+   */
+  #stop(): void {
+    process.off("SIGTSTP", this.#note);
+    if (process.listenerCount("SIGTSTP") === 0) process.kill(process.pid, "SIGTSTP");
+    process.on("SIGTSTP", this.#note);
+  }
+}
+
+/** Guesses which signals the whole group got: on a terminal, those that terminals send. */
+function likelySeen(): ReadonlySet<string> {
+  return [0, 1, 2].some((fd) => isatty(fd)) ? FROM_TERMINALS : new Set();
+}
+
 /** Signals that the probe can report: `KILL` and `STOP` never arrive, and those of a crash have no sender. */
 const PROBED_SIGNALS: readonly NodeJS.Signals[] = [
   "SIGINT",
@@ -134,129 +259,4 @@ type Piped = ChildProcessByStdio<Writable, Readable, null>;
 /** True if the child has pipes. Without free descriptors it has none, whatever the types say. */
 function hasPipes(child: ChildProcess): child is Piped {
   return (child.stdin ?? undefined) !== undefined && (child.stdout ?? undefined) !== undefined;
-}
-
-/** Signals that a terminal sends to the processes in its foreground. */
-const FROM_TERMINALS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTSTP", "SIGWINCH", "SIGCONT"]);
-
-/** Signals that mean nothing to a command that is only now started. */
-const OF_RUNNING: ReadonlySet<string> = new Set(["SIGWINCH", "SIGCONT", "SIGTSTP"]);
-
-/**
- * Passes the signals of this process on to a child in the same process group, each once: the child already has those
- * that the whole group got. Stops with the child at Ctrl-Z.
- */
-class SignalForwarder implements Disposable {
-  readonly #probe: GroupProbe | undefined;
-  readonly #note = (signal: NodeJS.Signals): void => this.#take(signal);
-  #child: ChildProcess | undefined;
-  #arrived: NodeJS.Signals[] = [];
-  #forwarding = false;
-  #closed = false;
-
-  private constructor(probe: GroupProbe | undefined) {
-    this.#probe = probe;
-    for (const signal of PROBED_SIGNALS) process.on(signal, this.#note);
-  }
-
-  /** From now on, signals do not end this process. */
-  static async start(): Promise<SignalForwarder> {
-    return new SignalForwarder(await GroupProbe.start());
-  }
-
-  /** Sets the child. It gets the signals that came before it was started, whoever else got them. */
-  to(child: ChildProcess): void {
-    this.#child = child;
-    for (const signal of this.#arrived.splice(0)) if (!OF_RUNNING.has(signal)) child.kill(signal);
-  }
-
-  [Symbol.dispose](): void {
-    this.#closed = true;
-    for (const signal of PROBED_SIGNALS) process.off(signal, this.#note);
-    this.#probe?.[Symbol.dispose]();
-  }
-
-  #take(signal: NodeJS.Signals): void {
-    this.#arrived.push(signal);
-    if (this.#child !== undefined && !this.#forwarding) void this.#forward(this.#child);
-  }
-
-  async #forward(child: ChildProcess): Promise<void> {
-    this.#forwarding = true;
-    while (this.#arrived.length > 0 && !this.#closed) {
-      const seen = (await this.#probe?.seen()) ?? likelySeen();
-      for (const signal of this.#arrived.splice(0)) {
-        if (!seen.has(signal)) child.kill(signal);
-        if (signal === "SIGTSTP" && !this.#closed) this.#stop();
-      }
-    }
-    this.#forwarding = false;
-  }
-
-  /**
-   * Stops this process, as the system does by default if nobody listens. An orphaned group, which nothing would
-   * continue, keeps running.
-   */
-  #stop(): void {
-    process.off("SIGTSTP", this.#note);
-    if (process.listenerCount("SIGTSTP") === 0) process.kill(process.pid, "SIGTSTP");
-    process.on("SIGTSTP", this.#note);
-  }
-}
-
-/** Guesses which signals the whole group got: on a terminal, those that terminals send. */
-function likelySeen(): ReadonlySet<string> {
-  return [0, 1, 2].some((fd) => isatty(fd)) ? FROM_TERMINALS : new Set();
-}
-
-/** The options of a command, besides its program and arguments. */
-interface CommandOptions {
-  /** Default: this process's own. */
-  readonly cwd?: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /**
-   * Open descriptors of this process that the command gets under the same numbers. It gets all those below 3 anyway.
-   */
-  readonly descriptors?: readonly number[];
-  /** The exact bytes of the command's words and of the variables, for those that are not UTF-8. */
-  readonly bytes?: ByteWords;
-}
-
-/** The end of a command: by itself, or by a signal. */
-interface CommandEnd {
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
-
-/**
- * Runs a command with this process's stdin, stdout, stderr and terminal. Signals reach it as if it were this process.
- * Throws the system's error if it cannot be started.
- */
-export async function runCommand(command: readonly string[], options: CommandOptions): Promise<CommandEnd> {
-  using signals = await SignalForwarder.start();
-  const child = start(command, options);
-  // A child that could not be started has no pid; its error comes later.
-  if (child.pid !== undefined) signals.to(child);
-  const { promise, resolve, reject } = Promise.withResolvers<CommandEnd>();
-  child.on("error", reject);
-  child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
-  return await promise;
-}
-
-function start(command: readonly string[], options: CommandOptions): ChildProcess {
-  const { cwd, env, bytes } = options;
-  const stdio = stdioOf(options.descriptors ?? []);
-  if (bytes === undefined) {
-    const [program = "", ...args] = command;
-    return spawn(program, args, { cwd, env, stdio });
-  }
-  const [shell, ...args] = throughShell(command, env, bytes);
-  return spawn(shell, args, { cwd, env: {}, stdio });
-}
-
-/** Maps each descriptor to its own number. From 3 up, "ignore" leaves a descriptor closed. */
-function stdioOf(descriptors: readonly number[]): (number | "ignore")[] {
-  const stdio = Array.from<number | "ignore">({ length: Math.max(2, greatestOf(descriptors)) + 1 }).fill("ignore");
-  for (const fd of [0, 1, 2, ...descriptors]) stdio[fd] = fd;
-  return stdio;
 }

@@ -1,12 +1,3 @@
-/** Longest delay of a timer. */
-const LONGEST_MS = 2 ** 31 - 1;
-
-/** Keeps this process from exiting by itself until disposed of, even if nothing else is pending. */
-export function keepAlive(): Disposable {
-  const timer = setInterval(() => undefined, LONGEST_MS);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
-}
-
 /** The timers of a conversation. A simulation provides its own. */
 export interface Timers {
   /** Runs something once after `ms` milliseconds, unless it is disposed of before. */
@@ -21,3 +12,12 @@ export const NODE_TIMERS: Timers = {
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },
 };
+
+/** Longest delay of a timer. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** Keeps this process from exiting by itself until disposed of, even if nothing else is pending. */
+export function keepAlive(): Disposable {
+  const timer = setInterval(() => undefined, LONGEST_MS);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}

@@ -5,32 +5,6 @@ import type { Hash } from "../core/values/hash.ts";
 import type { Owner } from "../disk/disk.ts";
 import type { ContentReader } from "./worktree.ts";
 
-/** Limits of what is kept of one tool's outside paths. */
-export interface OutsideLimits {
-  readonly maxFileSize: number;
-  readonly maxEntries: number;
-  readonly maxBytes: number;
-}
-
-export const OUTSIDE_LIMITS: OutsideLimits = {
-  maxFileSize: 2 * 1024 ** 3,
-  maxEntries: 50_000,
-  maxBytes: 4 * 1024 ** 3,
-};
-
-/** Folders in which the system presents itself as files. */
-const SYSTEM = ["proc", "sys", "dev"] as readonly string[] as readonly WorkspacePath[];
-
-/** True if an outside path belongs to the system, or is `/` itself. */
-export function isSystemPath(path: WorkspacePath): boolean {
-  return path === ROOT || SYSTEM.some((folder) => isWithin(path, folder));
-}
-
-/** Returns an absolute path as one beneath `/`. */
-export function beneathSlash(absolute: string): WorkspacePath {
-  return absolute.replace(/^\/+/, "") as WorkspacePath;
-}
-
 /**
  * Files that belong to no workspace and that an agent's tool is about to change: those outside of its folders, and the
  * own state of a git repository in them. Paths are beneath `/`, without the leading slash. Backends:
@@ -111,4 +85,30 @@ export interface OutsideChange {
   readonly isKept?: (hash: Hash) => Promise<boolean>;
   /** Called with the owner of the replaced file if the new one could not be given to them. */
   readonly onLostOwner?: (owner: Owner) => void;
+}
+
+/** Limits of what is kept of one tool's outside paths. */
+export interface OutsideLimits {
+  readonly maxFileSize: number;
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+}
+
+export const OUTSIDE_LIMITS: OutsideLimits = {
+  maxFileSize: 2 * 1024 ** 3,
+  maxEntries: 50_000,
+  maxBytes: 4 * 1024 ** 3,
+};
+
+/** Folders in which the system presents itself as files. */
+const SYSTEM = ["proc", "sys", "dev"] as readonly string[] as readonly WorkspacePath[];
+
+/** True if an outside path belongs to the system, or is `/` itself. */
+export function isSystemPath(path: WorkspacePath): boolean {
+  return path === ROOT || SYSTEM.some((folder) => isWithin(path, folder));
+}
+
+/** Returns an absolute path as one beneath `/`. */
+export function beneathSlash(absolute: string): WorkspacePath {
+  return absolute.replace(/^\/+/, "") as WorkspacePath;
 }

@@ -17,126 +17,12 @@ import { hashToBytes, type Hash } from "../../core/values/hash.ts";
 import type { FolderTable } from "./folder-table.ts";
 import { RowInserts } from "./row-inserts.ts";
 
-/** Least number of cached paths, enough for a large step. The cache holds at most twice as many. */
-const MOST_LAST_ROWS = 16_384;
-
-interface Last {
-  readonly row: IterationRow;
-  /** The iteration before it. */
-  readonly before: IterationRow | undefined;
-}
-
-/**
- * Caches the last iterations of the most recently recorded paths, which a step reads repeatedly. Every added iteration
- * must be put here, and the cache cleared whenever another connection may have added rows.
- */
-export class LastRows {
-  readonly #rows = new RecentMap<WorkspacePath, Last>(MOST_LAST_ROWS);
-
-  put({ path, seq, iteration, entry }: IterationRow): void {
-    const before = this.#rows.get(path)?.row;
-    // The rows are not in event order, so the cache cannot tell which one is the last.
-    if (before !== undefined && before.seq >= seq) this.#rows.delete(path);
-    else this.#rows.put(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
-  }
-
-  /** Returns the last iteration up to a seq; `undefined` if it is not cached. */
-  at(path: WorkspacePath, seq: number): IterationRow | undefined {
-    const last = this.#rows.get(path);
-    if (last === undefined || last.row.seq <= seq) return last?.row;
-    return last.before !== undefined && last.before.seq <= seq ? last.before : undefined;
-  }
-
-  forget(): void {
-    this.#rows.clear();
-  }
-}
-
-/** Queries a table that is ordered by folder number. */
-interface FolderRows {
-  /** Returns rows of this folder and of later ones, at most `limit`. */
-  readonly from: (folder: number, limit: number) => readonly Row[];
-  /** The column with the number of the folder. */
-  readonly folderAt: number;
-}
-
-/** Number of folders queried singly before the first page is read, because most walks are short. */
-const SINGLES = 8;
-const LEAST_ROWS = 128;
-const MOST_ROWS = 2_048;
-/** Least number of folders that a page must answer for to be worth reading. */
-const WORTH = 4;
-
-/**
- * Reads the rows of one folder after the other. Folders that were recorded together have consecutive numbers, so a walk
- * reads nearly all of them in table order, and one query answers for hundreds. In any other order, each folder is
- * queried separately, and pages are tried ever less often. Holds one page.
- */
-class ReadAhead {
-  readonly #rows: FolderRows;
-  /** The rows by folder, for folders whose rows are all here. */
-  readonly #page = new Map<number, Row[]>();
-  /** The page covers the folders from `#first` to before `#end`. A covered folder that is not in it has no rows. */
-  #first = 0;
-  #end = 0;
-  #answered = WORTH;
-  #limit = LEAST_ROWS;
-  #singles = SINGLES;
-  #pause = SINGLES;
-
-  constructor(rows: FolderRows) {
-    this.#rows = rows;
-  }
-
-  /** Returns all rows of a folder; `undefined` if it must be queried separately. */
-  of(folder: number): readonly Row[] | undefined {
-    if (!this.#covers(folder) && this.#mayRead()) this.#readFrom(folder);
-    if (!this.#covers(folder)) return undefined;
-    this.#answered += 1;
-    return this.#page.get(folder) ?? [];
-  }
-
-  #covers(folder: number): boolean {
-    return folder >= this.#first && folder < this.#end;
-  }
-
-  /** True if reading a page is worth it. */
-  #mayRead(): boolean {
-    if (this.#singles > 0) {
-      this.#singles -= 1;
-      return false;
-    }
-    if (this.#answered >= WORTH) return true;
-    this.#pause *= 2;
-    this.#singles = this.#pause;
-    this.#limit = LEAST_ROWS;
-    this.#answered = WORTH;
-    return false;
-  }
-
-  #readFrom(folder: number): void {
-    const limit = this.#limit;
-    const rows = this.#rows.from(folder, limit);
-    this.#page.clear();
-    for (const row of rows) {
-      const at = numberAt(row, this.#rows.folderAt);
-      const known = this.#page.get(at);
-      if (known === undefined) this.#page.set(at, [row]);
-      else known.push(row);
-    }
-    const last = rows.at(-1);
-    this.#first = folder;
-    // The last folder on a full page may have more rows.
-    this.#end = rows.length < limit || last === undefined ? Infinity : numberAt(last, this.#rows.folderAt);
-    this.#answered = 0;
-    this.#limit = Math.min(limit * 4, MOST_ROWS);
-  }
-}
-
 const DELETED = 0;
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir", "file"];
+
 /** The kind code of a file whose class is `protected`. */
 const PROTECTED = 4;
+
 /** The hash as text ("" if there is none), because SQLite takes twice as long to read many small blobs. */
 const HASH = "lower(hex(hash))";
 const COLUMNS = `seq, iteration, kind, mode, size, mtime, ${HASH}`;
@@ -147,13 +33,16 @@ const COLUMNS = `seq, iteration, kind, mode, size, mtime, ${HASH}`;
  */
 const PAGE = 2_000;
 const FIRST_PAGE = 128;
+
 /**
  * `atEach` groups its paths by folder from `MANY` paths on, and reads ranges from `SOME_IN_FOLDER` in one folder on.
  */
 const MANY = 32;
 const SOME_IN_FOLDER = 4;
+
 /** Rows read in one query for each wanted row. This bounds the cost of a folder's other names and of old iterations. */
 const SPARE_ROWS = 4;
+
 /** Sorts before every name. */
 const NONE = Buffer.alloc(0);
 
@@ -465,5 +354,122 @@ export class IterationTable {
   #paths(sql: string, ...cells: readonly (number | Buffer)[]): WorkspacePath[] {
     const rows = this.#sql.all(sql, ...cells);
     return rows.map((row) => childOf(this.#folders.pathOf(numberAt(row, 0)), decodeName(bytesAt(row, 1))));
+  }
+}
+
+/** Least number of cached paths, enough for a large step. The cache holds at most twice as many. */
+const MOST_LAST_ROWS = 16_384;
+
+interface Last {
+  readonly row: IterationRow;
+  /** The iteration before it. */
+  readonly before: IterationRow | undefined;
+}
+
+/**
+ * Caches the last iterations of the most recently recorded paths, which a step reads repeatedly. Every added iteration
+ * must be put here, and the cache cleared whenever another connection may have added rows.
+ */
+export class LastRows {
+  readonly #rows = new RecentMap<WorkspacePath, Last>(MOST_LAST_ROWS);
+
+  put({ path, seq, iteration, entry }: IterationRow): void {
+    const before = this.#rows.get(path)?.row;
+    // The rows are not in event order, so the cache cannot tell which one is the last.
+    if (before !== undefined && before.seq >= seq) this.#rows.delete(path);
+    else this.#rows.put(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
+  }
+
+  /** Returns the last iteration up to a seq; `undefined` if it is not cached. */
+  at(path: WorkspacePath, seq: number): IterationRow | undefined {
+    const last = this.#rows.get(path);
+    if (last === undefined || last.row.seq <= seq) return last?.row;
+    return last.before !== undefined && last.before.seq <= seq ? last.before : undefined;
+  }
+
+  forget(): void {
+    this.#rows.clear();
+  }
+}
+
+/** Queries a table that is ordered by folder number. */
+interface FolderRows {
+  /** Returns rows of this folder and of later ones, at most `limit`. */
+  readonly from: (folder: number, limit: number) => readonly Row[];
+  /** The column with the number of the folder. */
+  readonly folderAt: number;
+}
+
+/** Number of folders queried singly before the first page is read, because most walks are short. */
+const SINGLES = 8;
+const LEAST_ROWS = 128;
+const MOST_ROWS = 2_048;
+
+/** Least number of folders that a page must answer for to be worth reading. */
+const WORTH = 4;
+
+/**
+ * Reads the rows of one folder after the other. Folders that were recorded together have consecutive numbers, so a walk
+ * reads nearly all of them in table order, and one query answers for hundreds. In any other order, each folder is
+ * queried separately, and pages are tried ever less often. Holds one page.
+ */
+class ReadAhead {
+  readonly #rows: FolderRows;
+  /** The rows by folder, for folders whose rows are all here. */
+  readonly #page = new Map<number, Row[]>();
+  /** The page covers the folders from `#first` to before `#end`. A covered folder that is not in it has no rows. */
+  #first = 0;
+  #end = 0;
+  #answered = WORTH;
+  #limit = LEAST_ROWS;
+  #singles = SINGLES;
+  #pause = SINGLES;
+
+  constructor(rows: FolderRows) {
+    this.#rows = rows;
+  }
+
+  /** Returns all rows of a folder; `undefined` if it must be queried separately. */
+  of(folder: number): readonly Row[] | undefined {
+    if (!this.#covers(folder) && this.#mayRead()) this.#readFrom(folder);
+    if (!this.#covers(folder)) return undefined;
+    this.#answered += 1;
+    return this.#page.get(folder) ?? [];
+  }
+
+  #covers(folder: number): boolean {
+    return folder >= this.#first && folder < this.#end;
+  }
+
+  /** True if reading a page is worth it. */
+  #mayRead(): boolean {
+    if (this.#singles > 0) {
+      this.#singles -= 1;
+      return false;
+    }
+    if (this.#answered >= WORTH) return true;
+    this.#pause *= 2;
+    this.#singles = this.#pause;
+    this.#limit = LEAST_ROWS;
+    this.#answered = WORTH;
+    return false;
+  }
+
+  #readFrom(folder: number): void {
+    const limit = this.#limit;
+    const rows = this.#rows.from(folder, limit);
+    this.#page.clear();
+    for (const row of rows) {
+      const at = numberAt(row, this.#rows.folderAt);
+      const known = this.#page.get(at);
+      if (known === undefined) this.#page.set(at, [row]);
+      else known.push(row);
+    }
+    const last = rows.at(-1);
+    this.#first = folder;
+    // The last folder on a full page may have more rows.
+    this.#end = rows.length < limit || last === undefined ? Infinity : numberAt(last, this.#rows.folderAt);
+    this.#answered = 0;
+    this.#limit = Math.min(limit * 4, MOST_ROWS);
   }
 }

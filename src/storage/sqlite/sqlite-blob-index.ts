@@ -17,39 +17,6 @@ import { rowAt, rowHash, rowHashBytes, rowsByHash, type BlobRows } from "../blob
 import { TEMPORARY } from "./index-connection.ts";
 import { fromSqlite, isOfTheDisk, sqliteCode } from "./sqlite-error.ts";
 
-/** Least number of remembered contents, which is as many as a large step has. At most twice as many are remembered. */
-const MOST_PLACES = 16_384;
-
-/**
- * Caches the places of the contents that this connection has published last, because the code that writes or sends them
- * looks them up right after. Must be cleared whenever places may have changed, by this connection or another one.
- */
-export class RecentPlaces {
-  readonly #places = new RecentMap<Hash, BlobPlace>(MOST_PLACES);
-  #version: number | undefined;
-
-  /**
-   * Sets the database's version (`PRAGMA data_version`), and clears the cache if another connection has changed
-   * something.
-   */
-  look(version: number): void {
-    if (version !== this.#version) this.forget();
-    this.#version = version;
-  }
-
-  put(hash: Hash, place: BlobPlace): void {
-    this.#places.put(hash, place);
-  }
-
-  get(hash: Hash): BlobPlace | undefined {
-    return this.#places.get(hash);
-  }
-
-  forget(): void {
-    this.#places.clear();
-  }
-}
-
 /**
  * `blobs/index.db`. `pack` of a blob is the id of a pack, 0 for a raw large file, -1 for one in a container. A database
  * of another version is discarded, because everything in it can be read again from the packs.
@@ -391,4 +358,37 @@ function toPlace(row: Row): BlobPlace {
 
 function numberOf(value: unknown): number {
   return typeof value === "number" ? value : 0;
+}
+
+/** Least number of remembered contents, which is as many as a large step has. At most twice as many are remembered. */
+const MOST_PLACES = 16_384;
+
+/**
+ * Caches the places of the contents that this connection has published last, because the code that writes or sends them
+ * looks them up right after. Must be cleared whenever places may have changed, by this connection or another one.
+ */
+export class RecentPlaces {
+  readonly #places = new RecentMap<Hash, BlobPlace>(MOST_PLACES);
+  #version: number | undefined;
+
+  /**
+   * Sets the database's version (`PRAGMA data_version`), and clears the cache if another connection has changed
+   * something.
+   */
+  look(version: number): void {
+    if (version !== this.#version) this.forget();
+    this.#version = version;
+  }
+
+  put(hash: Hash, place: BlobPlace): void {
+    this.#places.put(hash, place);
+  }
+
+  get(hash: Hash): BlobPlace | undefined {
+    return this.#places.get(hash);
+  }
+
+  forget(): void {
+    this.#places.clear();
+  }
 }

@@ -10,96 +10,6 @@ import type { StatCache } from "../scan/stat-cache.ts";
 import { SyncsBeside } from "./syncs-beside.ts";
 import type { ApplyRequest, BlockReason } from "../worktree.ts";
 
-/** Progress is reported in steps of at least this many paths. */
-const STEP = 64;
-
-/**
- * The progress of an apply, as shown to people. Files count when they are staged, which takes most of the time; if
- * there is nothing to stage, paths count when they are put into place or removed. It never decreases.
- */
-export class ApplyProgress {
-  readonly #tell: ((done: number, total: number) => void) | undefined;
-  readonly #total: number;
-  #staged = 0;
-  #told = 0;
-
-  constructor(tell: ((done: number, total: number) => void) | undefined, total: number) {
-    this.#tell = tell;
-    this.#total = total;
-  }
-
-  /** Adds this many newly staged files. */
-  staged(files: number): void {
-    this.#staged += files;
-    this.#reached(this.#staged);
-  }
-
-  /** Notes that this many paths in all are in their final state. */
-  placed(paths: number): void {
-    this.#reached(paths);
-  }
-
-  /** Reports completion, whatever was reported before. */
-  finished(): void {
-    this.#tell?.(this.#total, this.#total);
-  }
-
-  #reached(done: number): void {
-    if (done - this.#told < STEP) return;
-    this.#told = done;
-    this.#tell?.(done, this.#total);
-  }
-}
-
-/** The error that prevented a removal. */
-interface Failure {
-  readonly error: unknown;
-}
-
-/**
- * Removes what applies have set aside, in the background: one after the other, in the order in which they were added.
- */
-export class TrashBin {
-  /** The removals by token. They never reject. */
-  readonly #going = new Map<string, Promise<Failure | undefined>>();
-  #last: Promise<unknown> = Promise.resolve();
-
-  /** Adds a removal. Calls `empty` once all earlier ones are done. */
-  add(token: string, empty: () => Promise<void>): void {
-    const before = this.#going.get(token);
-    const going = this.#last.then(async () => (await attempt(empty)) ?? before);
-    this.#last = going;
-    this.#going.set(token, going);
-  }
-
-  /**
-   * Resolves to true once the removals with this token are done. Resolves to false if there were none, or the token was
-   * already asked for. Throws the error that prevented one.
-   */
-  async emptied(token: string): Promise<boolean> {
-    const going = this.#going.get(token);
-    if (going === undefined) return false;
-    const failure = await going;
-    this.#going.delete(token);
-    if (failure !== undefined) throw failure.error;
-    return true;
-  }
-
-  /** Resolves once no removal is under way. What could not be removed is left for a later sweep. */
-  async end(): Promise<void> {
-    await this.#last;
-  }
-}
-
-async function attempt(empty: () => Promise<void>): Promise<Failure | undefined> {
-  try {
-    await empty();
-    return undefined;
-  } catch (error) {
-    return { error };
-  }
-}
-
 /** The phases of an apply that come before the first visible change. */
 
 /** Context of an apply. */
@@ -239,5 +149,95 @@ async function staged(steps: readonly Step[], work: () => Promise<void>): Promis
     if (reason === undefined) throw error;
     blockAll(steps, reason, errno);
     return false;
+  }
+}
+
+/** The error that prevented a removal. */
+interface Failure {
+  readonly error: unknown;
+}
+
+/**
+ * Removes what applies have set aside, in the background: one after the other, in the order in which they were added.
+ */
+export class TrashBin {
+  /** The removals by token. They never reject. */
+  readonly #going = new Map<string, Promise<Failure | undefined>>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Adds a removal. Calls `empty` once all earlier ones are done. */
+  add(token: string, empty: () => Promise<void>): void {
+    const before = this.#going.get(token);
+    const going = this.#last.then(async () => (await attempt(empty)) ?? before);
+    this.#last = going;
+    this.#going.set(token, going);
+  }
+
+  /**
+   * Resolves to true once the removals with this token are done. Resolves to false if there were none, or the token was
+   * already asked for. Throws the error that prevented one.
+   */
+  async emptied(token: string): Promise<boolean> {
+    const going = this.#going.get(token);
+    if (going === undefined) return false;
+    const failure = await going;
+    this.#going.delete(token);
+    if (failure !== undefined) throw failure.error;
+    return true;
+  }
+
+  /** Resolves once no removal is under way. What could not be removed is left for a later sweep. */
+  async end(): Promise<void> {
+    await this.#last;
+  }
+}
+
+async function attempt(empty: () => Promise<void>): Promise<Failure | undefined> {
+  try {
+    await empty();
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Progress is reported in steps of at least this many paths. */
+const STEP = 64;
+
+/**
+ * The progress of an apply, as shown to people. Files count when they are staged, which takes most of the time; if
+ * there is nothing to stage, paths count when they are put into place or removed. It never decreases.
+ */
+export class ApplyProgress {
+  readonly #tell: ((done: number, total: number) => void) | undefined;
+  readonly #total: number;
+  #staged = 0;
+  #told = 0;
+
+  constructor(tell: ((done: number, total: number) => void) | undefined, total: number) {
+    this.#tell = tell;
+    this.#total = total;
+  }
+
+  /** Adds this many newly staged files. */
+  staged(files: number): void {
+    this.#staged += files;
+    this.#reached(this.#staged);
+  }
+
+  /** Notes that this many paths in all are in their final state. */
+  placed(paths: number): void {
+    this.#reached(paths);
+  }
+
+  /** Reports completion, whatever was reported before. */
+  finished(): void {
+    this.#tell?.(this.#total, this.#total);
+  }
+
+  #reached(done: number): void {
+    if (done - this.#told < STEP) return;
+    this.#told = done;
+    this.#tell?.(done, this.#total);
   }
 }

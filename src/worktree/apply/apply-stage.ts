@@ -12,131 +12,18 @@ import { type EarlyTree, adoptEarly, type AdoptedTree } from "./early-stage.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
 import { withMode } from "./staging.ts";
 
-/** Steps by the content that they need. */
-type Wanted = ReadonlyMap<Hash, readonly Step[]>;
-
-/** Larger contents have files of their own in a store, and are read in pieces. */
-const MOST_BYTES = 8 * 1024 * 1024;
-/** Writing clears setuid and setgid, so files with these bits are not for the workers. */
-const SET_ID = 0o6000;
-
-/** Splits the contents: plain files are for the workers; anything large, not a file, or in need of care is not. */
-function splitForWorkers(wanted: Wanted): { readonly forWorkers: Wanted; readonly others: Wanted } {
-  return { forWorkers: those(wanted, isPlainFile), others: those(wanted, (step) => !isPlainFile(step)) };
-}
-
-function those(wanted: Wanted, is: (step: Step) => boolean): Wanted {
-  const found = new Map<Hash, readonly Step[]>();
-  for (const [hash, steps] of wanted) {
-    const kept = steps.filter(is);
-    if (kept.length > 0) found.set(hash, kept);
-  }
-  return found;
-}
-
-function isPlainFile({ after, staged }: Step): boolean {
-  if (after?.kind !== "file" || staged === undefined) return false;
-  return after.size <= MOST_BYTES && (after.mode & SET_ID) === 0;
-}
-
-/** Lets the workers write these files; returns those that they have left. */
-async function stageByWorkers(
-  workers: RestoreWorkers,
-  wanted: Wanted,
-  {
-    request,
-    onStaged,
-  }: { readonly request: Pick<ApplyRequest, "keepMtime">; readonly onStaged: (files: number) => void },
-): Promise<Wanted> {
-  for (const [base, steps] of Map.groupBy([...wanted.values()].flat(), (step) => step.stagedIn.root)) {
-    const stats = await workers.write(
-      base,
-      steps.map((step) => fileOf(step, request)),
-      onStaged,
-    );
-    for (const [i, step] of steps.entries()) step.stat = stats[i];
-  }
-  return those(wanted, ({ stat }) => stat === undefined);
-}
-
-function fileOf({ root, path, staged, after }: Step, { keepMtime }: Pick<ApplyRequest, "keepMtime">): StageFile {
-  if (after?.hash === undefined) throw new TypeError(`${path} holds no content`);
-  const { hash, size, mtimeMs } = after;
-  // Some disks that keep no modes refuse to set one.
-  const mode = root.traits.modes ? after.mode : 0o600;
-  return {
-    hash,
-    path: staged ?? path,
-    size,
-    mode,
-    mtimeMs: keepMtime === true && isKeptTime(mtimeMs) ? mtimeMs : undefined,
-  };
-}
-
-/**
- * Returns the owner to give a new file to, or `undefined` if it already belongs to them. A file that replaces another
- * gets that one's owner. A file that root makes anew gets the owner of its folder: no record says whose it was, and a
- * user who once ran Chronicle as root could not read it otherwise.
- */
-function ownerFor(step: Step, made: FileStat): Owner | undefined {
-  const owner = replacedOwner(step) ?? (made.uid === 0 ? folderOwner(step) : undefined);
-  return owner === undefined || (owner.uid === made.uid && owner.gid === made.gid) ? undefined : owner;
-}
-
-function replacedOwner({ todo, present, after }: Step): Owner | undefined {
-  if (todo !== "replace" || present?.kind !== "file" || after?.kind !== "file") return undefined;
-  return present.gid === undefined ? undefined : { uid: present.uid, gid: present.gid };
-}
-
-function folderOwner(step: Step): Owner | undefined {
-  const { root, inner } = step.carrier ?? step;
-  const folder = root.fs.lstat(parentOf(inner));
-  if (folder?.gid === undefined || folder.uid === 0) return undefined;
-  return { uid: folder.uid, gid: folder.gid };
-}
-
-/**
- * Gives an open file, or an empty folder, to its owner. If that is not permitted, notes the owner of the replaced file
- * in the step.
- */
-function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
-  const owner = ownerFor(step, disk.fstat(fd));
-  if (owner === undefined) return false;
-  if (!disk.give(fd, owner) && replacedOwner(step) !== undefined) step.lostOwner = owner;
-  return true;
-}
-
-/** Like `giveToOwner`, for a file that the workers have written. */
-function giveStaged(disk: Disk, step: Step): void {
-  const { stat, staged, stagedIn } = step;
-  if (stat === undefined || staged === undefined) return;
-  const owner = ownerFor(step, stat);
-  if (owner === undefined) return;
-  try {
-    using file = stagedIn.openRead(staged);
-    giveToOwner(disk, step, file);
-    step.stat = disk.fstat(file.fd);
-  } catch (error) {
-    // Even the process that made the file may not be allowed to read it.
-    if (errnoOf(error) !== "EACCES") throw error;
-    step.lostOwner = replacedOwner(step);
-  }
-}
-
-/** Calls `giveStaged` for all that the workers were to write. */
-function giveWritten(disk: Disk, wanted: Wanted): void {
-  for (const steps of wanted.values()) for (const step of steps) giveStaged(disk, step);
-}
-
 /** Up to this many files are made durable one by one; more by one `syncAll`, if the platform has it. */
 const FEW = 256;
+
 /** Contents up to this size are held in memory when several paths want them. */
 const HELD_BYTES = 8 * 1024 * 1024;
+
 /** Yields to other tasks after this many bytes. Each content also counts `CONTENT_COST`, the cost of its name. */
 const TURN_BYTES = 16 * 1024 * 1024;
 const CONTENT_COST = 16 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 const SETGID = 0o2000;
+
 /** Every disk accepts this mode, even one that keeps no modes. */
 const OWN_MODE = 0o600;
 const OWN_FOLDER_MODE = 0o700;
@@ -445,4 +332,121 @@ function syncStaged(disk: Disk, step: Step, each: boolean): void {
   if (each || step.after?.kind !== "file") return;
   using file = fs.openRead(step.staged);
   disk.sync(file.fd);
+}
+
+/**
+ * Returns the owner to give a new file to, or `undefined` if it already belongs to them. A file that replaces another
+ * gets that one's owner. A file that root makes anew gets the owner of its folder: no record says whose it was, and a
+ * user who once ran Chronicle as root could not read it otherwise.
+ */
+function ownerFor(step: Step, made: FileStat): Owner | undefined {
+  const owner = replacedOwner(step) ?? (made.uid === 0 ? folderOwner(step) : undefined);
+  return owner === undefined || (owner.uid === made.uid && owner.gid === made.gid) ? undefined : owner;
+}
+
+function replacedOwner({ todo, present, after }: Step): Owner | undefined {
+  if (todo !== "replace" || present?.kind !== "file" || after?.kind !== "file") return undefined;
+  return present.gid === undefined ? undefined : { uid: present.uid, gid: present.gid };
+}
+
+function folderOwner(step: Step): Owner | undefined {
+  const { root, inner } = step.carrier ?? step;
+  const folder = root.fs.lstat(parentOf(inner));
+  if (folder?.gid === undefined || folder.uid === 0) return undefined;
+  return { uid: folder.uid, gid: folder.gid };
+}
+
+/**
+ * Gives an open file, or an empty folder, to its owner. If that is not permitted, notes the owner of the replaced file
+ * in the step.
+ */
+function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
+  const owner = ownerFor(step, disk.fstat(fd));
+  if (owner === undefined) return false;
+  if (!disk.give(fd, owner) && replacedOwner(step) !== undefined) step.lostOwner = owner;
+  return true;
+}
+
+/** Like `giveToOwner`, for a file that the workers have written. */
+function giveStaged(disk: Disk, step: Step): void {
+  const { stat, staged, stagedIn } = step;
+  if (stat === undefined || staged === undefined) return;
+  const owner = ownerFor(step, stat);
+  if (owner === undefined) return;
+  try {
+    using file = stagedIn.openRead(staged);
+    giveToOwner(disk, step, file);
+    step.stat = disk.fstat(file.fd);
+  } catch (error) {
+    // Even the process that made the file may not be allowed to read it.
+    if (errnoOf(error) !== "EACCES") throw error;
+    step.lostOwner = replacedOwner(step);
+  }
+}
+
+/** Calls `giveStaged` for all that the workers were to write. */
+function giveWritten(disk: Disk, wanted: Wanted): void {
+  for (const steps of wanted.values()) for (const step of steps) giveStaged(disk, step);
+}
+
+/** Steps by the content that they need. */
+type Wanted = ReadonlyMap<Hash, readonly Step[]>;
+
+/** Larger contents have files of their own in a store, and are read in pieces. */
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** Writing clears setuid and setgid, so files with these bits are not for the workers. */
+const SET_ID = 0o6000;
+
+/** Splits the contents: plain files are for the workers; anything large, not a file, or in need of care is not. */
+function splitForWorkers(wanted: Wanted): { readonly forWorkers: Wanted; readonly others: Wanted } {
+  return { forWorkers: those(wanted, isPlainFile), others: those(wanted, (step) => !isPlainFile(step)) };
+}
+
+function those(wanted: Wanted, is: (step: Step) => boolean): Wanted {
+  const found = new Map<Hash, readonly Step[]>();
+  for (const [hash, steps] of wanted) {
+    const kept = steps.filter(is);
+    if (kept.length > 0) found.set(hash, kept);
+  }
+  return found;
+}
+
+function isPlainFile({ after, staged }: Step): boolean {
+  if (after?.kind !== "file" || staged === undefined) return false;
+  return after.size <= MOST_BYTES && (after.mode & SET_ID) === 0;
+}
+
+/** Lets the workers write these files; returns those that they have left. */
+async function stageByWorkers(
+  workers: RestoreWorkers,
+  wanted: Wanted,
+  {
+    request,
+    onStaged,
+  }: { readonly request: Pick<ApplyRequest, "keepMtime">; readonly onStaged: (files: number) => void },
+): Promise<Wanted> {
+  for (const [base, steps] of Map.groupBy([...wanted.values()].flat(), (step) => step.stagedIn.root)) {
+    const stats = await workers.write(
+      base,
+      steps.map((step) => fileOf(step, request)),
+      onStaged,
+    );
+    for (const [i, step] of steps.entries()) step.stat = stats[i];
+  }
+  return those(wanted, ({ stat }) => stat === undefined);
+}
+
+function fileOf({ root, path, staged, after }: Step, { keepMtime }: Pick<ApplyRequest, "keepMtime">): StageFile {
+  if (after?.hash === undefined) throw new TypeError(`${path} holds no content`);
+  const { hash, size, mtimeMs } = after;
+  // Some disks that keep no modes refuse to set one.
+  const mode = root.traits.modes ? after.mode : 0o600;
+  return {
+    hash,
+    path: staged ?? path,
+    size,
+    mode,
+    mtimeMs: keepMtime === true && isKeptTime(mtimeMs) ? mtimeMs : undefined,
+  };
 }

@@ -32,113 +32,15 @@ import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 
 /**
- * Returns the changes that are done on disk and that the record can hold together: no folder is gone while its contents
- * stay, and nothing is in a folder that was not made. If somebody exchanges folders, each path may have been seen at
- * another moment. `changes` are in path order, folders before their contents.
- */
-export function doneTogether<C extends Change>(changes: readonly C[], isDone: (change: C) => boolean): C[] {
-  const planned = new Map(changes.map((change) => [change.path, change]));
-  const done = new Map(changes.filter(isDone).map((change) => [change.path, change]));
-  for (const { path, before } of changes.toReversed()) {
-    const above = done.get(parentOf(path));
-    const stays = before !== undefined && !done.has(path);
-    if (stays && above !== undefined && above.after?.kind !== "dir") done.delete(above.path);
-  }
-  for (const { path, after } of changes) {
-    const above = planned.get(parentOf(path));
-    if (after === undefined || above === undefined || above.before?.kind === "dir") continue;
-    if (!done.has(above.path)) done.delete(path);
-  }
-  return [...done.values()];
-}
-
-/**
- * Makes the tracked folders again that are not there and are to hold something. Whoever asks has looked at them: one whose
- * contents are recorded, and that is not there, is no plan's (see `ScanRequest.absentRoot`). What was interrupted makes none:
- * its disk may not be mounted.
- * Such a folder is its user's alone: its mode is not recorded, and a wider one could show to others what was kept from them.
- */
-function makeRoots(disk: Disk, roots: readonly OpenRoot[], { changes, resume }: ApplyRequest): void {
-  if (resume === true) return;
-  for (const { root, fs } of roots) {
-    if (fs.lstat(ROOT) !== undefined) continue;
-    if (!changes.some(({ path, after }) => after !== undefined && splitRoot(path).root === root.id)) continue;
-    makeRoot(disk, root.folder);
-  }
-}
-
-function makeRoot(disk: Disk, folder: string): void {
-  try {
-    disk.makeFolder(folder);
-    disk.syncFolder(folderOf(folder));
-  } catch (error) {
-    const errno = errnoOf(error);
-    if (errno === undefined) throw error;
-    const obstacle = errno === "EEXIST" ? standsInPlace(disk, folder) : undefined;
-    const why = obstacle === undefined ? errno : `${obstacle} stands in its place`;
-    const hint = errno === "ENOENT" ? "make the folder that held it, and try again" : undefined;
-    throw new ChronicleError("IO", `the tracked folder ${folder} could not be made again: ${why}`, {
-      ...optional({ hint: obstacle === undefined ? hint : `move ${obstacle} away, and try again` }),
-      data: { folder },
-      cause: error,
-    });
-  }
-}
-
-/** Blocks the steps that the system already refuses. Called after `checkSteps`. */
-function checkPermissions(steps: readonly Step[]): void {
-  for (const step of steps) {
-    if (step.blocked !== undefined || step.todo === "nothing") continue;
-    try {
-      if (isMountPoint(step) || isMountedAbove(step)) block(step, "busy", "another file system is mounted there");
-      else checkFolder(step.root.fs, innermost(step));
-    } catch (error) {
-      blockFor(step, error);
-    }
-  }
-}
-
-/** Returns the folder in which a name would be changed, or the innermost existing folder above it. */
-function innermost({ root: { fs }, inner }: Step): WorkspacePath {
-  let folder = parentOf(inner);
-  while (folder !== ROOT && fs.lstat(folder)?.kind !== "dir") folder = parentOf(folder);
-  return folder;
-}
-
-function isMountPoint({ root: { fs }, inner, present, todo }: Step): boolean {
-  if (present === undefined || todo === "chmod") return false;
-  return fs.lstat(parentOf(inner))?.dev !== present.dev;
-}
-
-/** True if the path lies on another file system than its root: nothing staged for the root can be renamed there. */
-function isMountedAbove(step: Step): boolean {
-  const { fs } = step.root;
-  return fs.lstat(innermost(step))?.dev !== fs.lstat(ROOT)?.dev;
-}
-
-/**
- * Checks that the folder is writable. One's own folder without the write permission is opened for the moment (see
- * `LooseModes`).
- */
-function checkFolder(fs: ConfinedFs, folder: WorkspacePath): void {
-  try {
-    fs.checkWrite(folder);
-  } catch (error) {
-    const mode = fs.lstat(folder)?.mode ?? 0;
-    if (errnoOf(error) !== "EACCES" || (mode & OWNERS) === OWNERS) throw error;
-  }
-}
-
-const OWNERS = 0o700;
-
-/**
  * Setuid, setgid and sticky are not set unless asked for. A folder keeps setgid and sticky, which give nobody any
  * rights.
  */
 const DEFAULT_MASK = 0o7000;
 const DEFAULT_FOLDER_MASK = 0o4000;
+
 /** Yields to other tasks after this many steps. */
 const TURN = 2048;
+
 /** Up to this many folders are made durable one by one. */
 const FEW_FOLDERS = 256;
 
@@ -507,3 +409,103 @@ function blockedOf(steps: readonly Step[]): BlockedPath[] {
     return [{ path, reason, detail, ...optional({ with: other }) }];
   });
 }
+
+/**
+ * Returns the changes that are done on disk and that the record can hold together: no folder is gone while its contents
+ * stay, and nothing is in a folder that was not made. If somebody exchanges folders, each path may have been seen at
+ * another moment. `changes` are in path order, folders before their contents.
+ */
+export function doneTogether<C extends Change>(changes: readonly C[], isDone: (change: C) => boolean): C[] {
+  const planned = new Map(changes.map((change) => [change.path, change]));
+  const done = new Map(changes.filter(isDone).map((change) => [change.path, change]));
+  for (const { path, before } of changes.toReversed()) {
+    const above = done.get(parentOf(path));
+    const stays = before !== undefined && !done.has(path);
+    if (stays && above !== undefined && above.after?.kind !== "dir") done.delete(above.path);
+  }
+  for (const { path, after } of changes) {
+    const above = planned.get(parentOf(path));
+    if (after === undefined || above === undefined || above.before?.kind === "dir") continue;
+    if (!done.has(above.path)) done.delete(path);
+  }
+  return [...done.values()];
+}
+
+/**
+ * Makes the tracked folders again that are not there and are to hold something. Whoever asks has looked at them: one whose
+ * contents are recorded, and that is not there, is no plan's (see `ScanRequest.absentRoot`). What was interrupted makes none:
+ * its disk may not be mounted.
+ * Such a folder is its user's alone: its mode is not recorded, and a wider one could show to others what was kept from them.
+ */
+function makeRoots(disk: Disk, roots: readonly OpenRoot[], { changes, resume }: ApplyRequest): void {
+  if (resume === true) return;
+  for (const { root, fs } of roots) {
+    if (fs.lstat(ROOT) !== undefined) continue;
+    if (!changes.some(({ path, after }) => after !== undefined && splitRoot(path).root === root.id)) continue;
+    makeRoot(disk, root.folder);
+  }
+}
+
+function makeRoot(disk: Disk, folder: string): void {
+  try {
+    disk.makeFolder(folder);
+    disk.syncFolder(folderOf(folder));
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    const obstacle = errno === "EEXIST" ? standsInPlace(disk, folder) : undefined;
+    const why = obstacle === undefined ? errno : `${obstacle} stands in its place`;
+    const hint = errno === "ENOENT" ? "make the folder that held it, and try again" : undefined;
+    throw new ChronicleError("IO", `the tracked folder ${folder} could not be made again: ${why}`, {
+      ...optional({ hint: obstacle === undefined ? hint : `move ${obstacle} away, and try again` }),
+      data: { folder },
+      cause: error,
+    });
+  }
+}
+
+/** Blocks the steps that the system already refuses. Called after `checkSteps`. */
+function checkPermissions(steps: readonly Step[]): void {
+  for (const step of steps) {
+    if (step.blocked !== undefined || step.todo === "nothing") continue;
+    try {
+      if (isMountPoint(step) || isMountedAbove(step)) block(step, "busy", "another file system is mounted there");
+      else checkFolder(step.root.fs, innermost(step));
+    } catch (error) {
+      blockFor(step, error);
+    }
+  }
+}
+
+/** Returns the folder in which a name would be changed, or the innermost existing folder above it. */
+function innermost({ root: { fs }, inner }: Step): WorkspacePath {
+  let folder = parentOf(inner);
+  while (folder !== ROOT && fs.lstat(folder)?.kind !== "dir") folder = parentOf(folder);
+  return folder;
+}
+
+function isMountPoint({ root: { fs }, inner, present, todo }: Step): boolean {
+  if (present === undefined || todo === "chmod") return false;
+  return fs.lstat(parentOf(inner))?.dev !== present.dev;
+}
+
+/** True if the path lies on another file system than its root: nothing staged for the root can be renamed there. */
+function isMountedAbove(step: Step): boolean {
+  const { fs } = step.root;
+  return fs.lstat(innermost(step))?.dev !== fs.lstat(ROOT)?.dev;
+}
+
+/**
+ * Checks that the folder is writable. One's own folder without the write permission is opened for the moment (see
+ * `LooseModes`).
+ */
+function checkFolder(fs: ConfinedFs, folder: WorkspacePath): void {
+  try {
+    fs.checkWrite(folder);
+  } catch (error) {
+    const mode = fs.lstat(folder)?.mode ?? 0;
+    if (errnoOf(error) !== "EACCES" || (mode & OWNERS) === OWNERS) throw error;
+  }
+}
+
+const OWNERS = 0o700;

@@ -20,300 +20,21 @@ import { errnoOf } from "../../core/values/errors.ts";
 import type { TrackedRoot, WatchHandle, WatchHint } from "../worktree.ts";
 import { isSharedFileSystem } from "../../core/tree/folder-traits.ts";
 
-/** Yields to other tasks after this many folders. */
-const TURN = 1_000;
-const SLASH = Buffer.from("/");
-
-/** Options of a folder watch. */
-interface FolderWatchOptions {
-  readonly disk: Disk;
-  /** The folder to watch, absolute. */
-  readonly folder: string;
-  /** If given, only this name in the folder is watched. Default: everything. */
-  readonly only?: string | undefined;
-  /** Folders that need no watching, as absolute paths. */
-  readonly skipped: ReadonlySet<string>;
-  /** Called at once for each event, with the changed path relative to the folder. */
-  readonly onChange: (path: WorkspacePath) => void;
-  /** Called if the folder itself may have been replaced: it must be watched anew. */
-  readonly onReplaced: () => void;
-  /** Called if the folder itself is gone, a folder in it cannot be watched, or an event has no name. */
-  readonly onLost: () => void;
-}
-
-interface Watched {
-  readonly path: WorkspacePath;
-  readonly ino: bigint;
-  readonly watch: DiskWatch;
-  /** True if the folder and its watch may be gone: a new folder in its place may have the same inode number. */
-  mayHaveEnded: boolean;
-  readonly children: Map<string, Watched>;
-}
-
-/**
- * Watches a folder and each folder beneath it separately, if the disk can do that (`Disk.watchFolder`). Events then
- * come at once and in order. A new folder is watched before it is reported, so a scan after the report misses nothing.
- */
-class FolderWatch {
-  readonly #options: FolderWatchOptions;
-  #top: Watched | undefined;
-  #closed = false;
-
-  constructor(options: FolderWatchOptions) {
-    this.#options = options;
-  }
-
-  /**
-   * Starts watching. Returns false if the disk cannot do it here. Throws the system's error if it refuses (no watches
-   * left, no such folder).
-   */
-  async start(): Promise<boolean> {
-    const pending: Watched[] = [];
-    try {
-      this.#top = this.#watch(ROOT);
-      if (this.#top === undefined) return false;
-      pending.push(this.#top);
-      for (let done = 1; ; done += 1) {
-        const next = pending.pop();
-        if (next === undefined || this.#closed) return true;
-        addAll(pending, this.#enter(next));
-        if (done % TURN === 0) await nextTurn();
-      }
-    } catch (error) {
-      this.close();
-      throw error;
-    }
-  }
-
-  close(): void {
-    this.#closed = true;
-    if (this.#top !== undefined) closeAll(this.#top);
-    this.#top = undefined;
-  }
-
-  #watch(path: WorkspacePath): Watched | undefined {
-    const { disk } = this.#options;
-    const at = this.#absolute(path);
-    const stat = disk.lstat(at);
-    if (stat?.kind !== "dir") return undefined;
-    const children = new Map<string, Watched>();
-    const onEvent = (name: Buffer | undefined, listed: boolean): void => this.#note(watched, name, listed);
-    const watch = disk.watchFolder(at, onEvent);
-    if (watch === undefined) return undefined;
-    const watched: Watched = { path, ino: stat.ino, watch, mayHaveEnded: false, children };
-    return watched;
-  }
-
-  /** Watches the subfolders of a folder. Returns the newly watched ones. */
-  #enter(above: Watched): Watched[] {
-    const found: Watched[] = [];
-    for (const { name, kind } of this.#options.disk.list(this.#absolute(above.path))) {
-      const text = decodeName(name);
-      if (kind !== "dir" || !this.#isMeant(above, text)) continue;
-      const child = this.#add(above, text);
-      if (child !== undefined) found.push(child);
-    }
-    return found;
-  }
-
-  #add(above: Watched, name: string): Watched | undefined {
-    const path = childOf(above.path, name);
-    if (isStagingName(name)) return undefined;
-    if (above.children.has(name) || this.#options.skipped.has(`${this.#options.folder}/${path}`)) return undefined;
-    const child = this.#watch(path);
-    if (child !== undefined) above.children.set(name, child);
-    return child;
-  }
-
-  #note(folder: Watched, bytes: Buffer | undefined, listed: boolean): void {
-    if (this.#closed) return;
-    if (bytes === undefined) return this.#options.onLost();
-    const name = decodeName(bytes);
-    const path = childOf(folder.path, name);
-    const isMeant = this.#isMeant(folder, name);
-    // A removed folder reports its own end as an event with its own name, like one of a child.
-    if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
-    try {
-      // A name was added or removed: it may be a new folder, or a replaced one.
-      if (listed && isMeant) this.#follow(folder, name);
-    } catch {
-      // No watches left, or no permission: the caller must scan from now on.
-      return this.#options.onLost();
-    }
-    if (folder.path === ROOT && this.#isGone()) return this.#options.onLost();
-    if (isMeant) this.#options.onChange(path);
-    if (folder.path === ROOT && this.#isReplaced(folder)) this.#options.onReplaced();
-  }
-
-  #isMeant(folder: Watched, name: string): boolean {
-    const { only } = this.#options;
-    return only === undefined || folder.path !== ROOT || name === only;
-  }
-
-  #follow(folder: Watched, name: string): void {
-    const known = folder.children.get(name);
-    const stat = this.#options.disk.lstat(this.#absolute(childOf(folder.path, name)));
-    if (known !== undefined && stat?.kind === "dir" && stat.ino === known.ino && !known.mayHaveEnded) return;
-    if (known !== undefined) {
-      folder.children.delete(name);
-      closeAll(known);
-    }
-    if (stat?.kind !== "dir") return;
-    const added = this.#add(folder, name);
-    const pending = added === undefined ? [] : [added];
-    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      // The folder may be gone already; a later event reports that.
-      if (this.#options.disk.lstat(this.#absolute(next.path))?.kind === "dir") addAll(pending, this.#enter(next));
-    }
-  }
-
-  #isGone(): boolean {
-    return this.#options.disk.lstat(this.#options.folder)?.ino !== this.#top?.ino;
-  }
-
-  /**
-   * True if the folder itself has reported its end. An event of a child with the same name looks alike; that child
-   * mostly still exists.
-   */
-  #isReplaced(top: Watched): boolean {
-    if (!top.mayHaveEnded) return false;
-    top.mayHaveEnded = false;
-    return this.#options.disk.lstat(this.#absolute(childOf(ROOT, this.#nameOf(top)))) === undefined;
-  }
-
-  #nameOf({ path }: Watched): string {
-    return path === ROOT ? basename(this.#options.folder) : nameOf(path);
-  }
-
-  #absolute(path: WorkspacePath): Buffer {
-    const top = Buffer.from(this.#options.folder);
-    return path === ROOT ? top : Buffer.concat([top, SLASH, pathToBytes(path)]);
-  }
-}
-
-function closeAll(folder: Watched): void {
-  folder.watch.close();
-  for (const child of folder.children.values()) closeAll(child);
-}
-
-/** The barrier's event counts as lost after this time. */
-const WAIT_MS = 500;
-
-/**
- * Detects when all past events have been delivered. It makes a folder in a watched folder of our own. Events of one
- * process come in order, so all earlier events precede that folder's event.
- *
- * The kernel drops events when its queue is full, and does not report it through Node. A full queue is
- * still delivered: if fewer events came since the last barrier than the queue holds, none was dropped. The events of an
- * ended watch and of the barrier are not counted, so the limit is half of the queue.
- */
-class WatchBarrier {
-  readonly #disk: Disk;
-  readonly #folder: string;
-  readonly #limit: number;
-  #watch: DiskWatch | undefined;
-  #waiting: { readonly name: string; readonly done: (came: boolean) => void } | undefined;
-  #number = 0;
-  #events = 0;
-  #mayHaveLost = false;
-
-  /** `folder`: absolute, made when it is needed. `queue`: the number of events that the kernel's queue holds. */
-  constructor(disk: Disk, folder: string, queue: number) {
-    this.#disk = disk;
-    this.#folder = folder;
-    this.#limit = queue / 2;
-  }
-
-  /** Starts the barrier. Returns false if that is not possible here. */
-  start(): boolean {
-    try {
-      this.#disk.makeFolder(this.#folder);
-    } catch (error) {
-      if (errnoOf(error) !== "EEXIST") throw error;
-    }
-    this.#watch = this.#disk.watchFolder(this.#folder, (name) => {
-      if (name?.toString() === this.#waiting?.name) this.#waiting?.done(true);
-    });
-    return this.#watch !== undefined;
-  }
-
-  /** Counts one event of the watched folders. */
-  count(): void {
-    this.#events += 1;
-    if (this.#events >= this.#limit) this.#mayHaveLost = true;
-  }
-
-  /** True if events may have been dropped since the last call, so that new folders may be unwatched. */
-  takeLoss(): boolean {
-    const mayHaveLost = this.#mayHaveLost;
-    this.#mayHaveLost = false;
-    if (mayHaveLost) this.#events = 0;
-    return mayHaveLost;
-  }
-
-  /** Resolves to true once all earlier events have come; to false if some may have been lost. */
-  async pass(): Promise<boolean> {
-    if (this.#watch === undefined || this.#waiting !== undefined) return false;
-    this.#number += 1;
-    const name = `${process.pid}-${this.#number}`;
-    const path = `${this.#folder}/${name}`;
-    const came = new Promise<boolean>((done) => {
-      this.#waiting = { name, done };
-    });
-    const timer = setTimeout(() => this.#waiting?.done(false), WAIT_MS);
-    try {
-      this.#disk.makeFolder(path);
-      const isWhole = (await came) && this.#events < this.#limit;
-      this.#disk.removeFolder(path);
-      return isWhole;
-    } catch (error) {
-      // The disk is full, or somebody removed the folder: events may be missing, so everything is scanned.
-      if (errnoOf(error) === undefined) throw error;
-      return false;
-    } finally {
-      clearTimeout(timer);
-      this.#waiting = undefined;
-      this.#events = 0;
-    }
-  }
-
-  close(): void {
-    this.#watch?.close();
-    this.#watch = undefined;
-    this.#waiting?.done(false);
-  }
-}
-
-const QUEUE_FILE = "/proc/sys/fs/inotify/max_queued_events";
-/** The kernel's default. */
-const QUEUE_LENGTH = 16_384;
-
-/** Returns how many events the kernel queues for us before it drops them. */
-function queueLength(disk: Disk): number {
-  try {
-    const fd = disk.open(QUEUE_FILE, "read");
-    try {
-      const bytes = Buffer.alloc(32);
-      return Number.parseInt(bytes.toString("latin1", 0, disk.read(fd, bytes, 0)), 10) || QUEUE_LENGTH;
-    } finally {
-      disk.close(fd);
-    }
-  } catch {
-    // The system has no such file, or forbids reading it.
-    return QUEUE_LENGTH;
-  }
-}
-
 /** Events within this time make one hint. */
 const COALESCE_MS = 40;
+
 /** The first events after a pause make a hint after this shorter time, because mostly no others follow. */
 const TOGETHER_MS = 5;
+
 /** The interval of hints of everything while hints may be missed. */
 const BLIND_MS = 3000;
+
 /** Above this many paths at once, a full scan is cheaper, and the kernel's queue may have overflowed. */
 const MANY = 2000;
+
 /** After more than `MANY` events, a pause of this length causes a hint of everything. */
 const QUIET_MS = 1500;
+
 /** Most folders that @parcel/watcher is told to ignore: it checks each of them for each event. */
 const MOST_IGNORED = 400;
 
@@ -571,4 +292,289 @@ function hintOf(root: TrackedRoot, path: string): WorkspacePath | undefined {
   const lossy = parts.findIndex((part) => part.includes("\uFFFD") || !part.isWellFormed());
   const inner = parsePath((lossy < 0 ? parts : parts.slice(0, lossy)).join("/"));
   return pathInRoot(root.id, inner);
+}
+
+/** The barrier's event counts as lost after this time. */
+const WAIT_MS = 500;
+
+/**
+ * Detects when all past events have been delivered. It makes a folder in a watched folder of our own. Events of one
+ * process come in order, so all earlier events precede that folder's event.
+ *
+ * The kernel drops events when its queue is full, and does not report it through Node. A full queue is
+ * still delivered: if fewer events came since the last barrier than the queue holds, none was dropped. The events of an
+ * ended watch and of the barrier are not counted, so the limit is half of the queue.
+ */
+class WatchBarrier {
+  readonly #disk: Disk;
+  readonly #folder: string;
+  readonly #limit: number;
+  #watch: DiskWatch | undefined;
+  #waiting: { readonly name: string; readonly done: (came: boolean) => void } | undefined;
+  #number = 0;
+  #events = 0;
+  #mayHaveLost = false;
+
+  /** `folder`: absolute, made when it is needed. `queue`: the number of events that the kernel's queue holds. */
+  constructor(disk: Disk, folder: string, queue: number) {
+    this.#disk = disk;
+    this.#folder = folder;
+    this.#limit = queue / 2;
+  }
+
+  /** Starts the barrier. Returns false if that is not possible here. */
+  start(): boolean {
+    try {
+      this.#disk.makeFolder(this.#folder);
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+    }
+    this.#watch = this.#disk.watchFolder(this.#folder, (name) => {
+      if (name?.toString() === this.#waiting?.name) this.#waiting?.done(true);
+    });
+    return this.#watch !== undefined;
+  }
+
+  /** Counts one event of the watched folders. */
+  count(): void {
+    this.#events += 1;
+    if (this.#events >= this.#limit) this.#mayHaveLost = true;
+  }
+
+  /** True if events may have been dropped since the last call, so that new folders may be unwatched. */
+  takeLoss(): boolean {
+    const mayHaveLost = this.#mayHaveLost;
+    this.#mayHaveLost = false;
+    if (mayHaveLost) this.#events = 0;
+    return mayHaveLost;
+  }
+
+  /** Resolves to true once all earlier events have come; to false if some may have been lost. */
+  async pass(): Promise<boolean> {
+    if (this.#watch === undefined || this.#waiting !== undefined) return false;
+    this.#number += 1;
+    const name = `${process.pid}-${this.#number}`;
+    const path = `${this.#folder}/${name}`;
+    const came = new Promise<boolean>((done) => {
+      this.#waiting = { name, done };
+    });
+    const timer = setTimeout(() => this.#waiting?.done(false), WAIT_MS);
+    try {
+      this.#disk.makeFolder(path);
+      const isWhole = (await came) && this.#events < this.#limit;
+      this.#disk.removeFolder(path);
+      return isWhole;
+    } catch (error) {
+      // The disk is full, or somebody removed the folder: events may be missing, so everything is scanned.
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    } finally {
+      clearTimeout(timer);
+      this.#waiting = undefined;
+      this.#events = 0;
+    }
+  }
+
+  close(): void {
+    this.#watch?.close();
+    this.#watch = undefined;
+    this.#waiting?.done(false);
+  }
+}
+
+const QUEUE_FILE = "/proc/sys/fs/inotify/max_queued_events";
+
+/** The kernel's default. */
+const QUEUE_LENGTH = 16_384;
+
+/** Returns how many events the kernel queues for us before it drops them. */
+function queueLength(disk: Disk): number {
+  try {
+    const fd = disk.open(QUEUE_FILE, "read");
+    try {
+      const bytes = Buffer.alloc(32);
+      return Number.parseInt(bytes.toString("latin1", 0, disk.read(fd, bytes, 0)), 10) || QUEUE_LENGTH;
+    } finally {
+      disk.close(fd);
+    }
+  } catch {
+    // The system has no such file, or forbids reading it.
+    return QUEUE_LENGTH;
+  }
+}
+
+/** Yields to other tasks after this many folders. */
+const TURN = 1_000;
+const SLASH = Buffer.from("/");
+
+/** Options of a folder watch. */
+interface FolderWatchOptions {
+  readonly disk: Disk;
+  /** The folder to watch, absolute. */
+  readonly folder: string;
+  /** If given, only this name in the folder is watched. Default: everything. */
+  readonly only?: string | undefined;
+  /** Folders that need no watching, as absolute paths. */
+  readonly skipped: ReadonlySet<string>;
+  /** Called at once for each event, with the changed path relative to the folder. */
+  readonly onChange: (path: WorkspacePath) => void;
+  /** Called if the folder itself may have been replaced: it must be watched anew. */
+  readonly onReplaced: () => void;
+  /** Called if the folder itself is gone, a folder in it cannot be watched, or an event has no name. */
+  readonly onLost: () => void;
+}
+
+interface Watched {
+  readonly path: WorkspacePath;
+  readonly ino: bigint;
+  readonly watch: DiskWatch;
+  /** True if the folder and its watch may be gone: a new folder in its place may have the same inode number. */
+  mayHaveEnded: boolean;
+  readonly children: Map<string, Watched>;
+}
+
+/**
+ * Watches a folder and each folder beneath it separately, if the disk can do that (`Disk.watchFolder`). Events then
+ * come at once and in order. A new folder is watched before it is reported, so a scan after the report misses nothing.
+ */
+class FolderWatch {
+  readonly #options: FolderWatchOptions;
+  #top: Watched | undefined;
+  #closed = false;
+
+  constructor(options: FolderWatchOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Starts watching. Returns false if the disk cannot do it here. Throws the system's error if it refuses (no watches
+   * left, no such folder).
+   */
+  async start(): Promise<boolean> {
+    const pending: Watched[] = [];
+    try {
+      this.#top = this.#watch(ROOT);
+      if (this.#top === undefined) return false;
+      pending.push(this.#top);
+      for (let done = 1; ; done += 1) {
+        const next = pending.pop();
+        if (next === undefined || this.#closed) return true;
+        addAll(pending, this.#enter(next));
+        if (done % TURN === 0) await nextTurn();
+      }
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#top !== undefined) closeAll(this.#top);
+    this.#top = undefined;
+  }
+
+  #watch(path: WorkspacePath): Watched | undefined {
+    const { disk } = this.#options;
+    const at = this.#absolute(path);
+    const stat = disk.lstat(at);
+    if (stat?.kind !== "dir") return undefined;
+    const children = new Map<string, Watched>();
+    const onEvent = (name: Buffer | undefined, listed: boolean): void => this.#note(watched, name, listed);
+    const watch = disk.watchFolder(at, onEvent);
+    if (watch === undefined) return undefined;
+    const watched: Watched = { path, ino: stat.ino, watch, mayHaveEnded: false, children };
+    return watched;
+  }
+
+  /** Watches the subfolders of a folder. Returns the newly watched ones. */
+  #enter(above: Watched): Watched[] {
+    const found: Watched[] = [];
+    for (const { name, kind } of this.#options.disk.list(this.#absolute(above.path))) {
+      const text = decodeName(name);
+      if (kind !== "dir" || !this.#isMeant(above, text)) continue;
+      const child = this.#add(above, text);
+      if (child !== undefined) found.push(child);
+    }
+    return found;
+  }
+
+  #add(above: Watched, name: string): Watched | undefined {
+    const path = childOf(above.path, name);
+    if (isStagingName(name)) return undefined;
+    if (above.children.has(name) || this.#options.skipped.has(`${this.#options.folder}/${path}`)) return undefined;
+    const child = this.#watch(path);
+    if (child !== undefined) above.children.set(name, child);
+    return child;
+  }
+
+  #note(folder: Watched, bytes: Buffer | undefined, listed: boolean): void {
+    if (this.#closed) return;
+    if (bytes === undefined) return this.#options.onLost();
+    const name = decodeName(bytes);
+    const path = childOf(folder.path, name);
+    const isMeant = this.#isMeant(folder, name);
+    // A removed folder reports its own end as an event with its own name, like one of a child.
+    if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
+    try {
+      // A name was added or removed: it may be a new folder, or a replaced one.
+      if (listed && isMeant) this.#follow(folder, name);
+    } catch {
+      // No watches left, or no permission: the caller must scan from now on.
+      return this.#options.onLost();
+    }
+    if (folder.path === ROOT && this.#isGone()) return this.#options.onLost();
+    if (isMeant) this.#options.onChange(path);
+    if (folder.path === ROOT && this.#isReplaced(folder)) this.#options.onReplaced();
+  }
+
+  #isMeant(folder: Watched, name: string): boolean {
+    const { only } = this.#options;
+    return only === undefined || folder.path !== ROOT || name === only;
+  }
+
+  #follow(folder: Watched, name: string): void {
+    const known = folder.children.get(name);
+    const stat = this.#options.disk.lstat(this.#absolute(childOf(folder.path, name)));
+    if (known !== undefined && stat?.kind === "dir" && stat.ino === known.ino && !known.mayHaveEnded) return;
+    if (known !== undefined) {
+      folder.children.delete(name);
+      closeAll(known);
+    }
+    if (stat?.kind !== "dir") return;
+    const added = this.#add(folder, name);
+    const pending = added === undefined ? [] : [added];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      // The folder may be gone already; a later event reports that.
+      if (this.#options.disk.lstat(this.#absolute(next.path))?.kind === "dir") addAll(pending, this.#enter(next));
+    }
+  }
+
+  #isGone(): boolean {
+    return this.#options.disk.lstat(this.#options.folder)?.ino !== this.#top?.ino;
+  }
+
+  /**
+   * True if the folder itself has reported its end. An event of a child with the same name looks alike; that child
+   * mostly still exists.
+   */
+  #isReplaced(top: Watched): boolean {
+    if (!top.mayHaveEnded) return false;
+    top.mayHaveEnded = false;
+    return this.#options.disk.lstat(this.#absolute(childOf(ROOT, this.#nameOf(top)))) === undefined;
+  }
+
+  #nameOf({ path }: Watched): string {
+    return path === ROOT ? basename(this.#options.folder) : nameOf(path);
+  }
+
+  #absolute(path: WorkspacePath): Buffer {
+    const top = Buffer.from(this.#options.folder);
+    return path === ROOT ? top : Buffer.concat([top, SLASH, pathToBytes(path)]);
+  }
+}
+
+function closeAll(folder: Watched): void {
+  folder.watch.close();
+  for (const child of folder.children.values()) closeAll(child);
 }

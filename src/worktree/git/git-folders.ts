@@ -5,30 +5,6 @@ import type { FileStat } from "../../disk/disk.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { GitFiles } from "./git-files.ts";
 
-/** A map by path that notes which paths were set or deleted since `clearNotes`. */
-export class NotedMap<V, P extends string = WorkspacePath> extends Map<P, V> {
-  readonly #noted = new Set<P>();
-
-  get noted(): ReadonlySet<P> {
-    return this.#noted;
-  }
-
-  override set(path: P, value: V): this {
-    this.#noted.add(path);
-    return super.set(path, value);
-  }
-
-  override delete(path: P): boolean {
-    if (!super.delete(path)) return false;
-    this.#noted.add(path);
-    return true;
-  }
-
-  clearNotes(): void {
-    this.#noted.clear();
-  }
-}
-
 /** The met folders in which git keeps its own state, by absolute path. */
 export type KnownGitFolders = NotedMap<true, string>;
 
@@ -135,5 +111,29 @@ export class GitsOwn {
       if (errnoOf(error) === undefined) throw error;
       return undefined;
     }
+  }
+}
+
+/** A map by path that notes which paths were set or deleted since `clearNotes`. */
+export class NotedMap<V, P extends string = WorkspacePath> extends Map<P, V> {
+  readonly #noted = new Set<P>();
+
+  get noted(): ReadonlySet<P> {
+    return this.#noted;
+  }
+
+  override set(path: P, value: V): this {
+    this.#noted.add(path);
+    return super.set(path, value);
+  }
+
+  override delete(path: P): boolean {
+    if (!super.delete(path)) return false;
+    this.#noted.add(path);
+    return true;
+  }
+
+  clearNotes(): void {
+    this.#noted.clear();
   }
 }

@@ -47,199 +47,6 @@ import type { LiveDatabase } from "../live-databases.ts";
 import { SMALL_BYTES } from "../files/read-stable.ts";
 import { MemoryApply, memoryEntry } from "./memory-apply.ts";
 
-/** Returns the ignore files of one root, by folder. */
-function memoryRules(files: MemoryFiles, root: TrackedRoot): Map<string, RuleFile[]> {
-  const found = new Map<string, RuleFile[]>();
-  if (!root.filter.useGitignore || root.only !== undefined) return found;
-  const exclude = ".git/info/exclude" as WorkspacePath;
-  const add = (inner: WorkspacePath, folder: WorkspacePath): void => {
-    const node = files.get(pathInRoot(root.id, inner));
-    if (node?.kind !== "file") return;
-    const rules = found.get(folder) ?? [];
-    rules.push({ folder, source: inner, text: node.content.toString() });
-    found.set(folder, rules);
-  };
-  add(exclude, ROOT);
-  for (const path of files.list()) {
-    const { root: id, path: inner } = splitRoot(path);
-    if (id === root.id && nameOf(inner) === ".gitignore") add(inner, parentOf(inner));
-  }
-  return found;
-}
-
-/** A folder on the way down. */
-interface Folder {
-  readonly path: WorkspacePath;
-  readonly inner: WorkspacePath;
-  readonly scope: FolderScope;
-  readonly weight: Weight;
-  readonly above: Folder | undefined;
-  tracked: boolean;
-  overLimit: number;
-}
-
-/** The result of scanning one root of files in memory. */
-class MemoryScan {
-  readonly changed: ScannedPath[] = [];
-  readonly gone: WorkspacePath[] = [];
-  readonly omitted: Omission[] = [];
-  readonly tally: ScanTally;
-  /** The ignore files of the scanned folders, outer ones first. */
-  readonly rules: RuleFile[] = [];
-  readonly #files: MemoryFiles;
-  readonly #root: TrackedRoot;
-  readonly #known: ReadonlyMap<WorkspacePath, KnownRow>;
-  readonly #paranoid: boolean;
-  /** Paths that no rule keeps out, with everything beneath them. */
-  readonly #named: readonly WorkspacePath[];
-  readonly #holders: boolean;
-  readonly #filter: CompiledFilter;
-  readonly #ruleFiles: Map<string, RuleFile[]>;
-  readonly #children: Map<string, WorkspacePath[]>;
-
-  constructor(
-    files: MemoryFiles,
-    root: TrackedRoot,
-    known: ReadonlyMap<WorkspacePath, KnownRow>,
-    request: ScanRequest,
-  ) {
-    this.#files = files;
-    this.#root = root;
-    this.#known = known;
-    this.#filter = compileFilter(root.filter);
-    this.#paranoid = request.paranoid === true;
-    this.#named = request.named === true ? (request.only ?? []).filter((one) => splitRoot(one).path !== "") : [];
-    this.#holders = request.holders === true;
-    this.#ruleFiles = memoryRules(files, root);
-    this.#children = Map.groupBy(files.list(), (path) => parentOf(path));
-    this.tally = new ScanTally(root.limits, { entries: 0, bytes: 0 });
-    this.#walk();
-    this.#findGone();
-    const { named = false, exact = named } = request;
-    if (request.only !== undefined) this.#keepOnly(request.only, exact);
-  }
-
-  #walk(): void {
-    const path = pathInRoot(this.#root.id, ROOT);
-    const rules = this.#rulesOf(ROOT);
-    const scope = this.#filter.enter(undefined, "", rules);
-    const weight = this.tally.weigh(path, undefined);
-    this.#enter({ path, inner: ROOT, scope, weight, above: undefined, tracked: true, overLimit: 0 });
-  }
-
-  #rulesOf(inner: WorkspacePath): readonly RuleFile[] {
-    const rules = this.#ruleFiles.get(inner) ?? [];
-    addAll(this.rules, rules);
-    return rules;
-  }
-
-  #enter(folder: Folder): void {
-    for (const path of this.#children.get(folder.path) ?? []) {
-      const { path: inner } = splitRoot(path);
-      const isStaging = isStagingName(nameOf(inner));
-      const isOther = inner === "" || splitRoot(path).root !== this.#root.id;
-      if (!isStaging && !isOther && this.#isWanted(inner)) this.#meet(folder, path, inner);
-    }
-    if (folder.overLimit === 0) return;
-    this.omitted.push({ path: folder.path, reason: "over-limit", detail: `${folder.overLimit} new paths` });
-  }
-
-  #isWanted(inner: WorkspacePath): boolean {
-    return isHeldBy(this.#root, inner);
-  }
-
-  #meet(folder: Folder, path: WorkspacePath, inner: WorkspacePath): void {
-    const node = this.#files.get(path);
-    if (node === undefined) return;
-    const isFolder = node.kind === "dir";
-    const isNamed = this.#named.some((one) => isWithin(path, one)) && !folder.scope.isGits(nameOf(inner));
-    const verdict: Verdict =
-      this.#known.has(path) || this.#root.only !== undefined || isNamed
-        ? { tracked: true, rule: "default" }
-        : folder.scope.judge(nameOf(inner), isFolder);
-    const isOnTheWay = this.#named.some((one) => one !== path && isWithin(one, path));
-    const isTold = this.#named.includes(path) || (folder.tracked && !isOnTheWay);
-    if (verdict.tracked) this.#look(folder, path, node);
-    else if (isTold) this.omitted.push({ path, reason: "excluded", detail: detailOf(verdict) });
-    if (!isFolder || (!verdict.tracked && !isOnTheWay && !folder.scope.walks(nameOf(inner)))) return;
-    const scope = this.#filter.enter(folder.scope, inner, this.#rulesOf(inner));
-    const weight = this.tally.weigh(path, folder.weight);
-    const next = { path, inner, scope, weight, above: folder, tracked: verdict.tracked, overLimit: 0 };
-    if (this.#holders && isOnTheWay) this.#track(next);
-    this.#enter(next);
-  }
-
-  #look(folder: Folder, path: WorkspacePath, node: MemoryNode): void {
-    const known = this.#known.get(path);
-    const bytes = node.kind === "file" ? node.content.length : 0;
-    if (known !== undefined && this.#isUnchanged(known, node)) {
-      this.tally.count(folder.weight, 1, bytes);
-      return;
-    }
-    const { maxFileSize } = this.#root.limits;
-    if (maxFileSize > 0 && bytes > maxFileSize) {
-      this.omitted.push({ path, reason: "too-large", detail: `${bytes} bytes; the limit is ${maxFileSize}` });
-      return;
-    }
-    const fits = known !== undefined || this.tally.admits(bytes);
-    this.tally.count(folder.weight, 1, bytes);
-    if (!fits) {
-      folder.overLimit += 1;
-      return;
-    }
-    this.#track(folder);
-    this.changed.push({ path, stat: node.stat, ...(node.kind === "symlink" ? { target: node.content } : {}) });
-  }
-
-  #isUnchanged(known: KnownRow, node: MemoryNode): boolean {
-    if (known.entry.kind !== node.kind) return false;
-    if (node.kind === "dir") return known.entry.mode === node.stat.mode;
-    return !this.#paranoid && !known.racy && isSameStat(known.stat, node.stat);
-  }
-
-  #track(folder: Folder): void {
-    if (folder.tracked) return;
-    folder.tracked = true;
-    if (folder.above !== undefined) this.#track(folder.above);
-    const node = this.#files.get(folder.path);
-    if (node !== undefined) this.changed.push({ path: folder.path, stat: node.stat });
-    this.tally.count(folder.weight, 1, 0);
-  }
-
-  #findGone(): void {
-    for (const path of this.#known.keys()) {
-      if (splitRoot(path).root === this.#root.id && this.#files.get(path) === undefined) this.gone.push(path);
-    }
-    this.gone.sort((a, b) => (a < b ? 1 : -1));
-  }
-
-  /**
-   * Keeps only what a scan of these paths would have found. New or gone folders on the way are reported with all their
-   * contents.
-   */
-  #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
-    const turned = new Set<WorkspacePath>(this.gone);
-    for (const { path } of this.changed) if (!this.#known.has(path)) turned.add(path);
-    const wanted = (path: WorkspacePath): boolean =>
-      only.some((asked) => {
-        const target = nameOf(asked) === ".gitignore" && !exact ? parentOf(asked) : asked;
-        if (isWithin(path, target) || isWithin(target, path)) return true;
-        if (exact) return false;
-        for (const at of foldersAbove(target)) if (turned.has(at) && isWithin(path, at)) return true;
-        return false;
-      });
-    keep(this.changed, (one) => wanted(one.path));
-    keep(this.gone, wanted);
-    keep(this.omitted, (one) => wanted(one.path));
-  }
-}
-
-function keep<T>(list: T[], wanted: (one: T) => boolean): void {
-  const kept = list.filter(wanted);
-  list.length = 0;
-  addAll(list, kept);
-}
-
 /** The memory that one process keeps for the next. */
 export interface KeptMemory {
   known: ReadonlyMap<WorkspacePath, KnownRow> | undefined;
@@ -437,4 +244,197 @@ export class MemoryWorktree implements Worktree {
   async close(): Promise<void> {
     for (const stop of this.#stops) stop();
   }
+}
+
+/** Returns the ignore files of one root, by folder. */
+function memoryRules(files: MemoryFiles, root: TrackedRoot): Map<string, RuleFile[]> {
+  const found = new Map<string, RuleFile[]>();
+  if (!root.filter.useGitignore || root.only !== undefined) return found;
+  const exclude = ".git/info/exclude" as WorkspacePath;
+  const add = (inner: WorkspacePath, folder: WorkspacePath): void => {
+    const node = files.get(pathInRoot(root.id, inner));
+    if (node?.kind !== "file") return;
+    const rules = found.get(folder) ?? [];
+    rules.push({ folder, source: inner, text: node.content.toString() });
+    found.set(folder, rules);
+  };
+  add(exclude, ROOT);
+  for (const path of files.list()) {
+    const { root: id, path: inner } = splitRoot(path);
+    if (id === root.id && nameOf(inner) === ".gitignore") add(inner, parentOf(inner));
+  }
+  return found;
+}
+
+/** A folder on the way down. */
+interface Folder {
+  readonly path: WorkspacePath;
+  readonly inner: WorkspacePath;
+  readonly scope: FolderScope;
+  readonly weight: Weight;
+  readonly above: Folder | undefined;
+  tracked: boolean;
+  overLimit: number;
+}
+
+/** The result of scanning one root of files in memory. */
+class MemoryScan {
+  readonly changed: ScannedPath[] = [];
+  readonly gone: WorkspacePath[] = [];
+  readonly omitted: Omission[] = [];
+  readonly tally: ScanTally;
+  /** The ignore files of the scanned folders, outer ones first. */
+  readonly rules: RuleFile[] = [];
+  readonly #files: MemoryFiles;
+  readonly #root: TrackedRoot;
+  readonly #known: ReadonlyMap<WorkspacePath, KnownRow>;
+  readonly #paranoid: boolean;
+  /** Paths that no rule keeps out, with everything beneath them. */
+  readonly #named: readonly WorkspacePath[];
+  readonly #holders: boolean;
+  readonly #filter: CompiledFilter;
+  readonly #ruleFiles: Map<string, RuleFile[]>;
+  readonly #children: Map<string, WorkspacePath[]>;
+
+  constructor(
+    files: MemoryFiles,
+    root: TrackedRoot,
+    known: ReadonlyMap<WorkspacePath, KnownRow>,
+    request: ScanRequest,
+  ) {
+    this.#files = files;
+    this.#root = root;
+    this.#known = known;
+    this.#filter = compileFilter(root.filter);
+    this.#paranoid = request.paranoid === true;
+    this.#named = request.named === true ? (request.only ?? []).filter((one) => splitRoot(one).path !== "") : [];
+    this.#holders = request.holders === true;
+    this.#ruleFiles = memoryRules(files, root);
+    this.#children = Map.groupBy(files.list(), (path) => parentOf(path));
+    this.tally = new ScanTally(root.limits, { entries: 0, bytes: 0 });
+    this.#walk();
+    this.#findGone();
+    const { named = false, exact = named } = request;
+    if (request.only !== undefined) this.#keepOnly(request.only, exact);
+  }
+
+  #walk(): void {
+    const path = pathInRoot(this.#root.id, ROOT);
+    const rules = this.#rulesOf(ROOT);
+    const scope = this.#filter.enter(undefined, "", rules);
+    const weight = this.tally.weigh(path, undefined);
+    this.#enter({ path, inner: ROOT, scope, weight, above: undefined, tracked: true, overLimit: 0 });
+  }
+
+  #rulesOf(inner: WorkspacePath): readonly RuleFile[] {
+    const rules = this.#ruleFiles.get(inner) ?? [];
+    addAll(this.rules, rules);
+    return rules;
+  }
+
+  #enter(folder: Folder): void {
+    for (const path of this.#children.get(folder.path) ?? []) {
+      const { path: inner } = splitRoot(path);
+      const isStaging = isStagingName(nameOf(inner));
+      const isOther = inner === "" || splitRoot(path).root !== this.#root.id;
+      if (!isStaging && !isOther && this.#isWanted(inner)) this.#meet(folder, path, inner);
+    }
+    if (folder.overLimit === 0) return;
+    this.omitted.push({ path: folder.path, reason: "over-limit", detail: `${folder.overLimit} new paths` });
+  }
+
+  #isWanted(inner: WorkspacePath): boolean {
+    return isHeldBy(this.#root, inner);
+  }
+
+  #meet(folder: Folder, path: WorkspacePath, inner: WorkspacePath): void {
+    const node = this.#files.get(path);
+    if (node === undefined) return;
+    const isFolder = node.kind === "dir";
+    const isNamed = this.#named.some((one) => isWithin(path, one)) && !folder.scope.isGits(nameOf(inner));
+    const verdict: Verdict =
+      this.#known.has(path) || this.#root.only !== undefined || isNamed
+        ? { tracked: true, rule: "default" }
+        : folder.scope.judge(nameOf(inner), isFolder);
+    const isOnTheWay = this.#named.some((one) => one !== path && isWithin(one, path));
+    const isTold = this.#named.includes(path) || (folder.tracked && !isOnTheWay);
+    if (verdict.tracked) this.#look(folder, path, node);
+    else if (isTold) this.omitted.push({ path, reason: "excluded", detail: detailOf(verdict) });
+    if (!isFolder || (!verdict.tracked && !isOnTheWay && !folder.scope.walks(nameOf(inner)))) return;
+    const scope = this.#filter.enter(folder.scope, inner, this.#rulesOf(inner));
+    const weight = this.tally.weigh(path, folder.weight);
+    const next = { path, inner, scope, weight, above: folder, tracked: verdict.tracked, overLimit: 0 };
+    if (this.#holders && isOnTheWay) this.#track(next);
+    this.#enter(next);
+  }
+
+  #look(folder: Folder, path: WorkspacePath, node: MemoryNode): void {
+    const known = this.#known.get(path);
+    const bytes = node.kind === "file" ? node.content.length : 0;
+    if (known !== undefined && this.#isUnchanged(known, node)) {
+      this.tally.count(folder.weight, 1, bytes);
+      return;
+    }
+    const { maxFileSize } = this.#root.limits;
+    if (maxFileSize > 0 && bytes > maxFileSize) {
+      this.omitted.push({ path, reason: "too-large", detail: `${bytes} bytes; the limit is ${maxFileSize}` });
+      return;
+    }
+    const fits = known !== undefined || this.tally.admits(bytes);
+    this.tally.count(folder.weight, 1, bytes);
+    if (!fits) {
+      folder.overLimit += 1;
+      return;
+    }
+    this.#track(folder);
+    this.changed.push({ path, stat: node.stat, ...(node.kind === "symlink" ? { target: node.content } : {}) });
+  }
+
+  #isUnchanged(known: KnownRow, node: MemoryNode): boolean {
+    if (known.entry.kind !== node.kind) return false;
+    if (node.kind === "dir") return known.entry.mode === node.stat.mode;
+    return !this.#paranoid && !known.racy && isSameStat(known.stat, node.stat);
+  }
+
+  #track(folder: Folder): void {
+    if (folder.tracked) return;
+    folder.tracked = true;
+    if (folder.above !== undefined) this.#track(folder.above);
+    const node = this.#files.get(folder.path);
+    if (node !== undefined) this.changed.push({ path: folder.path, stat: node.stat });
+    this.tally.count(folder.weight, 1, 0);
+  }
+
+  #findGone(): void {
+    for (const path of this.#known.keys()) {
+      if (splitRoot(path).root === this.#root.id && this.#files.get(path) === undefined) this.gone.push(path);
+    }
+    this.gone.sort((a, b) => (a < b ? 1 : -1));
+  }
+
+  /**
+   * Keeps only what a scan of these paths would have found. New or gone folders on the way are reported with all their
+   * contents.
+   */
+  #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
+    const turned = new Set<WorkspacePath>(this.gone);
+    for (const { path } of this.changed) if (!this.#known.has(path)) turned.add(path);
+    const wanted = (path: WorkspacePath): boolean =>
+      only.some((asked) => {
+        const target = nameOf(asked) === ".gitignore" && !exact ? parentOf(asked) : asked;
+        if (isWithin(path, target) || isWithin(target, path)) return true;
+        if (exact) return false;
+        for (const at of foldersAbove(target)) if (turned.has(at) && isWithin(path, at)) return true;
+        return false;
+      });
+    keep(this.changed, (one) => wanted(one.path));
+    keep(this.gone, wanted);
+    keep(this.omitted, (one) => wanted(one.path));
+  }
+}
+
+function keep<T>(list: T[], wanted: (one: T) => boolean): void {
+  const kept = list.filter(wanted);
+  list.length = 0;
+  addAll(list, kept);
 }

@@ -10,30 +10,6 @@ import { childOf, decodeName, pathInRoot, ROOT } from "../../core/values/path.ts
 import { isStagingName, STAGING_FOLDER } from "../../core/tree/staging-folder.ts";
 import { isRacy } from "../files/same-stat.ts";
 
-/** A fingerprint of a set of names, independent of their order: two words. */
-class NameMarks {
-  #sum = 0;
-  #mix = 0;
-
-  get sum(): number {
-    return this.#sum;
-  }
-
-  get mix(): number {
-    return this.#mix;
-  }
-
-  add(name: string): void {
-    // FNV-1a over UTF-16 units, then the finaliser of MurmurHash3 for an independent second word.
-    let hash = 0x811c9dc5;
-    for (let i = 0; i < name.length; i += 1) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
-    this.#sum = (this.#sum + (hash >>> 0)) >>> 0;
-    let mixed = Math.imul(hash ^ (hash >>> 16) ^ name.length, 0x85ebca6b);
-    mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
-    this.#mix = (this.#mix + ((mixed ^ (mixed >>> 16)) >>> 0) + 1) >>> 0;
-  }
-}
-
 /** Walks one root top-down, a folder at a time. The caller decides when other tasks get a turn. */
 export class RootScan {
   readonly look: ScanLook;
@@ -304,4 +280,28 @@ const WANTED: Verdict = { tracked: true, rule: "default" };
 export function detailOf(verdict: Verdict): string {
   const where = verdict.source === undefined ? "" : ` (${verdict.source})`;
   return verdict.pattern === undefined ? verdict.rule : `${verdict.rule}: ${verdict.pattern}${where}`;
+}
+
+/** A fingerprint of a set of names, independent of their order: two words. */
+class NameMarks {
+  #sum = 0;
+  #mix = 0;
+
+  get sum(): number {
+    return this.#sum;
+  }
+
+  get mix(): number {
+    return this.#mix;
+  }
+
+  add(name: string): void {
+    // FNV-1a over UTF-16 units, then the finaliser of MurmurHash3 for an independent second word.
+    let hash = 0x811c9dc5;
+    for (let i = 0; i < name.length; i += 1) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
+    this.#sum = (this.#sum + (hash >>> 0)) >>> 0;
+    let mixed = Math.imul(hash ^ (hash >>> 16) ^ name.length, 0x85ebca6b);
+    mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+    this.#mix = (this.#mix + ((mixed ^ (mixed >>> 16)) >>> 0) + 1) >>> 0;
+  }
 }

@@ -29,53 +29,9 @@ import { addAll } from "../../util/long-lists.ts";
 import { RootScan } from "./scan-root.ts";
 import { ScanTally } from "./scan-tally.ts";
 
-const IN_PLACE: Readonly<Record<NodeKind, string | undefined>> = {
-  file: "a file",
-  symlink: "a symbolic link",
-  special: "a special file",
-  dir: undefined,
-};
-
-/** What stands where the folder was, and is no folder. `undefined`: nothing does. */
-export function standsInPlace(disk: Disk, folder: string): string | undefined {
-  const stat = disk.lstat(folder);
-  return stat === undefined ? undefined : IN_PLACE[stat.kind];
-}
-
-/** The error for a tracked folder that is not there. The hint depends on the record: it may say that the folder holds nothing. */
-function rootAway(
-  { disk, cache }: { readonly disk: Disk; readonly cache: StatCache },
-  { id, folder }: TrackedRoot,
-): ChronicleError {
-  const obstacle = standsInPlace(disk, folder);
-  const inPlace = obstacle === undefined ? "" : `: ${obstacle} stands in its place`;
-  const path = pathInRoot(id, ROOT);
-  const isEmpty = [...cache.beneath(path, cache.rowOf(path))].length === 0;
-  return new ChronicleError("NOT_FOUND", `the tracked folder ${folder} is not there${inPlace}`, {
-    hint: isEmpty ? hintForEmpty(folder, obstacle) : hintForHeld(folder, obstacle),
-    data: { folder },
-  });
-}
-
-/** Nothing is recorded in it any more, as after a run that has removed it: `undo` makes it again. */
-function hintForEmpty(folder: string, obstacle: string | undefined): string {
-  const first = obstacle === undefined ? "" : `move ${obstacle} away; then `;
-  return (
-    `nothing is recorded in it now; what was deleted in it comes back, and the folder with it: ` +
-    `${first}\`chronicle undo\` or \`chronicle restore MOMENT\`. For an empty one: mkdir ${quotePath(folder)}`
-  );
-}
-
-function hintForHeld(folder: string, obstacle: string | undefined): string {
-  const first = obstacle === undefined ? "mount it or put it back" : `move ${obstacle} away and put the folder back`;
-  return (
-    `${first}; nothing was recorded as deleted\n` +
-    `if it is gone for good: mkdir ${quotePath(folder)}, then: chronicle restore latest`
-  );
-}
-
 /** Changed paths are handed over in batches of about this many. */
 const BATCH = 512;
+
 /** Yields to other tasks after this many paths. */
 const TURN = 4096;
 
@@ -431,4 +387,49 @@ function keepRules(cache: StatCache, root: TrackedRoot, reader: RuleReader, part
     if (rules === undefined) cache.rules.delete(path);
     else if (cache.rules.get(path) !== rules) cache.rules.set(path, rules);
   }
+}
+
+const IN_PLACE: Readonly<Record<NodeKind, string | undefined>> = {
+  file: "a file",
+  symlink: "a symbolic link",
+  special: "a special file",
+  dir: undefined,
+};
+
+/** What stands where the folder was, and is no folder. `undefined`: nothing does. */
+export function standsInPlace(disk: Disk, folder: string): string | undefined {
+  const stat = disk.lstat(folder);
+  return stat === undefined ? undefined : IN_PLACE[stat.kind];
+}
+
+/** The error for a tracked folder that is not there. The hint depends on the record: it may say that the folder holds nothing. */
+function rootAway(
+  { disk, cache }: { readonly disk: Disk; readonly cache: StatCache },
+  { id, folder }: TrackedRoot,
+): ChronicleError {
+  const obstacle = standsInPlace(disk, folder);
+  const inPlace = obstacle === undefined ? "" : `: ${obstacle} stands in its place`;
+  const path = pathInRoot(id, ROOT);
+  const isEmpty = [...cache.beneath(path, cache.rowOf(path))].length === 0;
+  return new ChronicleError("NOT_FOUND", `the tracked folder ${folder} is not there${inPlace}`, {
+    hint: isEmpty ? hintForEmpty(folder, obstacle) : hintForHeld(folder, obstacle),
+    data: { folder },
+  });
+}
+
+/** Nothing is recorded in it any more, as after a run that has removed it: `undo` makes it again. */
+function hintForEmpty(folder: string, obstacle: string | undefined): string {
+  const first = obstacle === undefined ? "" : `move ${obstacle} away; then `;
+  return (
+    `nothing is recorded in it now; what was deleted in it comes back, and the folder with it: ` +
+    `${first}\`chronicle undo\` or \`chronicle restore MOMENT\`. For an empty one: mkdir ${quotePath(folder)}`
+  );
+}
+
+function hintForHeld(folder: string, obstacle: string | undefined): string {
+  const first = obstacle === undefined ? "mount it or put it back" : `move ${obstacle} away and put the folder back`;
+  return (
+    `${first}; nothing was recorded as deleted\n` +
+    `if it is gone for good: mkdir ${quotePath(folder)}, then: chronicle restore latest`
+  );
 }
