@@ -63,7 +63,7 @@ async function readLimits(
 async function fileConfig(disk: Disk, path: string): Promise<RetentionConfig> {
   const text = readText(disk, path);
   if (text === undefined) return {};
-  const { parseRetentionConfig } = await import("../core/records/retention.ts");
+  const { parseRetentionConfig } = await import("../core/records/parse-retention.ts");
   return parseRetentionConfig(text, path);
 }
 

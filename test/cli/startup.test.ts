@@ -23,3 +23,9 @@ it("a command line loads what its command needs: no store, server, client or MCP
   expect(loaded.filter((path) => heavy.test(path))).toEqual([]);
   expect(loaded.filter((path) => path.startsWith("src/cli/remote/"))).toEqual(["src/cli/remote/remote-address.ts"]);
 });
+
+it("an operation loads the reader of YAML only where there is a file of settings to read", () => {
+  const loaded = loadedWith(join(repo, "src", "open.ts"));
+  const readers = [...loaded].filter((path) => /from "yaml"/.test(readFileSync(path, "utf8")));
+  expect(readers.map((path) => relative(repo, path))).toEqual([]);
+});

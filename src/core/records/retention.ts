@@ -1,6 +1,3 @@
-import { isMap, isScalar, LineCounter, parseDocument } from "yaml";
-import { ChronicleError } from "../values/errors.ts";
-
 /**
  * Decides which moments of a history are kept when it is pruned. Pure: all input comes from the log.
  *
@@ -216,7 +213,7 @@ export interface RetentionConfig {
 const KEYS = ["max_snapshots", "max_age_days", "min_age_hours", "max_store_bytes"] as const;
 
 /** A key of the section. */
-type RetentionKey = (typeof KEYS)[number];
+export type RetentionKey = (typeof KEYS)[number];
 
 /** All keys of the section, in the order in which they are shown. */
 export const RETENTION_KEYS: readonly RetentionKey[] = KEYS;
@@ -245,51 +242,4 @@ function needsWhole(key: RetentionKey): boolean {
 /** Returns the retention files of a workspace: its own, which takes precedence, and the user's. */
 export function retentionFiles(configFolder: string, workspaceId: string): readonly [own: string, users: string] {
   return [`${configFolder}/workspaces/${workspaceId}/config.yaml`, `${configFolder}/config.yaml`];
-}
-
-function isKey(key: unknown): key is RetentionKey {
-  return (RETENTION_KEYS as readonly unknown[]).includes(key);
-}
-
-/**
- * Reads the section. Throws `USAGE`, naming file and line, if the text is not YAML, or has an unknown key or a bad
- * value.
- */
-export function parseRetentionConfig(text: string, file: string): RetentionConfig {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true });
-  const wrong = (offset: number, what: string, hint: string): never => {
-    const { line } = lines.linePos(offset);
-    throw new ChronicleError("USAGE", `${file}, line ${line}: ${what}`, { hint, data: { file, line } });
-  };
-  const [fault] = document.errors;
-  if (fault !== undefined) {
-    return wrong(
-      fault.pos[0],
-      `this is not YAML: ${fault.message.split("\n")[0]}`,
-      "mend that line, or remove the file",
-    );
-  }
-  if (document.contents === null) return {};
-  if (!isMap(document.contents)) return wrong(0, "this is not a list of sections", EXAMPLE);
-  const section: unknown = document.contents.get("chronicle", true);
-  if (section === undefined || (isScalar(section) && section.value === null)) return {};
-  if (!isMap(section)) return wrong(offsetOf(section), "chronicle: holds no settings", EXAMPLE);
-  const config: { -readonly [Key in RetentionKey]?: number } = {};
-  for (const { key, value } of section.items) {
-    const name = isScalar(key) ? key.value : undefined;
-    if (!isKey(name))
-      return wrong(offsetOf(key), `there is no setting ${String(name)}`, `settings: ${RETENTION_KEYS.join(", ")}`);
-    const given = isScalar(value) ? value.value : undefined;
-    const fault = faultOf(name, given);
-    if (fault !== undefined) return wrong(offsetOf(value ?? key), fault, EXAMPLE);
-    config[name] = given as number;
-  }
-  return config;
-}
-
-const EXAMPLE = "for example: `chronicle:` and, indented beneath it, `max_snapshots: 100`";
-
-function offsetOf(node: unknown): number {
-  return (node as { readonly range?: readonly number[] | null } | null)?.range?.[0] ?? 0;
 }

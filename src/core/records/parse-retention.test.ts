@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseRetentionConfig } from "./retention.ts";
+import { parseRetentionConfig } from "./parse-retention.ts";
 
 const read = (text: string): unknown => parseRetentionConfig(text, "/c/config.yaml");
 
