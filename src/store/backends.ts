@@ -4,19 +4,19 @@ import type { Processes } from "../engine/log/context.ts";
 import type { HeadTimers } from "../engine/commit/head-follower.ts";
 
 /**
- * What a store is opened with: its storage, and the machine around it. `src/backends/registry.ts` makes the real ones; simulated
- * ones run whole histories in memory, with a disk that crashes.
+ * The storage of a store and the machine around it. `src/backends/registry.ts` makes the real backends. Tests make
+ * simulated backends, which run whole histories in memory, on a disk that can crash.
  */
 export interface Backends extends StorageBackends {
-  /** The files of the user, and the small ones of the store. */
+  /** The disk with the user's files and the small files of the store. */
   readonly disk: Disk;
   readonly processes: Processes;
   readonly now: () => number;
-  /** Waits for so many ms; default: time does not pass by itself. */
+  /** Waits for this many ms. Default: no waiting, since time does not pass by itself in a simulation. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly newId: () => string;
   /** True if worker threads may read the disk. */
   readonly threads: boolean;
-  /** Timers for delayed work; default: delayed work is not done. */
+  /** The timers for delayed work. Default: delayed work is not done. */
   readonly timers?: HeadTimers;
 }

@@ -3,20 +3,20 @@ import type { RootRecord } from "../core/records/workspace-record.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { isIn, placeOfRoot } from "../core/tree/root-place.ts";
 
-/** Refusals of an existing history to go on at the places that a caller names. */
+/** Checks whether an existing history can be continued at the places that a caller names. */
 
-/** Throws `REFUSED` if further places are named that the workspace does not track. */
+/** Throws `REFUSED` if a place after the first is not tracked by the workspace. */
 export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly RootRecord[]): void {
   const other = further.map(placeOfRoot).find((place) => !found.folders.includes(place));
   if (other === undefined) return;
   const [first = ""] = found.folders;
-  throw new ChronicleError("REFUSED", `the history of ${first} stands already, and does not track ${other}`, {
-    hint: `begin one there: \`chronicle init\` with that path alone. Which folders a workspace tracks is said when it begins`,
+  throw new ChronicleError("REFUSED", `the history of ${first} exists already, and does not track ${other}`, {
+    hint: `begin one there: \`chronicle init\` with that path alone. A workspace's folders are chosen when it begins`,
     data: { workspace: found.id, path: other },
   });
 }
 
-/** Throws `REFUSED` for a folder in place of a single file, the other way round, and for a file of another name. */
+/** Throws `REFUSED` for a folder in place of a single file, for the reverse, and for a file of another name. */
 export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void {
   const [old = ""] = found.folders;
   const name = old.slice(old.lastIndexOf("/") + 1);
@@ -30,7 +30,7 @@ export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void 
   });
 }
 
-/** Throws `REFUSED` if the first root would lie in a further one, or around it: each file would be recorded twice. */
+/** Throws `REFUSED` if the first root lies in a further one, or holds it: files would be recorded twice. */
 export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
   const place = placeOfRoot(root);
   const clash = found.folders.slice(1).find((one) => isIn(place, one) || isIn(one, place));
@@ -42,21 +42,21 @@ export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
   );
 }
 
-/** Folders that are the system's with all they hold; most are Linux's, the last ones macOS's. */
+/** System folders, with everything in them. The last four are those of macOS. */
 const WHOLE = [
   ...["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys"],
   ...["/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share"],
   ...["/private/etc", "/Applications", "/Library", "/System"],
 ];
 
-/** Folders that hold users' folders, but are none themselves. */
+/** System folders that hold users' folders. Only the folder itself is refused. */
 const ITSELF = [
   ...["/dev", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr", "/usr/local", "/var"],
   ...["/private", "/private/tmp", "/private/var", "/Users", "/Volumes"],
 ];
 
 /**
- * Throws `UNSAFE` for a folder of the system, which nobody means to send to another machine, or to fill from there.
+ * Throws `UNSAFE` for a system folder, since nobody means to send it to another machine or to fill it from there.
  * `folder`: absolute.
  */
 export function refuseSystemFolder(folder: string): void {

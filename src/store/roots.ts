@@ -9,7 +9,7 @@ import type { RootRecord } from "../core/records/workspace-record.ts";
 import { liesIn, listedName, ownFolderAround } from "../disk/refuse-own-folders.ts";
 import { changedRoot } from "../engine/commit/config.ts";
 
-/** Returns the roots to track, from the folders or single files that the caller names. The first has no id. */
+/** Returns the roots to track, from the folders and single files that the caller names. The first root has no id. */
 export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   const { roots, adopt: _adopt, force: _force, onProgress: _onProgress, ...config } = options;
   const ids = new Set<string>();
@@ -40,7 +40,7 @@ function refuseNested(disk: Disk, places: readonly Place[]): void {
   }
 }
 
-/** True if a place lies in a folder. A single file lies in its folder, and is none. */
+/** True if a place lies in a folder. A single file lies in its folder. */
 function isWithin(disk: Disk, place: Place, folder: string): boolean {
   return isIn(placeOfRoot(place), folder) || liesIn(disk, place.folder, folder);
 }
@@ -63,10 +63,10 @@ function placeOf(disk: Disk, given: string): Place {
   return { folder, only: listedName(disk, folder, path.slice(slash + 1)) };
 }
 
-/** Nothing is there, or the path leads through something that is no folder. */
+/** The errnos of a missing path, or of one that leads through a file. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 
-/** Returns the real path of a folder or file that a caller names. Throws `NOT_FOUND` if nothing is there. */
+/** Returns the real path of a folder or file that a caller names. Throws `NOT_FOUND`; see also `refuseProcessPath`. */
 export function resolved(disk: Disk, given: string): string {
   try {
     const real = disk.realpath(given);
@@ -96,7 +96,7 @@ function newRootId({ folder, only }: Place, taken: Set<string>): string {
   return id;
 }
 
-/** Throws `UNSAFE` for folders that nobody means to track whole, and for the store itself. `folder`: without links. */
+/** Throws `UNSAFE` for a personal place (unless forced), and for the store's own folders. `folder`: without links. */
 export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & { readonly force: boolean }): void {
   if (ownFolderAround(disk, folder, [options.home, options.configFolder]) !== undefined) {
     throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {
@@ -118,18 +118,18 @@ interface StorePlaces {
   readonly userHome?: string;
 }
 
-/** The folders of a home in which a desktop keeps a person's own files, by their names on macOS and most of Linux. */
+/** The folders of a home for a person's own files, by their names on macOS and most Linux systems. */
 const PERSONAL = ["Desktop", "Documents", "Downloads"] as const;
 
-/** The variables of `user-dirs.dirs` (freedesktop.org) that name the same folders, in the person's language. */
+/** The variables in `user-dirs.dirs` (freedesktop.org) that name these folders in the person's language. */
 const VARIABLES = /^\s*XDG_(?:DESKTOP|DOCUMENTS|DOWNLOAD)_DIR="((?:[^"\\]|\\.)*)"\s*$/gm;
 
-/** Only so much of the file is read: it is a few lines. */
+/** The most bytes that are read of `user-dirs.dirs`. The file has a few lines. */
 const MOST_BYTES = 64 * 1024;
 
 /**
- * Describes a folder that a person would not track as a project: the whole file system, a home folder, or a home's
- * folder for the desktop, documents or downloads. `undefined`: any other folder. `folder`: without links.
+ * Describes a folder that is no project: the whole file system, a home folder, or a home's folder for the desktop,
+ * documents or downloads. Returns `undefined` for any other folder. `folder`: without links.
  */
 function personalPlace(disk: Disk, folder: string, { configFolder, userHome }: StorePlaces): string | undefined {
   if (folder === "/") return "the whole file system";
@@ -146,9 +146,7 @@ function parentOf(folder: string): string {
   return folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
 }
 
-/**
- * Returns the folders that the person's `user-dirs.dirs` names; none if there is no such file, or it cannot be read.
- */
+/** Returns the folders that the person's `user-dirs.dirs` names; none if that file is missing or cannot be read. */
 function namedFolders(disk: Disk, file: string, userHome: string): string[] {
   try {
     const [real] = resolvedPlace(disk, file);
@@ -172,7 +170,7 @@ function textOf(disk: Disk, file: string): string {
   }
 }
 
-/** Returns the path with every link resolved, if it exists. */
+/** Returns the path with every link resolved; an empty list if it cannot be resolved. */
 function resolvedPlace(disk: Disk, path: string): string[] {
   try {
     return [disk.realpath(path)];
@@ -183,7 +181,8 @@ function resolvedPlace(disk: Disk, path: string): string[] {
 }
 
 /**
- * Throws `USAGE` for a path through `/proc/self`: the caller may be another process, and mean its own. `path`: absolute.
+ * Throws `USAGE` for a path into `/proc` or `/dev/fd`: it means another file in each process, and the caller may be
+ * another process. `path`: absolute.
  */
 export function refuseProcessPath(disk: Disk, path: string): void {
   const led = processPath(disk, path);

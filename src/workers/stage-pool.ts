@@ -13,19 +13,19 @@ export class StagePool implements AsyncDisposable {
     this.#pool = new WorkerPool({ name: "stage-worker", data: Array.from({ length: count }, () => data), failureOf });
   }
 
-  /** Writes a batch. Returns `undefined` if a worker has failed: some of its files may then exist, half written. */
+  /** Writes a batch. Returns `undefined` if a worker has failed: some files may then exist, partly written. */
   async run(batch: StageBatch): Promise<StageColumns | undefined> {
     const reply = await this.#give(batch, []);
     return reply?.kind === "columns" ? reply.columns : undefined;
   }
 
-  /** Checks blocks, and writes their files; `undefined` as above. */
+  /** Checks blocks, and writes their files. Returns `undefined` if a worker has failed, as `run` does. */
   async check(batch: BlockBatch): Promise<BlockColumns | undefined> {
     const reply = await this.#give(batch, givenAway(batch));
     return reply?.kind === "blocks" ? reply.columns : undefined;
   }
 
-  /** The caller does the work of a pool that has failed itself, and meets the same error. */
+  /** Hides the error of a failed pool: the caller then does the work itself, and meets the same error. */
   #give(message: StageBatch | BlockBatch, transfer: readonly ArrayBuffer[]): Promise<StageReply | undefined> {
     return this.#pool.give(() => ({ message, transfer })).catch(() => undefined);
   }
@@ -50,8 +50,8 @@ function failureOf(reply: StageReply): ChronicleError | undefined {
 }
 
 /**
- * Returns the memory to transfer: blocks that were assembled for the worker alone are sent without another copy. Short
- * ones share their memory with others.
+ * Returns the memory to transfer instead of copying it: a buffer that holds only these blocks. Short blocks share their
+ * buffer with other data.
  */
 function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
   const { buffer, byteLength } = blocks;
@@ -59,9 +59,10 @@ function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
 }
 
 const MOST_WORKERS = 8;
+
 /**
- * The time for which idle threads are kept, in ms. Starting one takes about 45 ms of processor time: if one large step
- * follows another, as in a folder that follows an origin, that would be a good part of each.
+ * The time for which idle threads are kept, in ms. Starting a thread takes about 45 ms of processor time, a large part
+ * of each apply when one follows another, as in a sync.
  */
 const KEPT_MS = 2_000;
 
@@ -71,7 +72,7 @@ interface Kept {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Keeps the last pool of threads for a moment. Kept threads have no files open, and do not keep the process alive. */
+/** Keeps one idle pool for a moment. Its threads have no files open, and do not keep the process alive. */
 export class KeptStagePool {
   readonly #home: string;
   readonly #keptMs: number;
@@ -83,10 +84,7 @@ export class KeptStagePool {
     this.#keptMs = keptMs;
   }
 
-  /**
-   * Returns threads that write beneath this folder: the kept ones, or new ones. They belong to the caller until
-   * `giveBack`.
-   */
+  /** Returns a pool that writes beneath this folder: the kept one or a new one. The caller owns it until `giveBack`. */
   take(base: string): StagePool {
     const kept = this.#kept;
     if (kept?.base === base) {
@@ -101,12 +99,12 @@ export class KeptStagePool {
     return new StagePool({ home: this.#home, base }, Math.min(MOST_WORKERS, availableParallelism()));
   }
 
-  /** True if threads that write beneath this folder need not be started. */
+  /** True if a usable pool for this folder is kept, so that `take` starts no threads. */
   isKept(base: string): boolean {
     return this.#kept?.base === base && this.#kept.pool.isFree;
   }
 
-  /** Keeps the threads; those that have failed have ended when it resolves. */
+  /** Keeps the pool. If it has failed or is busy, or another pool is kept, ends its threads before it resolves. */
   async giveBack(base: string, pool: StagePool): Promise<void> {
     if (!pool.isFree || this.#kept !== undefined) return pool[Symbol.asyncDispose]();
     pool.holdOpen(false);

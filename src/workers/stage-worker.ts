@@ -8,18 +8,18 @@ import { PackReader } from "../storage/files/pack-reader.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 
 /**
- * A composition root like `ingest-worker.ts`: one thread of a large restore, or of a first sync. It connects the packs
- * of a store, or received blocks, to confined writes.
+ * The composition root of one worker thread of a large restore or a first sync, like `ingest-worker.ts`. The thread
+ * writes files from the packs of a store, or from received blocks, through a `ConfinedFs`.
  */
 
 /** The initial data of a worker. */
 export interface StageWorkerData {
   readonly home: string;
-  /** The folder beneath which it writes. */
+  /** The folder beneath which the worker writes. */
   readonly base: string;
 }
 
-/** `failed`: the caller does the work itself, and may meet the same error. */
+/** The reply to a batch. `failed`: the caller does the work itself, and may meet the same error. */
 export type StageReply =
   | { readonly kind: "columns"; readonly columns: StageColumns }
   | { readonly kind: "blocks"; readonly columns: BlockColumns }
@@ -47,10 +47,11 @@ port.on("message", (batch: StageBatch | BlockBatch) => {
   try {
     port.postMessage(answer(batch));
   } catch {
-    // Nothing is lost: the caller writes the files that are not reported as written, and meets the same error.
+    // The error is not lost: the caller writes the unreported files itself, and meets the same error.
     port.postMessage({ kind: "failed" } satisfies StageReply);
   } finally {
-    // The worker may be kept for a while, and open packs keep their space. No block is in two batches.
+    // A kept worker must hold no pack open, since a deleted pack keeps its disk space while it is open. The next batch
+    // needs none of these blocks again.
     tools.packs.close();
     tools.fs.release();
   }

@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { TurnQueue } from "../../util/turn-queue.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 
-/** A lock within one process. Locks with the same queue exclude one another. */
+/** A lock for the callers of one process. Locks with the same queue exclude one another. */
 export class MemoryLock implements Lock {
   readonly #queue: TurnQueue;
   readonly #name: string;
@@ -49,7 +49,7 @@ export class MemoryLock implements Lock {
   }
 }
 
-/** Makes locks by path: two locks of one path exclude one another. For stores on a simulated disk. */
+/** Returns a maker of locks for stores on a simulated disk. Two locks of the same path exclude one another. */
 export function memoryLocks(): (path: string) => Lock {
   const queues = new Map<string, TurnQueue>();
   return (path) => {

@@ -15,16 +15,10 @@ import { fromSqlite } from "./sqlite-error.ts";
 
 const REMOTE_WORK_COLUMNS = "replica, session, turn, action, actor, first_seq, last_seq, first_ts, last_ts, events";
 
-/**
- * The time to wait for another process's write, in milliseconds. Rarely needed, because writers hold the workspace's
- * lock.
- */
+/** The time to wait for another process's write, in ms. Waits are rare, since writers hold the workspace's lock. */
 const BUSY_MS = 5_000;
 
-/**
- * A database of this connection alone: in memory, or, if it grows large, in a nameless file in the folder for temporary
- * files.
- */
+/** The path of a private database: SQLite keeps it in memory, or, if it is large, in an unnamed temporary file. */
 export const TEMPORARY = "";
 
 /** One connection to an index, with its tables. */
@@ -37,8 +31,8 @@ export class IndexConnection {
   readonly remoteWork: RemoteWorkTable;
 
   /**
-   * Opens the file, or makes it (0600) with empty tables; or opens `TEMPORARY`. Throws `INTEGRITY_VIOLATION` if the
-   * file is not a sound index.
+   * Opens the index at this path, which may be `TEMPORARY`. Makes a missing file (0600), with empty tables. Throws
+   * `INTEGRITY_VIOLATION` if the file is not a sound index.
    */
   constructor(path: string, disk: Disk) {
     try {
@@ -88,15 +82,14 @@ export class IndexConnection {
   }
 }
 
-/** The place of an index. */
 interface IndexPlace {
   readonly disk: Disk;
   readonly path: string;
 }
 
 /**
- * Converts any error of an index in this file to a `ChronicleError`. Cells with values that were never written become
- * `INTEGRITY_VIOLATION`.
+ * Converts an error of the index at this path to a `ChronicleError`: see `fromSqlite`. A cell with an impossible value
+ * becomes `INTEGRITY_VIOLATION`. Returns errors of other causes unchanged.
  */
 export function indexTrouble(error: unknown, { disk, path }: IndexPlace): unknown {
   const outOfRange = error instanceof RangeError && "code" in error && error.code === "ERR_OUT_OF_RANGE";
@@ -112,7 +105,7 @@ function create(disk: Disk, path: string): void {
   }
 }
 
-/** Work of other copies. Names are bytes, so that text with a NUL survives. */
+/** The table of work at other copies of the workspace. Ids are stored as bytes, so that text with a NUL survives. */
 class RemoteWorkTable {
   readonly #sql: Statements;
 
@@ -138,7 +131,7 @@ class RemoteWorkTable {
     return this.#sql.all(`SELECT ${REMOTE_WORK_COLUMNS} FROM remote_work ORDER BY last_seq, first_seq`).map(workRow);
   }
 
-  /** What names an id as its session or its action. */
+  /** Returns the work whose session or action has this id. */
   naming(id: Uint8Array): RemoteWorkRow[] {
     const meant = `SELECT ${REMOTE_WORK_COLUMNS} FROM remote_work WHERE session = ? OR action = ? ORDER BY last_seq, first_seq`;
     return this.#sql.all(meant, id, id).map(workRow);
@@ -177,8 +170,8 @@ function eventRow(row: Row): EventRow {
 }
 
 /**
- * The rows of events, without their bodies. Record ids are bytes, so that text with a NUL survives and the order is
- * bytewise.
+ * The table of events, without their bodies. Record ids are stored as bytes, so that text with a NUL survives and the
+ * order is bytewise.
  */
 class EventTable {
   readonly #sql: Statements;
@@ -193,7 +186,7 @@ class EventTable {
     const inserts = new RowInserts(this.#sql, "events", 8);
     for (const { seq, ts, op, recordId, hash, offset, length, open } of events) {
       const id = Buffer.from(recordId);
-      // File records are never open, so the frequent events skip this.
+      // File records are never open, so their frequent events need no update.
       if (!recordId.startsWith("file")) {
         inserts.finish();
         this.#sql.run("UPDATE events SET open = 0 WHERE record_id = ? AND open = 1", id);
@@ -221,8 +214,8 @@ class EventTable {
 
   range({ from, to, limit, descending = false }: SeqRange): EventRow[] {
     const order = descending ? "DESC" : "ASC";
-    // The limit is part of the text: SQLite re-plans a statement whenever another value is bound to its LIMIT, which
-    // takes longer than most queries. It is rounded up to a power of two, so that there are few different texts.
+    // The limit is part of the text: SQLite re-plans a statement whenever another value is bound to its LIMIT, and
+    // planning takes longer than most queries. The limit is a power of two, so that there are few different texts.
     const most = limit === undefined ? "" : ` LIMIT ${2 ** Math.ceil(Math.log2(limit))}`;
     const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq ${order}${most}`;
     return this.#sql.all(sql, from, to).slice(0, limit).map(eventRow);
@@ -253,7 +246,7 @@ class EventTable {
 }
 
 /**
- * Returns the range of ids with this prefix. No byte of UTF-8 is 0xFF, so the prefix with 0xFF sorts after all of them.
+ * Returns the range of ids with this prefix. UTF-8 has no byte 0xFF, so the prefix with 0xFF sorts after all these ids.
  */
 function spanOf(prefix: string): [Buffer, Buffer] {
   const from = Buffer.from(prefix);

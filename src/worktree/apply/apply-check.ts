@@ -14,7 +14,7 @@ import { block, blockFor, heldBy, holdUnits, unitsOf } from "./apply-step.ts";
 import { hashFile } from "../files/inspect.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
-/** Input of the checks that run before the first change. */
+/** The input of the checks before the first change. */
 export interface CheckContext {
   readonly steps: readonly Step[];
   readonly cache: StatCache;
@@ -24,8 +24,8 @@ export interface CheckContext {
 }
 
 /**
- * Inspects every path before anything is changed, and decides what each step does or why it is blocked. Steps are in
- * path order, folders before their contents.
+ * Inspects every path before the first change, and decides what each step does, or why it is blocked. Requires steps
+ * in path order, folders before their contents.
  */
 export function checkSteps(context: CheckContext): void {
   const planned = new Map(context.steps.map((step) => [step.path, step]));
@@ -65,7 +65,7 @@ function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<Works
   else block(step, "changed", "it is not what it was");
 }
 
-/** Keeps the masked mode bits (never set by us) that a kept folder already has. */
+/** Adds the masked mode bits of an existing folder to `after`, since an apply does not clear them. */
 function keepOwnBits(step: Step): void {
   const { present, after, mask } = step;
   if (present?.kind !== "dir" || after?.kind !== "dir") return;
@@ -74,13 +74,13 @@ function keepOwnBits(step: Step): void {
 }
 
 /**
- * Returns the stat of what has exactly this name. If the disk takes another name for this one, that name must go first
- * (`alias`) if its removal is planned; otherwise it blocks the step.
+ * Returns the stat of the entry with exactly this name. If the disk finds an entry of another name instead, notes its
+ * planned removal as the `alias` that must precede the step; blocks the step if no removal is planned.
  */
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
   const found = fs.lstat(step.inner);
-  // A root of a single file means that file even if its name is now spelled otherwise, as in a scan.
+  // The file of a single-file root is accepted under any spelling that the disk folds, as in a scan.
   const isRoot = step.root.root.only === step.inner;
   if (found === undefined || !foldsNames(traits) || isRoot || fs.isNamedSo(step.inner)) return found;
   if (step.after === undefined) return undefined;
@@ -88,7 +88,7 @@ function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileSta
   const other = name === undefined ? undefined : planned.get(childOf(parentOf(step.path), name));
   if (other !== undefined && other.after === undefined) step.alias = other;
   else if (name !== undefined) block(step, "not-held", takenFor(name));
-  // We cannot tell which name was found: it may be any of those that are to be removed.
+  // The name that was found is unknown: it may be any name that is to be removed.
   else for (const one of removedBeside(step, planned)) block(one, "not-held", takenFor(nameOf(step.path)));
   return undefined;
 }
@@ -97,7 +97,7 @@ function takenFor(name: string): string {
   return `the disk takes it for ${JSON.stringify(name)}, which is there`;
 }
 
-/** The step itself and the removals in the same folder. */
+/** Returns the step itself and the removals in the same folder. */
 function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): Step[] {
   const folder = parentOf(step.path);
   const beside = [...planned.values()].filter((one) => one.after === undefined && parentOf(one.path) === folder);
@@ -112,11 +112,11 @@ function listedName({ root: { fs, traits }, inner }: Step, found: FileStat): str
     const stat = fs.lstat(childOf(folder, name));
     return stat?.ino === found.ino && stat.dev === found.dev;
   };
-  // Some disks make up inode numbers, others fold letters by tables of their own: try the names first, then the inodes.
+  // Some disks invent inode numbers, and others fold letters by their own tables. So names are tried before inodes.
   return names.find((name) => isOneName(name, nameOf(inner), traits.names)) ?? names.find(isFound);
 }
 
-/** Blocks all but the first of new names that the disk takes for the same name. */
+/** Of new names that the disk takes for the same name, blocks all but the first. */
 function holdSecondNames(steps: readonly Step[]): void {
   for (const [root, own] of Map.groupBy(steps.filter(isCreated), (step) => step.root)) {
     if (!foldsNames(root.traits)) continue;
@@ -136,9 +136,9 @@ function isCreated({ todo, blocked }: Step): boolean {
 }
 
 /**
- * If a step replaces an alias (a name that the disk takes for its own), both change or neither does, with their
- * contents. Otherwise contents would vanish under one name and not appear under the other. Entries that the disk
- * cannot hold do not count.
+ * Blocks a step and the removal of its alias together, with their contents, if one of them is blocked. Otherwise
+ * contents would vanish under one name and not appear under the other. A new entry that the disk cannot hold blocks
+ * nothing else.
  */
 export function holdAliases(steps: readonly Step[]): void {
   for (const step of steps) {
@@ -155,19 +155,21 @@ export function holdAliases(steps: readonly Step[]): void {
   }
 }
 
-/** The removals of a name and of all that lies in it, folders first. */
+/** Returns the removals of a path and of everything in it, folders first. */
 export function removalsWith(steps: readonly Step[], alias: Step): Step[] {
   return inFolder(steps, alias).filter(({ after }) => after === undefined);
 }
 
-/** Returns the step and the steps of its folder's contents. */
+/** Returns the step, and for a folder also the steps of its contents. */
 export function inFolder(steps: readonly Step[], step: Step): Step[] {
   const isFolder = step.present?.kind === "dir" || step.after?.kind === "dir";
   return isFolder ? steps.filter(({ path }) => isWithin(path, step.path)) : [step];
 }
 
-/** True if a resumed run finds the path missing because of the run itself, already `after`, or a folder whose mode may
- * be unfinished. */
+/**
+ * True if the interrupted run itself may have left the path in its present state: missing, equal to `after`, or a
+ * folder whose mode is not set yet.
+ */
 function mayResume(context: CheckContext, step: Step): boolean {
   if (!context.resume) return false;
   const { present, after } = step;
@@ -176,8 +178,8 @@ function mayResume(context: CheckContext, step: Step): boolean {
 }
 
 /**
- * True if the interrupted run may have left nothing at the path. With hard links, a file is replaced by one rename, so
- * a missing file was removed by somebody else. Without them, the old file is renamed away first.
+ * True if the interrupted run may have left nothing at the path. On a disk with hard links, one rename replaces a file,
+ * so somebody else removed a missing one. On other disks, the old file is renamed away first.
  */
 function mayBeGone({ before, after, root }: Step): boolean {
   return before?.kind !== "file" || after?.kind !== "file" || !root.staging.hasLinks();
@@ -196,13 +198,13 @@ function decide(step: Step): void {
   } else step.todo = "replace";
 }
 
-/** Called only after the present state was found to be `before` or `after`, so hashes need no second comparison. */
+/** True if the path needs no change. Requires that the path equals `before` or `after`, so reads no content again. */
 function isDone(step: Step, present: FileStat, after: Entry): boolean {
   if (present.kind !== after.kind || !hasMode(step, present, after)) return false;
   return after.kind === "dir" || step.isAfter || step.before?.hash === after.hash;
 }
 
-/** True if the path holds this entry. Notes a match with `after` in the step. */
+/** True if the path equals this entry. Sets `isAfter` if that entry is `after`. */
 function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): boolean {
   const { present } = step;
   if (present === undefined || entry === undefined) return present === undefined && entry === undefined;
@@ -212,7 +214,7 @@ function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): b
   return same;
 }
 
-/** Links have no modes; some disks keep none at all. */
+/** True if the mode matches. A link always matches, and so does everything on a disk without modes. */
 function hasMode({ root }: Step, present: FileStat, entry: Entry): boolean {
   return present.mode === entry.mode || present.kind === "symlink" || !root.traits.modes;
 }
@@ -232,7 +234,7 @@ function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Ent
   return read.hash;
 }
 
-/** Errnos of `readlink` when a concurrent edit replaced the link, or a folder above it. */
+/** The errnos of `readlink` after somebody has replaced the link, or a folder above it. */
 const EXCHANGED: ReadonlySet<string> = new Set(["EINVAL", "ENOENT", "ENOTDIR", "ELOOP"]);
 
 function targetHash({ root, inner }: Step): string | undefined {
@@ -244,7 +246,7 @@ function targetHash({ root, inner }: Step): string | undefined {
   }
 }
 
-/** True if a real folder holds the path, or will. Blocks the step if not. */
+/** True if the path's folder exists or is planned, or is missing for a removal; otherwise blocks the step. */
 function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boolean {
   const { fs } = step.root;
   const isGoing = step.after === undefined;
@@ -252,7 +254,7 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   for (const folder of foldersAbove(step.inner)) {
     path = parentOf(path);
     const above = planned.get(path)?.after;
-    // If a removal finds the folder's replacement already there, the path was removed before it.
+    // A removal may find its folder already replaced: the path was removed before that.
     if (above?.kind === "dir" || (isGoing && above !== undefined)) return true;
     const stat = fs.lstat(folder);
     if (stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);
@@ -263,7 +265,7 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   return isGoing || hasDirectFolder(step, ROOT);
 }
 
-/** `folder` is the innermost one that is there. */
+/** True if the path lies directly in `folder`, its innermost existing folder; otherwise blocks the step. */
 function hasDirectFolder(step: Step, folder: WorkspacePath): boolean {
   if (parentOf(step.inner) === folder) return true;
   block(step, "no-folder", "its folder is not there");
@@ -274,7 +276,7 @@ function removesFolder(step: Step): boolean {
   return step.present?.kind === "dir" && (step.todo === "remove" || step.clear);
 }
 
-/** A folder goes only when everything in it goes too. */
+/** Blocks the removal of a folder unless everything in it is removed, too. */
 function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   try {
     const held = heldBy(
@@ -282,7 +284,7 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
         const name = decodeName(bytes);
         const child = planned.get(childOf(step.path, name));
         const blocked = child?.blocked;
-        // Files staged there by an interrupted apply are removed with the folder.
+        // Files that an interrupted apply staged there are removed with the folder.
         const goes = isStagedBeside(name) || (child?.todo === "remove" && blocked === undefined);
         return { name, goes, blocked };
       }),
@@ -294,8 +296,8 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
 }
 
 /**
- * Blocks a step whose folder will not be made. Also blocks a step whose folder exists but is not recorded: somebody
- * made or exchanged that folder meanwhile, so its contents stay out of the record as long as it does.
+ * Blocks a step whose folder will not be made. Also blocks a step in a blocked folder that was not recorded as one:
+ * somebody made it meanwhile, and the record cannot hold its contents without it.
  */
 function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
@@ -306,8 +308,8 @@ function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>):
 }
 
 /**
- * Blocks the removal of a folder that still holds something: the folder was only gone for a moment, as when somebody
- * exchanges it.
+ * Blocks the removal of a folder that still holds a blocked path. The folder may seem removed for a moment, while
+ * somebody exchanges it.
  */
 function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
@@ -317,8 +319,8 @@ function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): 
 }
 
 /**
- * Blocks folders and their contents together where the record would otherwise have one without the other. Steps are in
- * path order. Called again once all is in place, because only then may a folder turn out to be a different one.
+ * Blocks folders and their contents together where the record would otherwise hold one without the other. Requires
+ * steps in path order. Called again after all steps, since a folder may have been exchanged during them.
  */
 export function blockTogether(
   steps: readonly Step[],

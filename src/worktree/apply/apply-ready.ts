@@ -10,22 +10,22 @@ import type { StatCache } from "../scan/stat-cache.ts";
 import { SyncsBeside } from "./syncs-beside.ts";
 import type { ApplyRequest, BlockReason } from "../worktree.ts";
 
-/** The phases of an apply that come before the first visible change. */
+/** The phases of an apply before its first visible change. */
 
-/** Context of an apply. */
+/** The context of an apply. */
 export interface ApplyContext {
   readonly disk: Disk;
   readonly roots: readonly OpenRoot[];
   readonly cache: StatCache;
-  /** Stat caches of others in this process that look at the same folders. */
+  /** The stat caches of other worktrees in this process with the same folders. */
   readonly others: readonly StatCache[];
   /** A folder in the store for staging, used if it is on the device of a root. */
   readonly staging: string | undefined;
   readonly nowNs: () => bigint;
-  /** Writes files when there are many. */
+  /** Worker threads that write the files of a large apply. */
   readonly workers?: RestoreWorkers | undefined;
   readonly bin: TrashBin;
-  /** Files that are already staged. They belong to this apply, whether it succeeds or not. */
+  /** Files that are already staged. The apply uses or removes them, whether it succeeds or not. */
   readonly early?: EarlyTree | undefined;
 }
 
@@ -33,16 +33,16 @@ export interface ApplyContext {
 export interface Asked {
   readonly request: ApplyRequest;
   readonly progress: ApplyProgress;
-  /** Makes staged files durable without waiting for each at once. */
+  /** Syncs staged files in parallel. */
   readonly syncs?: SyncsBeside;
 }
 
-/** False if a step is blocked and the request then wants no change at all. */
+/** False if a step is blocked and its block forbids all changes. */
 export function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean {
   return !steps.some((step) => stopsAll(step, request.onBlocked));
 }
 
-/** True if the new bytes would not fit; then blocks everything. */
+/** True if the new bytes do not fit on the disk. Then blocks all steps. */
 export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
   for (const open of context.roots) {
     let bytes = 0;
@@ -60,15 +60,15 @@ export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boole
 }
 
 /**
- * Up to this many changes are staged while the intent becomes durable: a journaling file system makes both durable in
- * hardly more time than one.
+ * An apply of at most this many changes is staged while the intent becomes durable. A journaling file system syncs both
+ * in hardly more time than one of them.
  */
 const BESIDE = 32;
 
 /** Stages new files and sets old ones aside. Returns false if nothing is to be changed. */
 export async function makeReady(context: ApplyContext, run: LandContext, asked: Asked): Promise<boolean> {
   const { begin } = asked.request;
-  // Early-staged files are made durable all at once.
+  // Files that were staged early are synced all at once.
   if (begin !== undefined && run.steps.length <= BESIDE && context.early === undefined)
     return readyBeside(context, run, { ...asked, begin });
   await begin?.();
@@ -78,8 +78,8 @@ export async function makeReady(context: ApplyContext, run: LandContext, asked: 
 }
 
 /**
- * Like `makeReady`, for a few changes. Checks all that can be known (free space, permission to link) before the
- * operation begins. Staged files become durable meanwhile.
+ * Like `makeReady`, for a few changes. Stages files before the operation begins, so that a lack of space or of a
+ * permission prevents its start. Staged files become durable meanwhile.
  */
 async function readyBeside(
   context: ApplyContext,
@@ -91,7 +91,7 @@ async function readyBeside(
   try {
     setAside(run);
     if (mayGoOn(steps, asked.request)) await stage(context, steps, { ...asked, syncs });
-    // An open folder may have another name after other tasks have had a turn.
+    // Other tasks may rename a folder while `begin` runs, so none stays open.
     releaseAll(steps);
     if (mayGoOn(steps, asked.request)) await asked.begin();
   } catch (error) {
@@ -102,7 +102,7 @@ async function readyBeside(
   return (await staged(steps, () => syncs.end())) && mayGoOn(steps, asked.request);
 }
 
-/** Errors are ignored here: a later removal reports whatever prevents it. */
+/** Removes the staged files. Ignores errors, since a later removal reports them. */
 function discardQuietly(steps: readonly Step[]): void {
   for (const { staging } of rootsOf(steps)) {
     try {
@@ -113,15 +113,12 @@ function discardQuietly(steps: readonly Step[]): void {
   }
 }
 
-/**
- * Staging errors that do not pass by themselves. They are reported as blocks, or the operation would stay open for
- * ever.
- */
+/** Staging errors that do not pass by themselves. They become blocks, or else the operation would stay open forever. */
 const STAGE_REASONS: Readonly<Record<string, BlockReason>> = {
   ENOSPC: "no-space",
   EDQUOT: "no-space",
   EFBIG: "no-space",
-  // This file system refuses a name in a new folder.
+  // The file system refuses a name in a new folder.
   EINVAL: "not-permitted",
   EILSEQ: "not-permitted",
   ENAMETOOLONG: "not-permitted",
@@ -138,7 +135,7 @@ async function stage(context: ApplyContext, steps: readonly Step[], asked: Asked
   return staged(steps, () => stageSteps({ disk, steps, request, workers, syncs, early, onStaged }));
 }
 
-/** Runs `work`. Returns false if the disk has refused it: then nothing is to be changed. */
+/** Runs `work`. Returns false if the disk refuses it, and then blocks all steps. */
 async function staged(steps: readonly Step[], work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
@@ -152,14 +149,12 @@ async function staged(steps: readonly Step[], work: () => Promise<void>): Promis
   }
 }
 
-/** The error that prevented a removal. */
+/** The failure of a removal. A record, since any value can be thrown. */
 interface Failure {
   readonly error: unknown;
 }
 
-/**
- * Removes what applies have set aside, in the background: one after the other, in the order in which they were added.
- */
+/** Removes in the background the files that applies have set aside, one apply after another, in the order of `add`. */
 export class TrashBin {
   /** The removals by token. They never reject. */
   readonly #going = new Map<string, Promise<Failure | undefined>>();
@@ -174,8 +169,8 @@ export class TrashBin {
   }
 
   /**
-   * Resolves to true once the removals with this token are done. Resolves to false if there were none, or the token was
-   * already asked for. Throws the error that prevented one.
+   * Resolves to true once the removals with this token are done, and forgets them. Resolves to false if the bin knows
+   * none. Throws the error that prevented a removal.
    */
   async emptied(token: string): Promise<boolean> {
     const going = this.#going.get(token);
@@ -186,7 +181,7 @@ export class TrashBin {
     return true;
   }
 
-  /** Resolves once no removal is under way. What could not be removed is left for a later sweep. */
+  /** Resolves once no removal is under way. A later sweep removes the files of a failed one. */
   async end(): Promise<void> {
     await this.#last;
   }
@@ -205,8 +200,8 @@ async function attempt(empty: () => Promise<void>): Promise<Failure | undefined>
 const STEP = 64;
 
 /**
- * The progress of an apply, as shown to people. Files count when they are staged, which takes most of the time; if
- * there is nothing to stage, paths count when they are put into place or removed. It never decreases.
+ * The progress of an apply, as shown to people. Counts staged files, since staging takes most of the time. Then counts
+ * the paths in their final state, once there are more of these. The reported number never decreases.
  */
 export class ApplyProgress {
   readonly #tell: ((done: number, total: number) => void) | undefined;

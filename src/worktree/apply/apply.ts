@@ -32,22 +32,22 @@ import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 
 /**
- * Setuid, setgid and sticky are not set unless asked for. A folder keeps setgid and sticky, which give nobody any
- * rights.
+ * The mode bits that an apply does not set unless asked to: setuid, setgid and sticky. For a folder only setuid, since
+ * its setgid and sticky bits give nobody any rights.
  */
 const DEFAULT_MASK = 0o7000;
 const DEFAULT_FOLDER_MASK = 0o4000;
 
-/** Yields to other tasks after this many steps. */
+/** An apply yields to other tasks after this many steps. */
 const TURN = 2048;
 
-/** Up to this many folders are made durable one by one. */
+/** Up to this many folders are synced one by one; more are synced with their whole file system. */
 const FEW_FOLDERS = 256;
 
 /**
- * Brings paths from `before` to `after`: see `Worktree.apply`. Works in phases, each of which a power loss may end:
- * check everything; stage all new files durably and set old files aside (`makeReady`); put into place, folders first;
- * remove, children first; make names durable; empty the trash.
+ * Brings paths from `before` to `after`: see `Worktree.apply`. Works in phases, and a power loss may end any of them:
+ * check everything; stage all new files durably and set old files aside (`makeReady`); put new files into place,
+ * folders first; remove old ones, children first; make names durable; empty the trash.
  */
 export async function applyChanges(context: ApplyContext, request: ApplyRequest): Promise<ApplyReport> {
   makeRoots(context.disk, context.roots, request);
@@ -88,7 +88,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   }
 }
 
-/** Reports what an apply would do now: see `Worktree.check`. Missing roots are left out, since an apply makes them. */
+/** Reports what an apply would do now: see `Worktree.check`. Does not check missing roots: an apply makes them. */
 export function checkChanges(context: ApplyContext, request: CheckRequest): CheckReport {
   const { changes, onBlocked, permissions = false } = request;
   const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
@@ -111,7 +111,7 @@ export function checkChanges(context: ApplyContext, request: CheckRequest): Chec
   }
 }
 
-/** Removes what an apply with this token left behind, and sets back the folder modes that it had loosened. */
+/** Removes what an apply with this token left in staging, and restores the folder modes that it had loosened. */
 export function cleanUpApply(context: ApplyContext, token: string): void {
   for (const open of context.roots) {
     using fs = open.fs;
@@ -133,7 +133,7 @@ function purgeLeftovers(root: ApplyRoot): void {
 }
 
 function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
-  // The interruption may be due to another file system that is mounted there now.
+  // The apply may have been interrupted because another file system was mounted there.
   const probesAgain = request.resume === true;
   const roots = context.roots.map((open) => {
     const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
@@ -142,7 +142,7 @@ function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
   return stepsOf(roots, request.changes, request.maskMode);
 }
 
-/** The steps of these changes, in the order of their paths. */
+/** Returns the steps of these changes, in path order. */
 function stepsOf(all: readonly ApplyRoot[], changes: readonly Change[], mask: number | undefined): Step[] {
   const roots = new Map(all.map((one) => [one.root.id, one]));
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
@@ -205,7 +205,7 @@ async function putIntoPlace(
   const unitOf = new Map<Step, readonly Step[]>();
   for (const unit of unitsOf(steps, request.together)) {
     holdUnits([unit]);
-    // Where a folder gives way to a file, or a name to its alias, more than the unit has to go first.
+    // If a folder is replaced by a file, or an alias by its name, more than the unit must be removed first.
     if (unit.every((step) => !step.clear && step.alias === undefined && !early.has(step)))
       for (const step of unit) unitOf.set(step, unit);
   }
@@ -237,7 +237,7 @@ async function putIntoPlace(
   return true;
 }
 
-/** Returns the removals that must come before something of another kind can take the path. */
+/** Returns the removals that must precede a new entry of another kind, or of a name that the disk takes for theirs. */
 function earlyRemovals(steps: readonly Step[]): Set<Step> {
   const early = new Set<Step>();
   let cleared: WorkspacePath | undefined;
@@ -250,10 +250,11 @@ function earlyRemovals(steps: readonly Step[]): Set<Step> {
   return early;
 }
 
-/** The roots of an apply, whether the files that it set aside are removed later, and when it began to look. */
 interface Finishing {
   readonly roots: readonly ApplyRoot[];
+  /** True if the files that were set aside are removed in the background. */
   readonly later: boolean;
+  /** The time before the first path was inspected. */
   readonly startedNs: bigint;
 }
 
@@ -262,7 +263,7 @@ async function finish(
   run: LandContext,
   { roots, later, startedNs }: Finishing,
 ): Promise<ApplyReport> {
-  // Must happen while the folders can still be opened and written: a folder closed to its owner could not be synced.
+  // Names are synced before modes are set: a folder whose mode denies its owner access could not be synced.
   for (const { staging } of roots) staging.places.clear();
   await syncNames(context.disk, [...run.steps.filter(changesNames), ...run.givenBack], blockLost(run));
   setFolderModes(run.steps);
@@ -292,7 +293,7 @@ function setFolderModes(steps: readonly Step[]): void {
   }
 }
 
-/** Makes the names in the folders of these steps durable. Calls `onLost` if a folder is gone. */
+/** Makes the names in the folders of these steps durable. Calls `onLost` with the error of a folder that failed. */
 async function syncNames(
   disk: Disk,
   steps: readonly Step[],
@@ -321,31 +322,31 @@ async function syncNames(
 const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Blocks the steps whose folder somebody exchanged, since they were done elsewhere. A folder that this run itself
- * removed needs no sync.
+ * Returns a handler for `syncNames` that blocks the steps whose folder somebody exchanged: they changed another folder.
+ * A folder that this run itself removed needs no sync.
  */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
   const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
   return (steps, error) => {
-    // Names that could not be made durable must not be reported as done: the caller finishes later, as after a crash.
+    // Names that are not durable must not be reported as done: the caller resumes later, as after a crash.
     if (!LOST.has(errnoOf(error) ?? "")) throw error;
     for (const step of steps) if (!taken.has(parentOf(step.path))) blockFor(step, error);
   };
 }
 
 /**
- * Updates the stat cache. A file that somebody has written since the apply began is read at the next scan, since it was
- * not read here.
+ * Updates the stat cache. The next scan reads a file that somebody has written since the apply began, since its content
+ * was not read here.
  */
 function rememberAll({ cache, others }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);
   cache.putAll(knownNow(applied), startedNs);
-  // The others would read a file of which they cannot be sure anyway.
+  // The other caches get certain files only: their next scan reads any other file in any case.
   const certain = applied.filter((step) => step.isCertain);
   for (const other of others) for (const one of knownNow(certain)) other.put(one, startedNs);
 }
 
-/** Yields the applied paths in path order, each with the stat that was seen when its content was known. */
+/** Yields the applied paths that exist, in path order, each with the stat that belongs to its known content. */
 function* knownNow(applied: readonly Step[]): Generator<NotedPath> {
   for (const step of applied) {
     const { after, path, inner, root, isCertain } = step;
@@ -360,17 +361,17 @@ function discard(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
   return reportOf(run, []);
 }
 
-/** Undoes all steps after one of them failed, as far as nobody has changed the paths since. */
+/** Undoes all steps after one of them failed, except on paths that somebody has changed since. */
 async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promise<ApplyReport> {
   for (const undo of run.undo.toReversed()) {
     try {
       undo();
     } catch (error) {
-      // Somebody is working there: what cannot be undone stays, and is reported as applied.
+      // Somebody has changed the path: a step that cannot be undone is reported as applied.
       if (errnoOf(error) === undefined) throw error;
     }
   }
-  // The restored names must be durable too, however far a step may have come.
+  // The restored names must be durable too. A failed step may have changed some names, so all are synced.
   const tried = run.steps.filter((step) => step.todo !== "nothing");
   await syncNames(run.disk, tried, (_steps, error) => {
     if (errnoOf(error) === undefined || isDiskFailure(errnoOf(error))) throw error;
@@ -378,7 +379,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
   run.modes.restore();
   for (const { staging } of roots) staging.purge();
   releaseRoots(roots);
-  // The disk decides: nothing that was undone may be reported as done.
+  // The disk is inspected again, since an undone step must not be reported as done.
   return reportOf(
     run,
     doneTogether(run.steps, (step) => step.todo !== "nothing" && isAfter(step)),
@@ -386,7 +387,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
 }
 
 function isAfter({ root: { root, fs, traits }, path, inner, after }: Step): boolean {
-  // The name may belong to another entry, which the disk takes for this one.
+  // On a disk that folds names, the path may find another entry.
   const isThere = !foldsNames(traits) || root.only === inner || fs.isNamedSo(inner);
   const found = isThere ? inspectPath(fs, path, inner)?.entry : undefined;
   return sameEntry(heldEntry(traits, found, after), after);
@@ -411,9 +412,9 @@ function blockedOf(steps: readonly Step[]): BlockedPath[] {
 }
 
 /**
- * Returns the changes that are done on disk and that the record can hold together: no folder is gone while its contents
- * stay, and nothing is in a folder that was not made. If somebody exchanges folders, each path may have been seen at
- * another moment. `changes` are in path order, folders before their contents.
+ * Returns the changes that are done on disk and consistent with one another: no folder is removed while its contents
+ * stay, and nothing is in a folder that was not made. Changes may be inconsistent if somebody exchanges folders while
+ * `isDone` looks at one path after another. `changes` are in path order, folders before their contents.
  */
 export function doneTogether<C extends Change>(changes: readonly C[], isDone: (change: C) => boolean): C[] {
   const planned = new Map(changes.map((change) => [change.path, change]));
@@ -432,10 +433,9 @@ export function doneTogether<C extends Change>(changes: readonly C[], isDone: (c
 }
 
 /**
- * Makes the tracked folders again that are not there and are to hold something. Whoever asks has looked at them: one whose
- * contents are recorded, and that is not there, is no plan's (see `ScanRequest.absentRoot`). What was interrupted makes none:
- * its disk may not be mounted.
- * Such a folder is its user's alone: its mode is not recorded, and a wider one could show to others what was kept from them.
+ * Makes the missing tracked folders that will hold something. Requires that the caller's scan has refused a missing
+ * folder with recorded contents (see `ScanRequest.absentRoot`). A resumed apply makes no folder, since the disk may not
+ * be mounted. Only the user can access a new folder: the old mode is not recorded, and a wider one could expose files.
  */
 function makeRoots(disk: Disk, roots: readonly OpenRoot[], { changes, resume }: ApplyRequest): void {
   if (resume === true) return;
@@ -464,7 +464,7 @@ function makeRoot(disk: Disk, folder: string): void {
   }
 }
 
-/** Blocks the steps that the system already refuses. Called after `checkSteps`. */
+/** Blocks the steps that the system would refuse now. Requires `checkSteps` to have run. */
 function checkPermissions(steps: readonly Step[]): void {
   for (const step of steps) {
     if (step.blocked !== undefined || step.todo === "nothing") continue;
@@ -477,7 +477,7 @@ function checkPermissions(steps: readonly Step[]): void {
   }
 }
 
-/** Returns the folder in which a name would be changed, or the innermost existing folder above it. */
+/** Returns the innermost existing folder above the path. */
 function innermost({ root: { fs }, inner }: Step): WorkspacePath {
   let folder = parentOf(inner);
   while (folder !== ROOT && fs.lstat(folder)?.kind !== "dir") folder = parentOf(folder);
@@ -489,15 +489,15 @@ function isMountPoint({ root: { fs }, inner, present, todo }: Step): boolean {
   return fs.lstat(parentOf(inner))?.dev !== present.dev;
 }
 
-/** True if the path lies on another file system than its root: nothing staged for the root can be renamed there. */
+/** True if the path is on another file system than its root, so that no staged file can be renamed to it. */
 function isMountedAbove(step: Step): boolean {
   const { fs } = step.root;
   return fs.lstat(innermost(step))?.dev !== fs.lstat(ROOT)?.dev;
 }
 
 /**
- * Checks that the folder is writable. One's own folder without the write permission is opened for the moment (see
- * `LooseModes`).
+ * Checks that the folder is writable. Accepts a folder whose mode denies its owner access: `LooseModes` makes it
+ * writable for the time of the apply.
  */
 function checkFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {

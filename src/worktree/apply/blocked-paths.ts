@@ -5,7 +5,7 @@ import type { ApplyRequest, BlockedPath, BlockReason, CheckReport, OnBlocked } f
 import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The paths of an apply that cannot be changed, each with the first reason. For worktrees that are not on a disk. */
+/** The blocked paths of an apply, each with its first reason. Used by worktrees that are not on a disk. */
 export class BlockedPaths {
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
   readonly #blocked = new Map<WorkspacePath, Blocked>();
@@ -30,7 +30,7 @@ export class BlockedPaths {
     if (!this.has(path)) this.#blocked.set(path, { reason, detail });
   }
 
-  /** Blocks the removal of a folder, unless all its contents are removed too. */
+  /** Blocks the removal of a folder unless all its children are removed, too. */
   blockHolding(folder: WorkspacePath, children: readonly WorkspacePath[]): void {
     const held = heldBy(
       children.map((child) => {
@@ -46,7 +46,7 @@ export class BlockedPaths {
     if (held !== undefined && !this.has(folder)) this.#blocked.set(folder, held);
   }
 
-  /** Blocks paths that change together with one that is blocked. */
+  /** Blocks the paths that may change only together with a blocked path. */
   holdUnits(together: ApplyRequest["together"] = []): void {
     for (const unit of together) {
       const cause = unit.find((path) => this.has(path));
@@ -61,7 +61,7 @@ export class BlockedPaths {
     }
   }
 
-  /** True if a block means that nothing may change at all. */
+  /** True if some block forbids all changes. */
   stopAll(onBlocked: OnBlocked): boolean {
     return [...this.#blocked].some(([path, blocked]) =>
       stopsAll({ blocked, after: this.#changes.get(path)?.after }, onBlocked),

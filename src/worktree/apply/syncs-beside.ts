@@ -1,7 +1,7 @@
 import type { Disk } from "../../disk/disk.ts";
 import type { OpenedFile } from "../files/confined-fs.ts";
 
-/** Syncs files in parallel to this thread and to one another. Each file stays open until `end`. */
+/** Syncs files in parallel, without blocking this thread. Each file stays open until `end`. */
 export class SyncsBeside {
   readonly #disk: Disk;
   readonly #open = new DisposableStack();
@@ -11,13 +11,13 @@ export class SyncsBeside {
     this.#disk = disk;
   }
 
-  /** Returns the same file; disposing of that does not close it. */
+  /** Takes over a file until `end`. Returns a handle of it that closes nothing when it is disposed of. */
   keep(file: OpenedFile): OpenedFile {
     this.#open.use(file);
     return { fd: file.fd, [Symbol.dispose]: () => undefined };
   }
 
-  /** Starts the sync of a kept file, once all its bytes are written. */
+  /** Starts the sync of a kept file. Requires that all its bytes are written. */
   finished(file: OpenedFile): void {
     const sync = this.#disk.syncBeside(file.fd);
     // `end` reports the error.
@@ -25,7 +25,7 @@ export class SyncsBeside {
     this.#syncs.push(sync);
   }
 
-  /** Resolves once all finished files are durable, else rejects with the disk's error; all files are closed then. */
+  /** Waits for all syncs, then closes all files. Resolves if all are durable, else rejects with the disk's error. */
   async end(): Promise<void> {
     const ends = await Promise.allSettled(this.#syncs.splice(0));
     this.#open.dispose();

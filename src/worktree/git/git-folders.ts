@@ -5,27 +5,28 @@ import type { FileStat } from "../../disk/disk.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { GitFiles } from "./git-files.ts";
 
-/** The met folders in which git keeps its own state, by absolute path. */
+/** The known folders in which git keeps its own state, by absolute path. */
 export type KnownGitFolders = NotedMap<true, string>;
 
 /**
- * The folders in which git keeps its own state, each known by device and inode. Such a folder need not be called
- * `.git`: a repository may be made with `--separate-git-dir`, a bare one may have working trees beside it, a mount
- * gives a second name. It stays known after the `.git` that led to it is gone, since its contents are still git's.
+ * The folders in which git keeps its own state ("git folders"), each known by device and inode. A git folder need not
+ * be called `.git`: a repository may be made with `--separate-git-dir`, a bare one may have separate working trees, and
+ * a mount gives a second name. A git folder stays known after the `.git` that led to it is gone: its contents are still
+ * git's.
  */
 export class GitFolders {
   readonly #files: Pick<GitFiles, "peek">;
   readonly #known: KnownGitFolders;
   readonly #devices = new Map<bigint, Set<bigint>>();
 
-  /** Checks every known folder; forgets one that is gone or no longer holds a repository's state. */
+  /** Checks every known folder. Forgets a folder that is gone or no longer holds a repository's state. */
   constructor(files: Pick<GitFiles, "peek">, known: KnownGitFolders) {
     this.#files = files;
     this.#known = known;
     for (const folder of [...known.keys()]) if (!this.#look(folder)) known.delete(folder);
   }
 
-  /** Notes that a repository keeps its state in this folder. */
+  /** Adds the git folder of a repository, if it exists. */
   add(folder: string): void {
     if (this.#look(folder) && !this.#known.has(folder)) this.#known.set(folder, true);
   }
@@ -44,35 +45,32 @@ export class GitFolders {
   }
 }
 
-/** The verdict on a path that lies in such a folder. */
+/** The verdict on a path in a git folder. */
 export const GITS: Verdict = { tracked: false, rule: "git" };
 
-/** True if this folder of git's was included on purpose, by its own name. */
+/** True if the user has included this git folder on purpose: the pattern of the rule contains its name. */
 export function isTakenIn(folder: WorkspacePath, { rule, pattern = "" }: Verdict): boolean {
   return rule === "force-include" && pattern.split("/").includes(nameOf(folder));
 }
 
-/** Input of one scan of a root. */
+/** The input of one scan of a root. */
 interface GitsOwnParts {
   readonly fs: Pick<ConfinedFs, "peek">;
   readonly folders: GitFolders;
-  /**
-   * Returns whether the folder is recorded. A recorded folder goes on being recorded, because a `.git` can be made to
-   * lead to any folder.
-   */
+  /** True if the folder is recorded. Then it stays recorded, because a `.git` file can be made to lead anywhere. */
   readonly isRecorded: (path: WorkspacePath) => boolean;
 }
 
 /** A path that was looked up. */
 interface Looked {
   readonly isFolder: boolean;
-  /** The outermost such folder that contains it or is it. */
+  /** The outermost git folder that contains the path or is it. */
   readonly top: WorkspacePath | undefined;
-  /** True if it lies in a recorded one, or is one. */
+  /** True if the path is a recorded git folder, or lies in one. */
   readonly isRecorded: boolean;
 }
 
-/** Tells which paths beneath one root lie in such a folder, unless that is recorded. Looks up each path once. */
+/** Finds the paths of one root that lie in a git folder which is not recorded. Looks up each path once. */
 export class GitsOwn {
   readonly #parts: GitsOwnParts;
   readonly #looked = new Map<WorkspacePath, Looked>([[ROOT, { isFolder: true, top: undefined, isRecorded: false }]]);
@@ -81,7 +79,7 @@ export class GitsOwn {
     this.#parts = parts;
   }
 
-  /** Returns the outermost such folder that contains the path or is it. */
+  /** Returns the outermost git folder, unless recorded, that contains the path or is it. */
   topOf(path: WorkspacePath): WorkspacePath | undefined {
     return this.#look(path).top;
   }
@@ -94,7 +92,7 @@ export class GitsOwn {
     return looked;
   }
 
-  /** Nothing lies beneath a path that is no folder. */
+  /** Looks up a path, given its parent. The stat is skipped if the parent decides the result. */
   #within(path: WorkspacePath, above: Looked): Looked {
     const { folders, isRecorded } = this.#parts;
     const isSettled = !above.isFolder || above.top !== undefined || above.isRecorded;

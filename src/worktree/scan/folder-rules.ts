@@ -12,18 +12,18 @@ import { MOST_RULE_BYTES } from "../git/git-repository.ts";
 import type { MetRepository, RootGit } from "../git/root-git.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
 
-/** The rules that begin in a folder. */
+/** The rules that apply from a folder on downwards. */
 export interface RuleGround {
   /** Ignore files, lowest precedence first. */
   readonly files: readonly RuleFile[];
-  /** The git repository that begins there; for a root, also one that holds it. */
+  /** The git repository that begins in the folder. For a root, also a repository around it. */
   readonly repository?: MetRepository | undefined;
 }
 
-/** A fingerprint, in two words, of everything that a filter depends on. */
+/** A fingerprint of everything that the filter of a folder depends on, as two 32-bit numbers. */
 export type RuleMarks = readonly [number, number];
 
-/** The rules for the children of one folder. The scope is made when the first name must be judged. */
+/** The rules for the children of one folder. The scope is compiled when it is first needed. */
 export class FolderRules {
   readonly marks: RuleMarks;
   readonly #filter: CompiledFilter;
@@ -45,7 +45,7 @@ export class FolderRules {
     this.marks = marks;
   }
 
-  /** Returns the rules of a folder in this one, given those that begin there. */
+  /** Returns the rules of a child folder, given the rules that begin in it. */
   enter(path: WorkspacePath, ground: RuleGround): FolderRules {
     const isSame = ground.files.length === 0 && ground.repository === undefined;
     const marks = isSame ? this.marks : marksOf([this.marks.join(), path], ground);
@@ -58,7 +58,7 @@ export class FolderRules {
     return this.#scope;
   }
 
-  /** True if git may track something here that the rules leave out. */
+  /** True if git may track something in this folder that the rules leave out. */
   get mayHoldTracked(): boolean {
     const { repository } = this.#ground;
     return repository === undefined ? this.#outer?.mayHoldTracked === true : repository.mayHold;
@@ -84,7 +84,7 @@ interface RuleReaderParts {
   readonly fs: ConfinedFs;
   /** False if ignore files do not apply. */
   readonly enabled: boolean;
-  /** Returns the ignore file as it was last read. */
+  /** Returns an ignore file as it was last read. */
   readonly known: (path: WorkspacePath) => KnownRules | undefined;
   readonly startedAtNs: bigint;
   /** The git repositories of the root. */
@@ -93,11 +93,11 @@ interface RuleReaderParts {
 
 /**
  * Reads the rules of one root's folders. Does not reread a file whose stat is unchanged and not racily clean. Ignores
- * an ignore file that is a link, as git does.
+ * an ignore file that is a link, as git does with a `.gitignore`.
  */
 export class RuleReader {
   readonly #parts: RuleReaderParts;
-  /** Every ignore file met, by its path beneath the root; `undefined` if it is no longer there. */
+  /** Every ignore file met, by its path beneath the root; `undefined` for a file that has vanished. */
   readonly met = new Map<WorkspacePath, KnownRules | undefined>();
   /** Ignore files that cannot be read. */
   readonly problems: UnappliedRules[] = [];
@@ -106,7 +106,7 @@ export class RuleReader {
     this.#parts = parts;
   }
 
-  /** Returns the rules that begin in a folder. `mayBegin` is false if it is known that no repository begins there. */
+  /** Returns the rules that begin in a folder. `mayBegin`: false if no repository can begin there. */
   read(folder: WorkspacePath, mayBegin = true): RuleGround {
     const { enabled, git } = this.#parts;
     if (!enabled) {

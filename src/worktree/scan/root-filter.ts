@@ -7,10 +7,10 @@ import type { KnownGit } from "../git/root-git.ts";
 import type { StatCache } from "./stat-cache.ts";
 import type { TrackedRoot } from "../worktree.ts";
 
-/** A repository's own, unshared ignore file. */
+/** The ignore file of a repository that is not shared with its clones. */
 export const EXCLUDE_FILE = ".git/info/exclude" as WorkspacePath;
 
-/** Returns the last known repositories of a root, by their folder beneath it. */
+/** Returns the last known repositories of a root, each with its folder beneath the root. */
 export function gitOf(cache: StatCache, root: Pick<TrackedRoot, "id">): [WorkspacePath, KnownGit][] {
   return [...cache.git].flatMap(([path, known]): [WorkspacePath, KnownGit][] => {
     const { root: id, path: folder } = splitRoot(path);
@@ -18,7 +18,7 @@ export function gitOf(cache: StatCache, root: Pick<TrackedRoot, "id">): [Workspa
   });
 }
 
-/** Returns the filter in force in a root: its last known rules, and these repositories. */
+/** Returns the filter of a root: its options, its last known rules, and these repositories. */
 export function filterOf(
   cache: StatCache,
   root: TrackedRoot,
@@ -36,7 +36,7 @@ export function filterOf(
   const told = met.map(([folder, known]) => repositoryOf(folder, known)).filter((one) => saysMore(one));
   return {
     options: root.filter,
-    // Rules that begin outside of the root, or beside an index, come before those in its folders.
+    // Rules from outside of the root, or from a git folder, have lower precedence than ignore files in the root.
     rules: [...met.flatMap(([, known]) => known.rules), ...rules],
     ...(told.length === 0 ? {} : { repositories: told }),
   };
@@ -47,24 +47,24 @@ function repositoryOf(folder: string, { ignoreCase, tracked }: KnownGit): Reposi
 }
 
 /**
- * True if a repository has more to record than its ignore files. For one that begins beneath the root, that alone
- * counts.
+ * True if a repository must be recorded besides its ignore files. A repository that begins beneath the root always must
+ * be.
  */
 function saysMore({ folder, ignoreCase, tracked }: RepositoryRules): boolean {
   return folder !== "" || ignoreCase || tracked.length > 0;
 }
 
-/** Returns the ignore files of a filter that are not applied, and why. */
+/** Returns the ignore files of a filter that are not applied, each with the reason. */
 export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
   const filter = compileFilter(options);
   return rules.flatMap((file) => {
-    // Only a long file can be a problem, so no other is checked.
+    // A short file cannot have too many rules, so only a long file is checked.
     const detail = file.text.length > MAX_WILD_RULES ? filter.problemOf(file) : undefined;
     return detail === undefined ? [] : [{ source: file.source, detail }];
   });
 }
 
-/** Returns each unapplied rule file once. Sources in further roots get their whole paths. */
+/** Returns each unapplied rule file once per reason. A source in a further root gets its whole path. */
 export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRules[]): UnappliedRules[] {
   const each = new Map<string, UnappliedRules>();
   for (const { source, detail } of problems) {
@@ -75,7 +75,7 @@ export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRu
   return [...each.values()];
 }
 
-/** Stores the repositories of a root that a full scan has met. */
+/** Replaces the cached repositories of a root by those that a full scan has met. */
 export function keepGit(cache: StatCache, root: TrackedRoot, met: ReadonlyMap<WorkspacePath, KnownGit>): void {
   for (const [folder] of gitOf(cache, root)) if (!met.has(folder)) cache.git.delete(pathInRoot(root.id, folder));
   for (const [folder, known] of met) {
