@@ -2,12 +2,12 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { UpstreamLayout } from "../storage/layout.ts";
 import type { Backends } from "./backends.ts";
 
-/** The time to wait for a follower that is just being stopped, in ms. */
+/** The time to wait for the lock, in ms, because its holder may just be stopping. */
 const WAIT_MS = 2_000;
 
 /**
- * Acquires the lock of the one process that may follow a workspace's origin; disposal releases it. The folder
- * `upstream/` must be there. Throws `LOCKED` if another process holds it.
+ * Acquires the lock of the one process that may follow a workspace's origin. Disposing the result releases the lock.
+ * The folder `upstream/` must exist. Throws `LOCKED` if another process holds the lock.
  */
 export async function followOrigin(backends: Pick<Backends, "openLock">, layout: UpstreamLayout): Promise<Disposable> {
   const lock = await backends.openLock(layout.follower);

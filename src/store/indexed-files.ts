@@ -5,7 +5,7 @@ import type { BlobStore } from "../storage/blob-store.ts";
 import type { IndexStore, IterationRow } from "../storage/index-store.ts";
 import type { RecordedFiles, RecordedTally } from "../worktree/memory/recorded-files.ts";
 
-/** The recorded files of the present, from the index; counted once, then followed. */
+/** The recorded files as of the head, read from the index. Counts them once, then updates the tally by the changes. */
 export class IndexedFiles implements RecordedFiles {
   readonly #index: IndexStore;
   readonly #blobs: BlobStore;
@@ -29,7 +29,7 @@ export class IndexedFiles implements RecordedFiles {
   async tally(): Promise<RecordedTally> {
     const { seq } = await this.#index.head();
     const known = this.#counted;
-    // A rebuilt index may be behind the count.
+    // An index that was rebuilt since the last count may not have reached the seq of that count yet.
     const counted = known === undefined || known.seq > seq ? await this.#count(seq) : await this.#follow(known, seq);
     this.#counted = { ...counted, seq };
     return counted;

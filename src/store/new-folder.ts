@@ -6,7 +6,8 @@ import { removeTree } from "../disk/remove-tree.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
 /**
- * Makes folders on this disk, as `NewFolder` specifies. A name that is taken gets a counter; modes are 0700 and 0600.
+ * Returns the `NewFolder` of this disk. Appends a counter to a name that is taken. Gives folders mode 0700 and files
+ * mode 0600.
  */
 export function newFolders(disk: Disk): NewFolder {
   return async (given, stem, files) => {

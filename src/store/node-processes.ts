@@ -8,7 +8,7 @@ import { runCommand } from "../util/run-command.ts";
 import type { ProcessEnd, Processes, ProcessOptions } from "../engine/log/context.ts";
 import { optional } from "../util/optional.ts";
 
-/** Returns the processes of this machine; the disk shows which of them are zombies. */
+/** Returns the processes of this machine. `disk` must have its /proc, if there is one. */
 export function nodeProcesses(disk: Disk): Processes {
   return {
     pid: process.pid,
@@ -21,8 +21,8 @@ export function nodeProcesses(disk: Disk): Processes {
 }
 
 /**
- * Returns the PID namespace of this process, by its inode: pid_namespaces(7). A process keeps its own for as long as it
- * lives.
+ * Returns the inode of the PID namespace of this process: pid_namespaces(7). A process cannot change its own PID
+ * namespace.
  */
 function pidSpaceOf(disk: Disk): string | undefined {
   try {
@@ -36,10 +36,11 @@ function pidSpaceOf(disk: Disk): string | undefined {
 const MARK_DIGITS = 16;
 
 /**
- * Returns a mark of a process: the start of the machine, and the start of the process, counted from it in ticks
- * (proc_pid_stat(5), the 22nd field; the 20th after the name). No clock that a person sets affects either. The pid is
- * part of it, as several processes start in one tick. It is a hash, as the log goes to other machines. If the start of
- * the machine cannot be read, there is no mark: to a process that can read it, this would be another process.
+ * Returns a mark of a process: a hash of the machine's boot id, the process's start in ticks since the boot
+ * (proc_pid_stat(5), the 22nd field; the 20th after the name), and the pid. Setting a clock changes none of these. The
+ * pid is needed because several processes can start in one tick. The mark is a hash because the log goes to other
+ * machines. Returns `undefined` without a boot id: a mark without it would differ from the mark that another process,
+ * which can read the boot id, computes.
  */
 function markOf(disk: Disk, pid: number): string | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -50,7 +51,7 @@ function markOf(disk: Disk, pid: number): string | undefined {
   return sha256(`${boot} ${ticks} ${pid}`).slice(0, MARK_DIGITS);
 }
 
-/** No chain of processes is longer, unless pids are reused while it is read. */
+/** Limits a chain of ancestors, which may become a cycle if pids are reused while it is read. */
 const MOST_ANCESTORS = 1_000;
 
 async function ancestors(disk: Disk, pid: number): Promise<readonly number[]> {
@@ -71,7 +72,7 @@ function parentIn(disk: Disk, pid: number): number | undefined {
   return parent === null ? undefined : Number(parent[1]);
 }
 
-/** Returns the parents of all processes if there is no /proc, as `ps` of POSIX lists them; of none if that fails. */
+/** Returns a look-up of parents by pid, from one listing of all processes by POSIX `ps`. Empty if `ps` fails. */
 async function parentsByPs(): Promise<(pid: number) => number | undefined> {
   const { promise, resolve } = Promise.withResolvers<string>();
   execFile("ps", ["-A", "-o", "pid=", "-o", "ppid="], (_error, stdout) => resolve(stdout));
@@ -90,12 +91,12 @@ function isAlive(disk: Disk, pid: number): boolean {
   return !isZombie(disk, pid);
 }
 
-/** Longer than the line up to the start time: the name in it has at most 64 bytes, a number at most 20. */
+/** More than a line of stat needs up to the start time: its name has at most 64 bytes, each number at most 20. */
 const STAT_BYTES = 1_024;
 
 /**
- * True if a process has ended, but its parent has not waited for it: it still takes signals. proc_pid_stat(5): the
- * state is the letter after the last `)`, which ends the name. Without /proc, false.
+ * True if a process has ended, but its parent has not waited for it. A signal to such a process still succeeds. The
+ * state is the letter after the last `)`, which ends the name: proc_pid_stat(5). False without /proc.
  */
 function isZombie(disk: Disk, pid: number): boolean {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -122,7 +123,7 @@ function readStart(disk: Disk, path: string): string | undefined {
 
 async function run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
   const { cwd, descriptors, bytes, moreEnv } = options;
-  // It is only passed on, as a child gets it anyway: nothing is decided by it.
+  // The environment decides nothing here. It is only passed to the child, which would inherit it anyway.
   // oxlint-disable-next-line node/no-process-env
   const env = { ...(options.env ?? process.env), ...moreEnv };
   try {
@@ -134,7 +135,7 @@ async function run(command: readonly string[], options: ProcessOptions): Promise
   }
 }
 
-/** Returns a hint. The program's own permissions count only if the system's error names them. */
+/** Returns a hint for an errno. Advises checking the program itself if permission was refused or no hint is known. */
 function hintOfStart(errno: string | undefined): string {
   const isRefused = errno === undefined || errno === "EACCES" || errno === "EPERM";
   return (

@@ -2,8 +2,8 @@
 type Present<T extends object> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
 
 /**
- * Omits the fields that are `undefined`, for a target whose optional fields must be absent: `{ id, ...optional({ hint
- * }) }`.
+ * Returns the fields that are not `undefined`, for a target whose optional fields must be absent rather than
+ * `undefined`. Example: `{ id, ...optional({ hint }) }`.
  */
 export function optional<T extends object>(fields: T): Present<T> {
   const present: { [Name in keyof T]?: T[Name] } = {};

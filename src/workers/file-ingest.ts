@@ -13,11 +13,12 @@ import type { Disk } from "../disk/disk.ts";
 import type { BlobIntake, BlobSink, ThreadSinks } from "../storage/blob-intake.ts";
 import { IngestPool, poolSize, toBatch, toResults } from "./ingest-pool.ts";
 
-/** Most bytes of unstored contents held before a lane is taken. Often everything is stored already. */
+/** A capture of at most this many bytes is read before a sink is opened, because often everything is stored already. */
 const HELD_BYTES = 1024 * 1024;
 
-/** Most bytes read by the main thread. For more, starting workers pays. */
+/** Most bytes read by the main thread. For more, starting workers pays off. */
 const INLINE_BYTES = 16 * 1024 * 1024;
+/** Most paths read by the main thread. */
 const INLINE_PATHS = 1_500;
 
 interface FileIngestOptions {
@@ -28,10 +29,10 @@ interface FileIngestOptions {
   readonly threads: boolean;
 }
 
-/** Reads from folders on a disk into a store: small captures in this thread, large ones in workers. */
+/** Reads files from folders on a disk into a store: small captures in this thread, large ones in worker threads. */
 export class FileIngest implements Ingest {
   readonly #options: FileIngestOptions;
-  /** Kept, because each first determines what its platform can do. */
+  /** Kept for all runs, because a new `ConfinedFs` may have to probe its platform again. */
   readonly #folders: readonly ConfinedFs[];
 
   constructor(options: FileIngestOptions) {
@@ -48,7 +49,7 @@ class FileIngestRun implements IngestRun {
   readonly #options: FileIngestOptions;
   readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
-  /** Called with every final result. */
+  /** The caller's `onResult`. That of `#given` holds back the results of databases. */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
   #waiting: ScannedPath[] = [];
@@ -95,7 +96,7 @@ class FileIngestRun implements IngestRun {
     await this.#finishUnits();
   }
 
-  /** Reads databases and their companion files at the end, each database together with its companions. */
+  /** Reads the databases that must be read as units, then the deferred files that belong to no database. */
   async #finishUnits(): Promise<void> {
     const { units, plain, results } = this.#units.sort();
     for (const result of results) this.#onResult(result);
@@ -155,8 +156,8 @@ class FileIngestRun implements IngestRun {
   }
 
   /**
-   * Reads first, and opens a sink only if there is something to store. Returns `undefined` if there is too much for
-   * that.
+   * Reads the files into memory, and opens a sink only if there is something to store. Returns `undefined` if the
+   * contents are too large to hold.
    */
   async #held(read: (sink: StableSink) => IngestColumns): Promise<IngestColumns | undefined> {
     if (this.#bytes > HELD_BYTES) return undefined;
@@ -184,12 +185,12 @@ class FileIngestRun implements IngestRun {
     }
   }
 
-  /** True if it is stored or erased. */
+  /** True if the content is already stored and sound, or is erased. */
   #isNotToStore(hash: Hash): boolean {
     return this.#given.erased?.has(hash) === true || this.#options.intake.isSound(hash);
   }
 
-  /** Threads may only hash where they cannot store. */
+  /** True if worker threads may be used. Where they cannot store contents, they may only hash. */
   get #mayUsePool(): boolean {
     const { threads, intake } = this.#options;
     return threads && (this.#given.hashOnly === true || intake.openThreadSinks !== undefined);
@@ -201,7 +202,7 @@ class FileIngestRun implements IngestRun {
   }
 }
 
-/** Holds a few contents that are not stored yet, so that a sink is opened only if there are any. */
+/** A sink that holds small contents in memory if they are not stored yet. */
 class HeldContents implements StableSink {
   readonly contents = new Map<Hash, Buffer>();
   readonly #isStored: (hash: Hash) => boolean;
@@ -215,7 +216,7 @@ class HeldContents implements StableSink {
     this.#mostBytes = mostBytes;
   }
 
-  /** True if there was more than it can hold. Then `contents` lacks some contents that are not stored. */
+  /** True if the contents were too large to hold. Then `contents` lacks some contents that are not stored. */
   get isTooMuch(): boolean {
     return this.#isTooMuch;
   }
@@ -235,10 +236,10 @@ class HeldContents implements StableSink {
   }
 }
 
-/** A file that was read. */
+/** The result for a file that was read. */
 type FileRead = Extract<IngestResult, { readonly entry: unknown }>;
 
-/** A file that was modified within this many ns before it was read may have been changed unnoticed during the read. */
+/** A file modified less than this many ns ago may have been changed unnoticed while it was read. */
 const RECENT_NS = 2_000_000_000n;
 
 const DERIVED = "SQLite derives it from the -wal beside it";
@@ -251,8 +252,8 @@ interface UnitPlaces {
 }
 
 /**
- * The SQLite databases of one capture. Companion files of a database are deferred when they are scanned, and a
- * database's result is held back. At the end each database that may be in use is read once more, together with its
+ * The SQLite databases of one capture. The companion files of a database are deferred when they are scanned, and the
+ * result of the database is held back. At the end, a database that may be in use is read again, as a unit with its
  * companion files.
  */
 class LiveUnits {
@@ -266,7 +267,7 @@ class LiveUnits {
     this.#known = known;
   }
 
-  /** Defers a file that may belong to a database by its name. Returns true if it did. */
+  /** Defers a file whose name is that of a database's companion. Returns true if the file was deferred. */
   putsAside(one: ScannedPath): boolean {
     const database = one.stat.kind === "file" ? databaseOf(one.path) : undefined;
     if (database === undefined) return false;
@@ -275,14 +276,14 @@ class LiveUnits {
     return true;
   }
 
-  /** Holds back the result of a database until the end. Returns true if it did. */
+  /** Holds back the result of a database until the end. Returns true if the result was held back. */
   holds(result: IngestResult): boolean {
     if (!("entry" in result) || result.isDatabase !== true) return false;
     this.#databases.set(result.path, result);
     return true;
   }
 
-  /** Returns the units to read now, the files to read like any other, and the results that are already final. */
+  /** Returns the databases to read as units, the deferred files to read like any other, and the final results. */
   sort(): { readonly units: WorkspacePath[]; readonly plain: ScannedPath[]; readonly results: IngestResult[] } {
     const units: WorkspacePath[] = [];
     const plain: ScannedPath[] = [];
@@ -297,8 +298,8 @@ class LiveUnits {
   }
 
   /**
-   * True if the database must be read as a unit. One without companion files that was not modified lately was read like
-   * any file.
+   * True if the database must be read as a unit. The first read is enough for a database without companion files that
+   * was stable and not modified recently.
    */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);
@@ -307,7 +308,7 @@ class LiveUnits {
     return UNIT_SUFFIXES.some((suffix) => fs.lstat(besideDatabase(path, suffix)) !== undefined);
   }
 
-  /** Reads units into a sink. */
+  /** Reads these databases into a sink, each as a unit. */
   read(units: readonly WorkspacePath[], sink: StableSink): IngestResult[] {
     try {
       return units.flatMap((database) => {
@@ -321,7 +322,7 @@ class LiveUnits {
 
   #resultsOf(database: WorkspacePath, unit: UnitRead | undefined): IngestResult[] {
     if (unit === undefined) {
-      // Another program is replacing it: the next scan finds the new one.
+      // The database is gone, perhaps because another program is replacing it. The next scan finds the new file.
       const left = [database, ...(this.#beside.get(database) ?? []).map(({ path }) => path)];
       return left.map((path) => ({
         path,
@@ -360,7 +361,7 @@ function partResult(path: WorkspacePath, { stat, hash, size, moved }: UnitPart, 
   return { path, entry, stat, unstable: !proved, ...(moved ? { isMoving: true as const } : {}) };
 }
 
-/** For a workspace without a folder: a scan of it finds nothing to read. */
+/** The ingest of a hosted workspace, whose scans find nothing to read. */
 export const NO_INGEST: Ingest = {
   begin: (): IngestRun => ({
     add: async (batch) => {

@@ -11,9 +11,9 @@ import { sqliteBlobIndex } from "../storage/sqlite/sqlite-blob-index.ts";
 import { newUlid } from "../util/ulid.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 
-/** The second composition root: one thread of a bulk capture. It connects confined reads to a pack of its own. */
+/** The composition root of a worker thread of a large capture: connects confined reads to a pack of its own. */
 
-/** The initial data of a worker. `grant` undefined: only hash. */
+/** The initial data of a worker. Without a `grant`, the worker only computes hashes. */
 export interface IngestWorkerData {
   readonly roots: readonly string[];
   readonly grant: SinkGrant | undefined;
@@ -44,7 +44,7 @@ if (port === null) throw new Error("this file is a worker thread");
 const { roots, grant, erased } = workerData as IngestWorkerData;
 const disk = new NodeDisk();
 const folders = roots.map((root) => new ConfinedFs(disk, root));
-/** True if a stored content was found damaged. */
+/** True if a content was stored but damaged, so that the newly stored copy must replace it. */
 let replaces = false;
 
 function soundContents(layout: BlobLayout, buffer: SharedArrayBuffer): SoundContents {
@@ -89,7 +89,7 @@ port.on("message", (request: IngestRequest) => {
   }
 });
 
-/** Converts an error to a reply, because threads do not transfer own properties of errors. */
+/** Converts an error to a reply, because `postMessage` does not transfer the own properties of an error. */
 function failureOf(error: unknown): IngestReply {
   const known = codedError(error);
   if (known instanceof ChronicleError) {

@@ -1,10 +1,10 @@
 import type { Cell, Statements } from "./statements.ts";
 
-/** Rows inserted with one statement, if there are as many, to share the cost of the statement. */
+/** The number of rows inserted with one statement, to share its cost. */
 const ROWS = 32;
 
 /**
- * Inserts rows into a table, many per statement. Requires a transaction. The last rows are inserted only by `finish`.
+ * Inserts rows into a table, `ROWS` per statement. Requires a transaction. Only `finish` inserts the last rows.
  */
 export class RowInserts {
   readonly #sql: Statements;

@@ -9,13 +9,13 @@ const FIRST_SLEEP_MS = 1;
 const LONGEST_SLEEP_MS = 50;
 
 /**
- * A lock between processes: a transaction on an empty SQLite file, whose byte-range locks the kernel drops when the
- * process ends, however it ends. Exclusive is `BEGIN EXCLUSIVE`, shared is a reading transaction. Nothing is ever
- * written to the file, so it cannot be damaged, and it is never deleted. Nothing else in this process may open it,
- * because closing it would drop the lock.
+ * A lock between processes: a transaction on an empty SQLite file. An exclusive lock is `BEGIN EXCLUSIVE`, a shared
+ * lock a reading transaction. The kernel drops the byte-range locks on the file when the process ends, however it ends.
+ * The file cannot be damaged, because it is never written to, and it is never deleted. No other code in this process
+ * may open the file, because closing it would drop the lock.
  *
- * Within one object, turns are first come, first served. Between processes they are not, and a waiter for an exclusive
- * lock can be overtaken by shared holders that follow one another without a gap.
+ * Requests to one object are served in order. Requests of several processes are not: a waiter for an exclusive lock can
+ * be overtaken by shared holders that follow one another without a gap.
  */
 export class SqliteLock implements Lock {
   readonly #disk: Disk;
@@ -27,7 +27,7 @@ export class SqliteLock implements Lock {
   #closed = false;
   #isWithoutJournal = false;
 
-  /** Touches nothing before the first request. The file is created with mode 0600; its folder must exist. */
+  /** The first request opens the file, or creates it with mode 0600. Its folder must exist. */
   constructor(disk: Disk, path: string) {
     this.#disk = disk;
     this.#path = path;
@@ -97,8 +97,8 @@ export class SqliteLock implements Lock {
   }
 
   /**
-   * Avoids the journal that each transaction would otherwise create and remove beside the file. Nothing is ever written
-   * to the file.
+   * Keeps SQLite's journal in memory, because otherwise each transaction would create and remove a journal file. No
+   * journal is needed for a file that is never written to.
    */
   #keepNoJournal(): void {
     if (this.#isWithoutJournal) return;
@@ -136,7 +136,7 @@ export class SqliteLock implements Lock {
 
   #create(): void {
     try {
-      // Only a file that this call made is opened and closed here: this process may hold a lock on an existing one.
+      // `create` fails for an existing file. Closing that file could drop a lock that this process holds.
       this.#disk.close(this.#disk.open(this.#path, "create", 0o600));
     } catch (error) {
       if (errnoOf(error) !== "EEXIST") throw error;
@@ -170,11 +170,11 @@ function holderName(holder: LockHolder | undefined): string {
 /** A process that holds a lock. */
 interface LockHolder {
   readonly pid: number;
-  /** True if a signal has stopped it: it will not release the lock before it is continued or ended. */
+  /** True if a signal has stopped the process: it cannot release the lock until it is continued or ended. */
   readonly stopped: boolean;
 }
 
-/** SQLite locks bytes from here on, whatever the file's length (its `PENDING_BYTE`). */
+/** The offset of the first byte that SQLite locks (its `PENDING_BYTE`), whatever the file's length. */
 const FIRST_LOCK_BYTE = 0x40000000;
 const LINE = /^\d+: POSIX +\S+ +(?:READ|WRITE) +(\d+) +[0-9a-f]+:[0-9a-f]+:(\d+) (\d+) /;
 
@@ -202,9 +202,8 @@ function isStopped(disk: Disk, pid: number): boolean {
 }
 
 /**
- * Returns the process that holds an SQLite lock on this file, from `/proc/locks`. Returns `undefined` if the platform
- * does not tell (no `/proc`, a holder in another container). Costs the holder nothing, unlike a note that it would have
- * to write.
+ * Returns a process that holds an SQLite lock on this file, according to `/proc/locks`. Returns `undefined` if the
+ * holder cannot be found (no `/proc`, or a holder in another container).
  */
 function findLockHolder(disk: Disk, path: string): LockHolder | undefined {
   try {
@@ -215,7 +214,7 @@ function findLockHolder(disk: Disk, path: string): LockHolder | undefined {
       return { pid: Number(pid), stopped: isStopped(disk, Number(pid)) };
     }
   } catch {
-    // Only the wording of an error depends on it.
+    // An unknown holder only makes the error message less specific.
   }
   return undefined;
 }

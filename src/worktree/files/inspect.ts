@@ -17,12 +17,12 @@ export interface Inspected {
 /** A sink that only computes hashes. */
 const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: sha256Pieces };
 
-/** Hashes a file; returns the hash with the stat that belongs to it. */
+/** Hashes a file. Returns the hash with the stat that belongs to the hashed content. */
 export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
   return readStable(fs, inner, HASH_ONLY);
 }
 
-/** Returns a small file's content or a link's target; `undefined` for anything else, and for what cannot be read. */
+/** Returns the content of a small file or the target of a link; `undefined` for all else and for unreadable files. */
 export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefined {
   const stat = fs.lstat(inner);
   if (stat?.kind === "symlink") return fs.readlink(inner);
@@ -36,7 +36,7 @@ export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefin
   return read.kind === "read" ? content : undefined;
 }
 
-/** Makes an entry from a stat and a hash. `path` is the workspace's, not the root's. */
+/** Makes an entry from a stat and a hash. `path` is relative to the workspace, not to a root. */
 export function entryOf(path: WorkspacePath, stat: FileStat, hash: Hash | undefined): Entry {
   if (stat.kind === "dir") return { path, kind: "dir", mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
   const kind = stat.kind === "symlink" ? "symlink" : "file";
@@ -45,8 +45,8 @@ export function entryOf(path: WorkspacePath, stat: FileStat, hash: Hash | undefi
 }
 
 /**
- * Returns what is on disk at a path; `undefined` if there is nothing, or something special. `inner` is the path beneath
- * the root. Throws `IO` for a file that cannot be read.
+ * Returns the entry and stat of a path on disk; `undefined` if the path does not exist or is a special file. `inner`
+ * is the path relative to the root. Throws `IO` for a file that cannot be read.
  */
 export function inspectPath(fs: ConfinedFs, path: WorkspacePath, inner: WorkspacePath): Inspected | undefined {
   const stat = fs.lstat(inner);

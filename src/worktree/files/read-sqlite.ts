@@ -9,14 +9,15 @@ import { isSameStat } from "./same-stat.ts";
 
 /**
  * Reads a live SQLite database together with its `-wal` or `-journal`, so that SQLite can open the copies as it could
- * open the originals after a crash. The database is never opened as one: that may checkpoint it, and would drop its
- * owner's locks.
+ * open the originals after a crash. The files are read as plain bytes, because opening the database with SQLite could
+ * checkpoint it.
  *
- * The database is read first. A page that a checkpoint wrote into it before that was already in the `-wal`, and a page
- * that a transaction overwrote was already in the `-journal`. So both are in the other file when it is read afterwards,
- * if that is still of the same generation: a restarted `-wal` has other salts, a new `-journal` another nonce. A
- * half-written frame at the end ends the log for SQLite, by its checksum. Without either file, the database must not
- * have changed at all.
+ * The database is read before its companion file. A checkpoint writes a page into the database only after the page is
+ * in the `-wal`. A transaction overwrites a page only after the old page is in the `-journal`. So the companion file,
+ * read afterwards, has every page that changed during the read of the database. This holds only if the companion file
+ * is still of the same generation: a restarted `-wal` has other salts, a new `-journal` another nonce. A half-written
+ * frame at the end of the `-wal` is harmless, because its checksum makes SQLite stop before it. Without a companion
+ * file, the database must not have changed at all.
  */
 
 /** One file of a unit, as it was read. */
@@ -24,32 +25,32 @@ export interface UnitPart {
   readonly stat: FileStat;
   readonly hash: Hash;
   readonly size: number;
-  /** True if it changed while it was read: the copy is only right together with the other file. */
+  /** True if the file changed while it was read: the copy is consistent only together with the other file. */
   readonly moved: boolean;
 }
 
 /** The result of reading a unit. */
 export interface UnitRead {
-  /** False if a writer was at work during every attempt: the copies may not fit each other. */
+  /** False if after every attempt the copies could still be inconsistent, because the files changed meanwhile. */
   readonly proved: boolean;
   readonly database: UnitPart;
-  /** The files beside the database that exist. */
+  /** The companion files that exist. */
   readonly beside: ReadonlyMap<UnitSuffix, UnitPart>;
 }
 
 const ATTEMPTS = 3;
 const PIECE_BYTES = 1024 * 1024;
-/** Files up to this size are read into memory, and given to the sink once they are proved, to keep the read short. */
+/** Files up to this size are read into memory and given to the sink after the last attempt, to shorten the read. */
 const HELD_BYTES = 64 * 1024 * 1024;
 /** The header of a database, which contains its change counter. */
 const HEADER_BYTES = 100;
-/** `-wal`: all 32 bytes of its header. `-journal`: magic, number of records, nonce, size of the database, sector, page. */
+/** `-wal`: the whole header. `-journal`: magic, number of records, nonce, sizes of the database, sector and page. */
 const MARK_BYTES = { "-wal": 32, "-journal": 28 } as const;
-/** The offset of the number of records in a `-journal`'s header, which grows within one transaction. */
+/** The offset, in the header of a `-journal`, of its number of records. This number grows within one transaction. */
 const RECORDS_AT = 8;
 const JOURNAL_MAGIC = Buffer.from("d9d505f920a163d7", "hex");
 
-/** Reads a unit in at most three attempts. Returns `undefined` if there is no database of this name (any more). */
+/** Reads a unit in at most `ATTEMPTS` attempts. Returns `undefined` if the path has no file that can be read. */
 export function readSqliteUnit(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): UnitRead | undefined {
   for (let attempt = 1; ; attempt += 1) {
     const looked = attemptOf(fs, path, sink);
@@ -77,7 +78,7 @@ function stored({ proved, database, beside }: LookedUnit, sink: StableSink): Uni
   return { proved, database: put(database), beside: new Map([...beside].map(([suffix, part]) => [suffix, put(part)])) };
 }
 
-/** True if this file is an SQLite database, by its first bytes. */
+/** True if the first bytes of this file are those of an SQLite database. */
 export function isDatabaseFile(fs: ConfinedFs, path: WorkspacePath): boolean {
   return isSqliteDatabase(headerOf(fs, path) ?? new Uint8Array());
 }
@@ -103,9 +104,9 @@ function attemptOf(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looke
 }
 
 interface Mark {
-  /** Equal as long as the file is of the same generation. */
+  /** The identity of the file's generation. */
   readonly text: string;
-  /** True if it holds what is meanwhile written into the database. */
+  /** True if SQLite can recover from this file the pages of the database that change during the read. */
   readonly covers: boolean;
 }
 
@@ -134,7 +135,7 @@ function isEqual(one: Buffer, other: Buffer | undefined): boolean {
   return other !== undefined && one.equals(other);
 }
 
-/** Returns the first bytes of a file; `undefined` if there is none that can be read. */
+/** Returns the first bytes of a file, with its stat; `undefined` if the path has no file that can be read. */
 function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: FileStat; start: Buffer } | undefined {
   using file = openedFile(fs, path);
   if (file === undefined) return undefined;
@@ -142,7 +143,7 @@ function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: Fi
   return { stat: fs.fstat(file), start: start.subarray(0, fill(fs, file, start, 0)) };
 }
 
-/** Errnos of opening a name under which no file can be read. */
+/** Errnos of opening a path that has no file that can be read. */
 const NOT_THERE: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO", "EACCES", "EPERM", "EISDIR"]);
 
 function openedFile(fs: ConfinedFs, path: WorkspacePath): OpenedFile | undefined {
@@ -166,8 +167,8 @@ function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked
 }
 
 /**
- * Reads up to the initial size. Frames appended during the read are left out: the database as read before does not need
- * them.
+ * Reads a file up to its initial size. Frames appended to a `-wal` during the read are left out, because the database
+ * was read earlier and does not need them.
  */
 function readUpTo(
   fs: ConfinedFs,

@@ -4,14 +4,14 @@ import type { FileStat } from "../../disk/disk.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { comparePaths, isRoot, isWithin, nameOf, parentOf } from "../../core/values/path.ts";
 
-/** One file, link or folder. `content` is a link's target, and empty for a folder. */
+/** One file, link or folder. `content` is the target of a link, and empty for a folder. */
 export interface MemoryNode {
   readonly kind: EntryKind;
   readonly content: Buffer;
   readonly stat: FileStat;
 }
 
-/** Editable files in memory, with inodes and times like a disk's. Every root's folder exists. */
+/** Editable files in memory, with inodes and times like a disk's. The folder of a root exists without a node. */
 export class MemoryFiles {
   readonly #nodes = new Map<WorkspacePath, MemoryNode>();
   readonly #clock: () => number;
@@ -24,7 +24,7 @@ export class MemoryFiles {
     this.#clock = clock;
   }
 
-  /** Writes a file, in place if it exists. Makes the folders above it. */
+  /** Writes a file, which keeps its inode if it exists. Makes the folders above it. */
   write(path: WorkspacePath, content: string | Uint8Array, mode?: number): void {
     const old = this.#nodes.get(path);
     const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(content);
@@ -37,7 +37,7 @@ export class MemoryFiles {
     });
   }
 
-  /** Makes a folder and those above it. */
+  /** Makes a folder and the folders above it. */
   makeFolder(path: WorkspacePath, mode = 0o755): void {
     this.#put(path, { kind: "dir", content: Buffer.alloc(0), mode, ino: undefined });
   }
@@ -46,14 +46,14 @@ export class MemoryFiles {
     this.#put(path, { kind: "symlink", content: Buffer.from(target), mode: SYMLINK_MODE, ino: undefined });
   }
 
-  /** Removes a path with everything beneath. */
+  /** Removes a path with everything beneath it. */
   remove(path: WorkspacePath): void {
     if (this.#nodes.get(path)?.kind === "dir") for (const one of this.beneath(path)) this.#nodes.delete(one);
     this.#nodes.delete(path);
     this.#tell(path);
   }
 
-  /** Renames a path with everything beneath; replaces what had the new name. */
+  /** Renames a path with everything beneath it. Replaces whatever had the new name. */
   move(from: WorkspacePath, to: WorkspacePath): void {
     const moved = [from, ...this.beneath(from)].map((path) => [path, this.#nodes.get(path)] as const);
     this.remove(to);
@@ -86,7 +86,7 @@ export class MemoryFiles {
     return this.#nodes.get(path);
   }
 
-  /** The content of a file, or the target of a link. */
+  /** Returns the content of a file, the target of a link, or an empty buffer for a folder. */
   read(path: WorkspacePath): Buffer | undefined {
     return this.#nodes.get(path)?.content;
   }

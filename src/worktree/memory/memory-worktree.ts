@@ -47,7 +47,7 @@ import type { LiveDatabase } from "../live-databases.ts";
 import { SMALL_BYTES } from "../files/read-stable.ts";
 import { MemoryApply, memoryEntry } from "./memory-apply.ts";
 
-/** The memory that one process keeps for the next. */
+/** What `save` stores for the next worktree: the known rows and the seq. */
 export interface KeptMemory {
   known: ReadonlyMap<WorkspacePath, KnownRow> | undefined;
   seq: number | undefined;
@@ -61,11 +61,11 @@ interface MemoryWorktreeOptions {
   readonly roots?: readonly TrackedRoot[];
   /** Default: empty. Several worktrees may share the same files. */
   readonly files?: MemoryFiles;
-  /** The memory to which `save` writes. */
+  /** Read by the constructor and written by `save`. Default: empty. */
   readonly kept?: KeptMemory;
 }
 
-/** A worktree whose files are in memory; edit `files` to change them behind its back. */
+/** A worktree whose files are in memory. An edit of `files` acts like a change by another program. */
 export class MemoryWorktree implements Worktree {
   #roots: readonly TrackedRoot[];
   readonly files: MemoryFiles;
@@ -142,7 +142,7 @@ export class MemoryWorktree implements Worktree {
     this.#kept.seq = undefined;
   }
 
-  /** No process of this machine has one of its files open. */
+  /** Returns nothing, because no process can open a file in memory. */
   databases(): readonly LiveDatabase[] {
     return [];
   }
@@ -188,7 +188,7 @@ export class MemoryWorktree implements Worktree {
     return node === undefined || node.kind === "dir" || node.content.length > SMALL_BYTES ? undefined : node.content;
   }
 
-  /** All of its rules are in its own files. */
+  /** Returns false, because all rules are in the workspace's own files. */
   haveRulesMoved(): boolean {
     return false;
   }
@@ -226,7 +226,7 @@ export class MemoryWorktree implements Worktree {
     return report;
   }
 
-  /** Nothing is ever left behind in memory. */
+  /** Does nothing, because an apply in memory leaves no staging or trash. */
   async cleanUp(_token: string): Promise<void> {}
 
   mayHoldLeft(): boolean {
@@ -246,7 +246,7 @@ export class MemoryWorktree implements Worktree {
   }
 }
 
-/** Returns the ignore files of one root, by folder. */
+/** Returns the ignore files of one root, by the folder that they apply to. */
 function memoryRules(files: MemoryFiles, root: TrackedRoot): Map<string, RuleFile[]> {
   const found = new Map<string, RuleFile[]>();
   if (!root.filter.useGitignore || root.only !== undefined) return found;
@@ -266,7 +266,7 @@ function memoryRules(files: MemoryFiles, root: TrackedRoot): Map<string, RuleFil
   return found;
 }
 
-/** A folder on the way down. */
+/** A folder that the scan has entered. */
 interface Folder {
   readonly path: WorkspacePath;
   readonly inner: WorkspacePath;
@@ -289,7 +289,7 @@ class MemoryScan {
   readonly #root: TrackedRoot;
   readonly #known: ReadonlyMap<WorkspacePath, KnownRow>;
   readonly #paranoid: boolean;
-  /** Paths that no rule keeps out, with everything beneath them. */
+  /** Requested paths that are taken with all their contents whatever the rules say, except for git's own state. */
   readonly #named: readonly WorkspacePath[];
   readonly #holders: boolean;
   readonly #filter: CompiledFilter;
@@ -413,8 +413,8 @@ class MemoryScan {
   }
 
   /**
-   * Keeps only what a scan of these paths would have found. New or gone folders on the way are reported with all their
-   * contents.
+   * Keeps only what a scan of these paths would have found. Unless `exact`, a new or gone folder above such a path is
+   * reported with all its contents.
    */
   #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);

@@ -7,7 +7,7 @@ import { isSameStat } from "../files/same-stat.ts";
 import { type OpenRoot, RULING } from "./scan.ts";
 import type { StatCache } from "./stat-cache.ts";
 
-/** Yields to other tasks after this many paths. */
+/** The number of paths after which `areStill` yields to other tasks. */
 const TURN = 2_048;
 
 /** The stat cache, and the roots in which the files lie. */
@@ -17,7 +17,7 @@ export interface StillContext {
   readonly rootOf: (path: WorkspacePath) => { readonly open: OpenRoot; readonly inner: WorkspacePath };
 }
 
-/** See `Worktree.areStill`. Reads no stat at all if the cache alone already says that it cannot be told. */
+/** See `Worktree.areStill`. Returns false without reading any stat if the cache cannot confirm every entry. */
 export async function areStill({ cache, roots, rootOf }: StillContext, entries: readonly Entry[]): Promise<boolean> {
   const asked = new Map<OpenRoot, FolderTraits>();
   const certain = entries.flatMap((entry) => {

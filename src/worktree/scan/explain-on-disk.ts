@@ -9,12 +9,12 @@ import { GITS, type GitsOwn, isTakenIn } from "../git/git-folders.ts";
 import type { GitNow } from "../git/git-repository.ts";
 import { RootGit } from "../git/root-git.ts";
 
-/** Git's part in the rules of one root, and the root's paths that belong to git. */
+/** What git contributes to the rules of one root, and the root's paths that belong to git. */
 export interface GitOfRoot extends GitNow {
   readonly own: GitsOwn;
 }
 
-/** Returns a reader that reads the rules of a root anew. */
+/** Returns a reader of the rules of a root that uses no remembered rules. */
 function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
   const enabled = root.filter.useGitignore;
   const ofRoot = new RootGit({ ...git, root, known: () => undefined });
@@ -43,8 +43,8 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
 }
 
 /**
- * Returns a function that tells whether the rules leave a file out, from the ignore files on disk now. Reads each
- * folder's rules once.
+ * Returns a function that is true for a file that the rules leave out, according to the ignore files on disk now. It
+ * reads the rules of each folder once.
  */
 export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
   if (root.only !== undefined) return (inner) => !isHeldBy(root, inner);
@@ -66,7 +66,7 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot)
   };
 }
 
-/** Returns the verdict of the rules on a path, or `GITS` if the path lies in a folder of git's own. */
+/** Returns `GITS` for a path in a folder of git's own that no rule includes by name, otherwise the given verdict. */
 function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict {
   if (verdict.rule === "git") return verdict;
   const top = gits.topOf(inner);
@@ -74,7 +74,8 @@ function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict 
 }
 
 /**
- * Returns the errno of opening the path for reading; `undefined` if it can be read, or there is nothing that could be.
+ * Returns the errno of opening a path for reading; `undefined` if the path can be read, is gone, or is neither a file
+ * nor a folder.
  */
 export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | undefined {
   try {
@@ -89,10 +90,10 @@ export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | un
   }
 }
 
-/** Errnos of opening a name that is gone, or something else, since its stat was read. */
+/** Errnos of opening a path that was removed or replaced after its stat was read. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** Without permission to look, the path counts as a file, and the rules judge it as one. */
+/** True if the path is a folder. False without the permission to read its stat: the rules then judge it as a file. */
 function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
   try {
     return fs.lstat(inner)?.kind === "dir";

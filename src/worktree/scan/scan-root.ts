@@ -10,7 +10,7 @@ import { childOf, decodeName, pathInRoot, ROOT } from "../../core/values/path.ts
 import { isStagingName, STAGING_FOLDER } from "../../core/tree/staging-folder.ts";
 import { isRacy } from "../files/same-stat.ts";
 
-/** Walks one root top-down, a folder at a time. The caller decides when other tasks get a turn. */
+/** Walks one root top-down, one folder per `step`, so that the caller can yield to other tasks between two steps. */
 export class RootScan {
   readonly look: ScanLook;
   readonly #p: RootScanParts;
@@ -20,7 +20,7 @@ export class RootScan {
     this.look = new ScanLook(parts);
   }
 
-  /** Returns the work for the root's own folder, given the rules for its contents. */
+  /** Returns the work for the root's own folder. `rules`: those for its contents. */
   rootWork(rules: FolderRules): FolderWork {
     const { root, stat, tally, cache } = this.#p;
     const path = pathInRoot(root.id, ROOT);
@@ -39,7 +39,7 @@ export class RootScan {
     };
   }
 
-  /** Walks the next folder; returns false if there is none. */
+  /** Walks the next folder. Returns false if no folder is left. */
   step(): boolean {
     const { folders } = this.look;
     const work = folders.pop();
@@ -47,14 +47,14 @@ export class RootScan {
     const depth = folders.length;
     this.#visit(work);
     this.tellOverLimit(work);
-    // The last one pushed is walked first: reverse them, so that the walk goes in order.
+    // The new folders are reversed, because the last folder in the list is walked first.
     for (const next of folders.splice(depth).reverse()) folders.push(next);
     return true;
   }
 
   /**
-   * Looks at the next folder that was held back. All repositories were met by now, so it is a git folder of one of
-   * them, or is walked like any other.
+   * Looks at the next folder that was held back. By now all repositories are known, so the folder either belongs to git
+   * or is walked like any other. Returns false if no folder is left.
    */
   #lookAtHeld(): boolean {
     const held = this.look.held.shift();
@@ -64,15 +64,15 @@ export class RootScan {
     return true;
   }
 
-  /** Reports how many paths the limits kept out of a folder, once all requested paths in it were scanned. */
+  /** Reports how many paths in a folder the limits left out. Call it after all requested paths there were scanned. */
   tellOverLimit(work: FolderWork): void {
     if (work.overLimit > 0) this.look.omit(work.path, "over-limit", `${work.overLimit} new paths`);
     work.overLimit = 0;
   }
 
   /**
-   * Looks at one name in a folder, whether it exists or not. Returns the folder to walk, if it is one. `named`: take it
-   * and all its contents whatever the rules say, except for git's own state.
+   * Looks at one name in a folder, whether the name exists or not. Returns the folder to walk if the name is that of a
+   * folder. `named`: takes the path and all its contents whatever the rules say, except for git's own state.
    */
   lookFor(above: FolderWork, name: string, named = false): FolderWork | undefined {
     const { look } = this;
@@ -95,7 +95,7 @@ export class RootScan {
     return look.folders.length > depth ? look.folders.at(-1) : undefined;
   }
 
-  /** Enters a folder that the rules keep out, on the way to a named path, without walking it. */
+  /** Enters an excluded folder above a named path, without walking the folder. */
   passThrough(above: FolderWork, name: string): FolderWork | undefined {
     const { look } = this;
     const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));
@@ -109,17 +109,17 @@ export class RootScan {
     return look.folders.pop();
   }
 
-  /** True if the disk only has another name that it takes for this one. */
+  /** True if the disk folds names, and the folder lists this name only in another spelling. */
   #isOther({ inner }: Found): boolean {
     return foldsNames(this.#p.traits) && !this.#p.fs.isNamedSo(inner);
   }
 
-  /** True if the rules keep out a folder of this name. */
+  /** True if the rules exclude a folder of this name. */
   isKeptOut(above: FolderWork, name: string): boolean {
     return this.#p.root.only === undefined && !above.rules.scope.judge(name, true).tracked;
   }
 
-  /** True if the path was already remembered as a folder. */
+  /** True if the stat cache has the path as a folder. */
   isKnownFolder(work: Pick<FolderWork, "path">): boolean {
     const child = this.#p.cache.child(work.path);
     return child !== undefined && this.#p.cache.kindOf(child) === "dir";
@@ -132,7 +132,7 @@ export class RootScan {
       return;
     }
     const children = cache.children(work.path, work.row);
-    // If ctimes mean nothing, a folder's times do not reveal new names.
+    // On a disk without usable ctimes, the times of a folder do not reveal new names.
     const listing = paranoid || work.named || !traits.ctime ? undefined : cache.listing(work.path, work.row);
     if (listing === undefined || !this.#isAsListed(work, listing, children) || this.#holdsTracked(work)) {
       this.#visitListed(work, children);
@@ -145,8 +145,8 @@ export class RootScan {
   }
 
   /**
-   * True if git by now tracks something that was left out when the folder was listed. Its index says so; the folder's
-   * times do not.
+   * True if git now tracks a name that was excluded when the folder was listed. A change of git's index does not change
+   * the folder's times.
    */
   #holdsTracked({ path, rules }: FolderWork): boolean {
     if (!rules.mayHoldTracked) return false;
@@ -157,8 +157,8 @@ export class RootScan {
   }
 
   /**
-   * True if nothing was added, removed or renamed in the folder and no rule changed, so that the remembered names are
-   * the ones there.
+   * True if no rule has changed and nothing was added, removed or renamed in the folder. Then the remembered names are
+   * still complete.
    */
   #isAsListed(work: FolderWork, listing: Listing, children: readonly KnownChild[]): boolean {
     const { stat, rules } = work;
@@ -200,14 +200,14 @@ export class RootScan {
     this.#keepListing(work, names, excluded);
   }
 
-  /** Notes a staging folder. Its parent is listed again in each scan until it is gone. */
+  /** Notes a staging folder beside files. Its parent is listed again in each scan until the staging folder is gone. */
   #noteStaging(work: FolderWork, { name, path }: Found): void {
     if (name === STAGING_FOLDER) return;
     work.unsettled = true;
     this.look.staging.push(path);
   }
 
-  /** Judges a new name by the filter; looks at it, or lists it as excluded. */
+  /** Judges a new name by the filter. Looks at the name if it is tracked, otherwise reports it as excluded. */
   #judge(work: FolderWork, found: Found, kind: NodeKind): Verdict {
     const { scope } = work.rules;
     const isFree = this.#p.root.only !== undefined || work.named;
@@ -227,7 +227,7 @@ export class RootScan {
     return verdict;
   }
 
-  /** True for a repository's own state, which is never taken just because it was named. */
+  /** True for the own state of a repository, for which being named is not enough to be taken. */
   #isGits(above: FolderWork, name: string): boolean {
     return this.#p.root.only === undefined && above.rules.scope.isGits(name);
   }
@@ -263,7 +263,7 @@ export class RootScan {
     }
   }
 
-  /** Handles a folder that was removed or replaced after its stat was read. */
+  /** Reports a folder that was removed or replaced after its stat was read. */
   #vanished(work: FolderWork, errno: string): void {
     const { above } = work;
     if (above === undefined || this.#p.fs.lstat(work.inner) !== undefined) {
@@ -282,7 +282,7 @@ export function detailOf(verdict: Verdict): string {
   return verdict.pattern === undefined ? verdict.rule : `${verdict.rule}: ${verdict.pattern}${where}`;
 }
 
-/** A fingerprint of a set of names, independent of their order: two words. */
+/** A fingerprint of a set of names in two 32-bit words, independent of the order of the names. */
 class NameMarks {
   #sum = 0;
   #mix = 0;
@@ -296,7 +296,7 @@ class NameMarks {
   }
 
   add(name: string): void {
-    // FNV-1a over UTF-16 units, then the finaliser of MurmurHash3 for an independent second word.
+    // FNV-1a over UTF-16 units for the first word. MurmurHash3's finaliser, also of the length, for the second word.
     let hash = 0x811c9dc5;
     for (let i = 0; i < name.length; i += 1) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
     this.#sum = (this.#sum + (hash >>> 0)) >>> 0;
