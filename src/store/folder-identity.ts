@@ -2,15 +2,15 @@ import type { Disk } from "../disk/disk.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { optional } from "../util/optional.ts";
 
-/** The properties that tell a folder from every other one, as a workspace's record keeps them. */
+/** The properties that identify a folder, as a workspace's record keeps them. */
 interface FolderIdentity {
   readonly device: string;
   readonly inode: string;
-  /** Its birth time, in nanoseconds since 1970; not every file system has it. */
+  /** The birth time, in nanoseconds since 1970. Not every file system has one. */
   readonly born?: string;
 }
 
-/** Returns the identity of the entry at a path; `"0"` if there is none. */
+/** Returns the identity of the entry at a path; device and inode are `"0"` if there is none. */
 export function identityAt(disk: Disk, path: string): FolderIdentity {
   const stat = disk.lstat(path);
   const born = stat === undefined ? undefined : disk.birthOf(path);
@@ -25,8 +25,8 @@ export function identityAt(disk: Disk, path: string): FolderIdentity {
 type KnownFolder = Pick<ListedWorkspace, "device" | "inode" | "born" | "created">;
 
 /**
- * True if the folder of a workspace still lies at the path where it was recorded. A file system that was mounted anew
- * may have another device number: then inode and birth time decide.
+ * True if the folder of a workspace is still at its recorded path. A file system may have another device number after
+ * a mount: inode and birth time decide then.
  */
 export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);
@@ -35,9 +35,9 @@ export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boo
 }
 
 /**
- * True if the folder of a workspace lies at a path, wherever it lay before. Device and inode alone do not show it: a
- * file system gives the inode of a removed folder to the next one that is made. A history from before births were
- * recorded began in a folder that was there already.
+ * True if the folder of a workspace is at a path, even if it was moved there. Device and inode alone do not identify a
+ * folder, because a file system may reuse the inode of a removed one. If the record has no birth time, the folder must
+ * not be younger than the workspace.
  */
 export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);
@@ -48,8 +48,8 @@ export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean 
 }
 
 /**
- * Returns a function that tells since when the folder of an origin is not there, by the origin's clock (epoch
- * milliseconds), counted from the first call that missed it; `undefined`: it is there, or there is none.
+ * Returns a function that returns since when an origin's folder is missing: the time of the first call that did not
+ * find it, by the origin's clock (epoch milliseconds). `undefined` if the folder is there or the origin has none.
  */
 export function folderPresence(disk: Disk, folder: string, now: () => number): () => number | undefined {
   let since: number | undefined;
@@ -59,7 +59,7 @@ export function folderPresence(disk: Disk, folder: string, now: () => number): (
   };
 }
 
-/** True if the folder is there. One that cannot be read (a dead mount, no permission) is not. */
+/** True if the folder is there. False if it cannot be inspected (a dead mount, no permission). */
 function isFolder(disk: Disk, folder: string): boolean {
   try {
     return disk.lstat(folder)?.kind === "dir";

@@ -4,12 +4,12 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import { makeFolders, readText } from "./file-head-keeper.ts";
 
-/** Ids are UUIDs: nothing else may become the name of a file. */
+/** The form of an id (a UUID). Any other text is refused, because the id becomes a file name. */
 const ID = /^[0-9a-f-]{36}$/;
 
 /**
- * The tokens that folders present to their origins, by workspace: one file each (0600), in `sync-tokens/` beside the
- * key.
+ * The tokens that synced folders present to their origins, by workspace id. Each is a file (0600) in `sync-tokens/`
+ * beside the key.
  */
 export class SyncTokens {
   readonly #disk: Disk;

@@ -7,7 +7,6 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 
 /** Returns the text of `workspace.json` (docs/format.md): the format's version and the workspace's id, nothing else. */
-
 function textOf(id: string): string {
   return `${JSON.stringify({ format: FORMAT_VERSION, id })}\n`;
 }
@@ -17,7 +16,7 @@ export function writeWorkspaceFile(disk: Disk, path: string, id: string): void {
   writeFileDurably(disk, path, Buffer.from(textOf(id)));
 }
 
-/** Returns the file's fault, for people; `undefined`: none. */
+/** Returns what is wrong with `workspace.json`, for people; `undefined` if nothing is. */
 export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): string | undefined {
   const text = readText(disk, path);
   if (text === undefined) return "it is not there";
@@ -25,18 +24,15 @@ export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): stri
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` for another format, older or newer. A file that is damaged or gone is no reason to
- * refuse: the log has the same facts, and `verify` reports it.
+ * Throws `FORMAT_UNSUPPORTED` for another format, older or newer. Accepts a file that is damaged or gone: the log has
+ * the same facts, and `verify` reports the file.
  */
 export function refuseOtherWorkspace(disk: Disk, path: string): void {
   const format = /^\{"format": *(\d{1,9})[,}]/.exec(readText(disk, path) ?? "")?.[1];
   if (format !== undefined) refuseOtherFormat(Number(format), `the workspace of ${path}`);
 }
 
-/**
- * The endings of the names of folders that are not whole yet, and of those being removed for good. Neither is a
- * workspace.
- */
+/** The endings of folders that are not complete yet or are being removed for good. Neither kind is a workspace. */
 const UNFINISHED = ".new";
 const FORGOTTEN = ".forgotten";
 
@@ -44,7 +40,7 @@ export function unfinishedName(id: string): string {
   return `${id}${UNFINISHED}`;
 }
 
-/** Returns the name of a workspace's folder while it is removed for good. */
+/** Returns the name of a workspace's folder while the folder is being removed for good. */
 export function endedName(id: string): string {
   return `${id}${FORGOTTEN}`;
 }
@@ -56,8 +52,8 @@ interface Place {
 }
 
 /**
- * Holds the store's one lock for workspaces that come, get a name or go, so that only one of two processes gets a name
- * that both want. First clears away what a crash has left half made or half removed. Throws `LOCKED`.
+ * Does some work under the store's lock for creating, naming and removing workspaces, so that two processes cannot take
+ * one name. First removes the unfinished folders that a crash has left. Throws `LOCKED`.
  */
 export async function withNames<T>({ backends, layout, waitMs }: Place, work: () => Promise<T>): Promise<T> {
   const { disk } = backends;
@@ -77,9 +73,9 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
 }
 
 /**
- * Moves a workspace's folder away, with its mirror, once no process is at work in it. `before`: makes durable, with the
- * lock held, what must be so first; if it throws, everything stays as it is. Throws `LOCKED`, also while a process
- * syncs it.
+ * Moves a workspace's folder, with its mirror, once no process uses it. `before` is called first, under the lock, to
+ * write what must be durable before the move; if it throws, nothing is moved. Throws `LOCKED`, also while a process
+ * syncs the workspace.
  */
 export async function moveWorkspace(
   { backends, layout, waitMs }: Place,

@@ -1,8 +1,8 @@
-/** Notifies the listeners in this process of an event. */
+/** Notifies listeners in this process of events. */
 export class Signal<What> {
   readonly #listeners = new Set<(what: What) => void>();
 
-  /** Calls `listener` for each `emit` from now on, until it is disposed of. It must not throw. */
+  /** Calls `listener` at each `emit` until the result is disposed. `listener` must not throw. */
   listen(listener: (what: What) => void): Disposable {
     // A separate wrapper, so that the same function may listen twice.
     const own = (what: What): void => listener(what);

@@ -6,25 +6,25 @@ import { freeBytes } from "../util/free-bytes.ts";
 import type { ConfinedFs, OpenedFile } from "../worktree/files/confined-fs.ts";
 import { newStats, putStat } from "./stage-job.ts";
 
-/** Checks blocks, and writes new files from their contents: a loop that worker threads run, like `stageBatch`. */
+/** The job of a worker thread that checks blocks and writes new files from their contents. */
 
-/** Blocks, and the files to be made from their contents. In columns, like a `StageBatch`. */
+/** Blocks and the files to write from their contents, in columns like a `StageBatch`. */
 export interface BlockBatch {
   readonly kind: "blocks";
   /** Concatenated blocks. The memory must not be shared, because it may be transferred to a thread. */
   readonly blocks: Uint8Array;
   readonly paths: readonly string[];
-  /** For each file: the block's index, the content's index in it, the mode. Files of one block are adjacent. */
+  /** For each file: the index of its block, of its content in the block, and its mode. In the order of the blocks. */
   readonly numbers: Float64Array;
-  /** Modes of the folders on the way. Missing folders are made. */
+  /** The modes of the folders above the files. Missing folders are made. */
   readonly folders: ReadonlyMap<string, number>;
 }
 
 /** The results for a batch. */
 export interface BlockColumns {
-  /** The fault of each block; `undefined` if it is sound. Nothing was written from a faulty one. */
+  /** The fault of each block; `undefined` if the block is sound. No file is written from a faulty block. */
   readonly wrong: readonly (string | undefined)[];
-  /** 1 if the file holds its content. */
+  /** 1 for each file that was written. */
   readonly done: Uint8Array;
   /** As in `StageColumns`. */
   readonly stats: BigInt64Array;
@@ -40,7 +40,7 @@ export interface BlockFile {
   readonly entry: number;
 }
 
-/** Returns the columns for some files, with the modes of all folders on their way. */
+/** Returns the columns for some files, with the modes of all folders above them. */
 export function toBlockBatch(
   blocks: readonly BlobBlock[],
   files: readonly BlockFile[],
@@ -62,8 +62,8 @@ export function toBlockBatch(
 const FOLDER_MODE = 0o700;
 
 /**
- * Checks each block and writes the files of sound ones. A file that cannot be written is left out, and its name stays
- * free.
+ * Checks each block and writes the files of the sound ones. A file that cannot be written is left out: no part of it
+ * remains.
  */
 export function checkBlocks(fs: ConfinedFs, batch: BlockBatch): BlockColumns {
   const done = new Uint8Array(batch.paths.length);
@@ -81,7 +81,7 @@ export function checkBlocks(fs: ConfinedFs, batch: BlockBatch): BlockColumns {
         done[one] = 1;
         putStat(stats, one, stat);
       }
-      // The bytes of a block that was not packed are part of the input.
+      // The contents of an uncompressed block are part of the input and must not be freed.
       if (block.head?.codec !== "raw") freeBytes(raw);
     });
   });
@@ -143,7 +143,7 @@ function createIn(
   }
 }
 
-/** Makes missing folders. Other threads make them at the same time. */
+/** Makes missing folders. Other threads may make the same folders meanwhile. */
 function makeFolders(fs: ConfinedFs, folder: WorkspacePath, modes: BlockBatch["folders"]): void {
   if (folder === "" || fs.lstat(folder) !== undefined) return;
   makeFolders(fs, parentOf(folder), modes);

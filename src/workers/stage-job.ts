@@ -9,7 +9,7 @@ import { withMode } from "../worktree/apply/staging.ts";
 import type { StageFile } from "../worktree/apply/restore-workers.ts";
 
 /**
- * Writes contents of packs into new files: the loop that worker threads run. Input and output are columns, because
+ * The job of a worker thread that writes contents of packs into new files. Input and output are columns, because
  * objects are slow to send between threads.
  */
 
@@ -22,23 +22,23 @@ export interface PlacedFile {
   readonly place: PackPlace;
 }
 
-/** Files to be written, in the pack order of their contents. */
+/** Files to write, in the order of their contents in the packs. */
 export interface StageBatch {
   readonly kind: "packs";
-  /** The packs that the numbers refer to. */
+  /** The packs whose ids are in `numbers`. */
   readonly packs: readonly PackRow[];
   readonly paths: readonly string[];
-  /** 32 bytes each. */
+  /** The hash of each file's content, 32 bytes each. */
   readonly hashes: Uint8Array;
-  /** pack, block, bytes of the block, place in it, length, mode, modification time (NaN: now). */
+  /** For each file: pack, block, bytes of the block, offset in it, length, mode, modification time (ms; NaN: now). */
   readonly numbers: Float64Array;
 }
 
 /** The outcome for each file. */
 export interface StageColumns {
-  /** 1 if it holds its content. */
+  /** 1 for each file that was written. */
   readonly done: Uint8Array;
-  /** size, mtime_ns, ctime_ns, ino, dev, links, owner, mode, group. */
+  /** For each file: size, mtime (ns), ctime (ns), inode, device, links, owner, mode, group (-1: unknown). */
   readonly stats: BigInt64Array;
 }
 
@@ -65,7 +65,7 @@ export interface StageTools {
   readonly packs: PackReader;
 }
 
-/** Writes the files of a batch. A file that cannot be written is left out, and its name is free again. */
+/** Writes the files of a batch. A file that cannot be written is left out: no part of it remains. */
 export function stageBatch(tools: StageTools, batch: StageBatch): StageColumns {
   const count = batch.paths.length;
   const done = new Uint8Array(count);
@@ -98,7 +98,7 @@ function tryStage(tools: StageTools, batch: StageBatch, row: number): FileStat |
   try {
     return stageOne(tools, batch, row);
   } catch (error) {
-    // The caller then writes the file, meets the same error, and can explain it.
+    // The caller writes the file itself then, gets the same error, and can explain it.
     if (errnoOf(error) !== undefined || error instanceof ChronicleError) return undefined;
     throw error;
   }
@@ -128,7 +128,7 @@ function stageOne(
   }
 }
 
-/** Returns the stat in a row of the returned columns; `undefined` if the file was not written. */
+/** Returns the stat of a file; `undefined` if the file was not written. */
 export function statOfStaged({ done, stats }: StageColumns, row: number): FileStat | undefined {
   if (done[row] !== 1) return undefined;
   const [size = 0n, mtimeNs = 0n, ctimeNs = 0n, ino = 0n, dev = 0n, nlink = 0n, uid = 0n, mode = 0n, gid = 0n] =

@@ -2,7 +2,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import type { BlobIndex, BlobPlace, IndexChange, LargeRow, PackRow, PackState, PlacedBlob } from "../blob-index.ts";
 import { rowAt, rowHash, type BlobRows } from "../blob-rows.ts";
 
-/** A blob index in memory: for simulated disks, and for reading a store whose disk takes no writes. */
+/** A blob index in memory, for simulated disks and for stores on read-only disks. */
 export class MemoryBlobIndex implements BlobIndex {
   readonly #places = new Map<Hash, BlobPlace>();
   readonly #packs = new Map<number, PackRow>();

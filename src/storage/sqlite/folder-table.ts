@@ -10,7 +10,7 @@ import {
 import { bytesAt, DamagedCell, numberAt, type Statements } from "./statements.ts";
 
 const ROOT_ID = 1;
-/** Most folders whose ids or paths are cached. */
+/** The most folders whose numbers or paths are cached. */
 const CACHED = 20_000;
 
 /** The numbers of folders. Rows of other tables refer to a folder by its number. */
@@ -23,7 +23,7 @@ export class FolderTable {
     this.#sql = sql;
   }
 
-  /** Clears the cache. Call if rows may have been removed: after a rollback, or a reset by another process. */
+  /** Clears the cache. To be called if rows may be gone: after a rollback or a reset by another process. */
   forget(): void {
     this.#ids.clear();
     this.#paths.clear();
@@ -41,7 +41,7 @@ export class FolderTable {
     return id;
   }
 
-  /** The path of a folder. */
+  /** Returns the path of the folder with a number. Throws `DamagedCell` if there is none. */
   pathOf(id: number): WorkspacePath {
     const pending = new Map<number, string>();
     let at = id;
@@ -62,7 +62,7 @@ export class FolderTable {
     return path;
   }
 
-  /** True if the top row is the one that every index begins with. Nothing else reads that row. */
+  /** True if the root's row is there and intact. Nothing else reads that row. */
   hasTop(): boolean {
     const row = this.#sql.first("SELECT parent, length(name) FROM folders WHERE id = ?", ROOT_ID);
     return row !== undefined && numberAt(row, 0) === 0 && numberAt(row, 1) === 0;
@@ -72,7 +72,7 @@ export class FolderTable {
     return id === ROOT_ID ? ROOT : this.#paths.get(id);
   }
 
-  /** Walks from the nearest folder with a known number down to the requested one. */
+  /** Finds (or adds) the folder's number, walking down from the nearest folder above it with a cached number. */
   #walk(folder: WorkspacePath, add: boolean): number | undefined {
     const pending: WorkspacePath[] = [];
     let at = folder;

@@ -8,7 +8,7 @@ import { folderOf } from "../../disk/write-fully.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { removeTree } from "./remove-staged.ts";
 
-/** Caches the traits of file systems, by how they are mounted. */
+/** A cache of the traits of file systems, by mount. */
 export interface TraitsMemory {
   get(mount: string): FolderTraits | undefined;
   set(mount: string, traits: FolderTraits): unknown;
@@ -18,7 +18,7 @@ export interface TraitsMemory {
 interface FolderProbeOptions {
   readonly disk: Disk;
   readonly memory: TraitsMemory;
-  /** True if the folder may be written to for the probe. Read-only commands leave no trace there. */
+  /** True if the probe may write to the folder. It must not during read-only commands. */
   readonly mayWrite: boolean;
   readonly newMark: () => string;
 }
@@ -26,11 +26,14 @@ interface FolderProbeOptions {
 interface Known {
   readonly dev: bigint;
   readonly traits: FolderTraits;
-  /** True if the handling of names was observed. */
+  /** True if the rules for names were observed in the folder, not derived from its parent or assumed. */
   readonly isWhole: boolean;
 }
 
-/** Determines what folders can hold: once for each folder, and again if it is on another device. */
+/**
+ * Determines the traits of folders. A complete result is reused while the folder is on the same device; an incomplete
+ * one (`isWhole`) is determined anew at each call.
+ */
 export class FolderProbe {
   readonly #options: FolderProbeOptions;
   readonly #known = new Map<string, Known>();
@@ -77,24 +80,22 @@ export class FolderProbe {
   }
 }
 
-/** Returns the rules of a folder that takes different names for one; `undefined` if it tells all names apart. */
+/** Returns the name rules of a folder that treats some different names as one; `undefined` if it does not. */
 export function rulesForNames(traits: FolderTraits): FolderTraits["names"] | undefined {
   return foldsNames(traits) ? traits.names : undefined;
 }
 
-/** Tests what a folder can hold, in a temporary folder of our own. */
-
-/** Number of names that are searched for one with letters. */
+/** The number of names that are searched for a name with letters. */
 const MOST_NAMES = 16;
 
 /** 2001-09-09 01:46:40.123 UTC. */
 const PAST_MS = 1_000_000_000_123;
 const SECOND_NS = 1_000_000_000;
 
-/** Two seconds: no file system has a coarser step than FAT. */
+/** The time step of FAT, which no file system exceeds. */
 const COARSE_NS = 2 * SECOND_NS;
 
-/** The traits found by testing; the rest is known otherwise. */
+/** The traits found by testing. */
 type ProbedTraits = Omit<FolderTraits, "fileSystem" | "source">;
 
 /**
@@ -110,7 +111,7 @@ export function probeByWriting(disk: Disk, folder: string, mark: string): Probed
     fs.makeFolder(place, 0o700);
     return new Probe(disk, fs, place).all();
   } catch (error) {
-    // Read-only, full, or another user's: what cannot be tested is unknown.
+    // The folder is read-only, full, or another user's.
     if (errnoOf(error) === undefined) throw error;
     return undefined;
   } finally {
@@ -123,11 +124,12 @@ function cleanUp(fs: ConfinedFs, place: WorkspacePath, wasThere: boolean): void 
     removeTree(fs, place);
     if (!wasThere) fs.removeFolder(parentOf(place));
   } catch (error) {
-    // Nothing was made, or somebody else stages there now.
+    // Nothing was created, or somebody else stages files there now.
     if (errnoOf(error) === undefined) throw error;
   }
 }
 
+/** Tests what a folder can hold, in a temporary folder of our own. */
 class Probe {
   readonly #disk: Disk;
   readonly #fs: ConfinedFs;
@@ -172,7 +174,7 @@ class Probe {
     });
   }
 
-  /** Tests whether setting the mtime back changes the ctime, which nobody can set. */
+  /** Tests whether setting the mtime back leaves the ctime later than it. */
   #times(file: WorkspacePath): Pick<FolderTraits, "ctime" | "timeStepNs"> {
     using opened = this.#fs.openRead(file);
     const isSet = this.#can(() => this.#disk.setMtime(opened.fd, PAST_MS));
@@ -202,14 +204,14 @@ class Probe {
   }
 }
 
-/** The step of a disk's times, as far as one time shows it. */
+/** Estimates the step of a disk's times, in ns, from one time. */
 function stepOf({ mtimeNs }: FileStat): number {
   const rest = Number(mtimeNs % BigInt(COARSE_NS));
   if (rest % SECOND_NS !== 0) return rest % 1_000_000 === 0 ? 1_000_000 : 1;
   return rest === 0 ? COARSE_NS : SECOND_NS;
 }
 
-/** Returns how a folder treats the case of names, as far as reading tells; `undefined` if no name in it has letters. */
+/** Returns how a folder treats the case of names, without writing; `undefined` if its first names have no letters. */
 function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
   using fs = new ConfinedFs(disk, folder);
   for (const bytes of disk.someNames(folder, MOST_NAMES)) {
@@ -217,15 +219,15 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
     const swapped = swappedCase(name);
     if (swapped === name) continue;
     const isOne = isSame(fs.lstat(childOf(ROOT, name)), fs.lstat(childOf(ROOT, swapped)));
-    // If names are told apart, two names of one file are both listed.
+    // In a case-sensitive folder, both names of one file are listed.
     return isOne && !hasName(fs, swapped) ? { caseInsensitive: true } : {};
   }
   return undefined;
 }
 
 /**
- * Like `lookAtNames`, but by the folder's own name in its parent, if both are on one device: a new folder is like the
- * one in which it was made.
+ * Like `lookAtNames`, but tests the folder's own name in its parent, if both are on one device: a new folder treats
+ * names like its parent.
  */
 function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();
@@ -250,8 +252,8 @@ function swappedCase(name: string): string {
 }
 
 /**
- * Returns the assumed traits of a folder that can only be read: this kind of file system has so far lacked the same
- * everywhere.
+ * Returns the assumed traits of a folder that can only be read. Without a test, the kind of the file system decides
+ * whether the folder lacks modes and a reliable ctime.
  */
 function assumedTraits(kind: string): FolderTraits {
   const known = { ...HOLDS_ALL, fileSystem: kind, source: "assumed" } as const;

@@ -3,7 +3,7 @@ import { childOf, decodeName, type WorkspacePath } from "../../core/values/path.
 import { isStagedBeside } from "../../core/tree/staging-folder.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 
-/** Removes a folder of our own with all its contents. */
+/** Removes a folder (or file) of our own with all its contents, if it is there. */
 export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
   const stat = fs.lstat(folder);
   if (stat === undefined) return;
@@ -22,7 +22,7 @@ export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
   fs.removeFolder(folder);
 }
 
-/** Removes an empty folder, or one that holds only what an interrupted apply has staged in it. */
+/** Removes a folder that is empty or holds only files that an interrupted apply has staged. Throws for any other. */
 export function removeLeftFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {
     fs.removeFolder(folder);

@@ -7,10 +7,10 @@ import type { GitFiles } from "./git-files.ts";
 import type { GitFolders } from "./git-folders.ts";
 import { readGitSettings, type GitPlaces, type GitSettings, type GitUser } from "./git-settings.ts";
 
-/** One byte more than an ignore file may have, so that the filter can name files that are too long. */
+/** The most bytes read of an ignore file: one more than allowed, so that the filter can report a longer file. */
 export const MOST_RULE_BYTES = MAX_RULE_FILE_BYTES + 1;
 
-/** A `.git` file is one line. */
+/** The most bytes read of a `.git` file, `commondir` or `HEAD`, which are one line each. */
 const MOST_LINK_BYTES = 64 * 1024;
 
 /** Git's state as the scan of a root needs it. */
@@ -20,7 +20,7 @@ export interface GitNow {
   readonly folders: GitFolders;
 }
 
-/** A repository whose working tree holds the root or begins in it. */
+/** A repository whose working tree contains the root or begins beneath it. */
 export interface GitRepository extends GitPlaces {
   readonly place: TreePlace;
   readonly settings: GitSettings;
@@ -29,7 +29,7 @@ export interface GitRepository extends GitPlaces {
 /** The result of looking for a repository. `undefined`: there is none. */
 export type FoundRepository = GitRepository | { readonly problem: UnappliedRules } | undefined;
 
-/** Finds repositories from one root, as git does from a folder. */
+/** Finds the repositories of one root by git's rules. */
 export class RepositoryFinder {
   readonly #files: GitFiles;
   readonly #user: GitUser;
@@ -44,8 +44,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * Returns the repository in whose working tree the root lies: its own, or the nearest above it on the same file
-   * system.
+   * Returns the repository in whose working tree the root lies: it begins in the root, or in the nearest such folder
+   * above the root on the same file system.
    */
   atRoot(): FoundRepository {
     const device = this.#files.stat(this.#root)?.dev;
@@ -89,7 +89,7 @@ export class RepositoryFinder {
     return { top, gitDir, commonDir, place, settings };
   }
 
-  /** Returns the path of the repository that a `.git` file names. */
+  /** Returns the path of the git folder that a `.git` file names. */
   #linked(file: string, top: string): string | undefined {
     const found = this.#files.text(file, MOST_LINK_BYTES);
     const path =
@@ -98,7 +98,7 @@ export class RepositoryFinder {
     return this.#files.real(path.startsWith("/") ? path : `${top}/${path}`);
   }
 
-  /** Returns the folder that a git folder shares with its other working trees; `undefined` if it is no git folder. */
+  /** Returns the folder that all working trees of a repository share; `undefined` if `gitDir` is no git folder. */
   #commonDir(gitDir: string): string | undefined {
     const found = this.#files.text(`${gitDir}/commondir`, MOST_LINK_BYTES);
     if (found !== undefined && "problem" in found) return undefined;
@@ -116,8 +116,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * Returns why the repository's rules are not applied, for people. `""`: it has no working tree; `undefined`: they are
-   * applied.
+   * Returns why the repository's rules are not applied, for people: `""` if it has no working tree, `undefined` if the
+   * rules are applied.
    */
   #refusal(places: GitPlaces, { isBare, workTree, safe }: GitSettings): string | undefined {
     const { top, gitDir, commonDir } = places;
@@ -131,8 +131,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * True if it lies in the root, or belongs to the user that this process acts for. For root, the owner of the root's
-   * folder is trusted as well.
+   * True if the repository lies in the tracked root or belongs to the user that this process acts for. If that user is
+   * the superuser, the owner of the tracked root is trusted as well.
    */
   #isTrusted({ top, gitDir }: GitPlaces): boolean {
     const { uid } = this.#user;
@@ -163,8 +163,8 @@ export function repositoryRules(
   };
   if (excludesFile !== undefined) {
     const { path, isOwn } = excludesFile;
-    // A person's own files are often links, which are followed. A file that an agent can write is read without
-    // following links.
+    // A person's own file is often a link, so links are followed. If the repository names the file, an agent may have
+    // done so, and no link is followed.
     const isThere = files.stat(path) !== undefined;
     take(path, isOwn || !isThere ? path : files.real(path), place.above);
   }
@@ -179,8 +179,8 @@ export function repositoryRules(
 }
 
 /**
- * Returns the rule of the repository that leaves out the root itself or a folder above it. The root is tracked all the
- * same, since somebody asked for it.
+ * Returns the rule of the repository that leaves out the root or a folder above it. The root is tracked nevertheless,
+ * because a person asked for it.
  */
 export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitRepository): string | undefined {
   const names = place.above.split("/");
@@ -195,9 +195,7 @@ export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitR
   return tracked ? undefined : `${pattern ?? ""} (${source ?? ""})`;
 }
 
-/**
- * Returns the folder beneath the top in which an ignore file applies, given the names from the top down to the root.
- */
+/** Returns the folder of an ignore file, from the repository's top. `names`: from the top down to the root. */
 function folderOf(names: readonly string[], above = ""): string {
   return names.slice(0, names.length - above.split("/").length).join("/");
 }

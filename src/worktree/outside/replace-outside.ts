@@ -8,12 +8,13 @@ import { inspectPath } from "../files/inspect.ts";
 import type { OutsideChange } from "../outside-files.ts";
 import { isSameContent } from "../files/same-stat.ts";
 
-/** Setuid, setgid and sticky are recorded, but never set. */
+/** The bits setuid, setgid and sticky, which are recorded but never set. */
 const NEVER_SET = 0o7000;
 
 /**
- * Brings one path from `before` to `after`: staged beside its place, synced, renamed over. Returns the reason if that
- * cannot be done. An entry that is neither is left alone; what was written at the last moment is kept beside it.
+ * Changes one path from `before` to `after`: stages the new entry beside it, syncs and renames. Returns the reason if
+ * that cannot be done. A file or link that equals neither is left alone. Content that somebody writes at the last
+ * moment is kept beside the path.
  */
 export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
   const { path, before, after } = change;
@@ -40,7 +41,7 @@ function keptOf({ before, after, isKept }: OutsideChange): (hash: Hash) => Promi
   return async (hash) => known.includes(hash) || (await isKept?.(hash)) === true;
 }
 
-/** Rechecks the entry at the path, and exchanges it. */
+/** Rechecks the entry at the path and replaces it. */
 function putStaged(fs: ConfinedFs, { path, before, after }: OutsideChange, staged: WorkspacePath): string | undefined {
   const folder = parentOf(path);
   const seen = inspectPath(fs, path, path);
@@ -66,7 +67,7 @@ interface Exchange {
 /** The errnos of a file system without hard links. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
-/** Links a file to a second, free name; on a file system without hard links, renames it. */
+/** Gives a file a second, free name. On a file system without hard links, renames the file. */
 function nameAlso(fs: ConfinedFs, from: WorkspacePath, to: WorkspacePath): void {
   try {
     fs.link(from, to);
@@ -80,7 +81,7 @@ function nameAlso(fs: ConfinedFs, from: WorkspacePath, to: WorkspacePath): void 
 /** Carries out the last step: moves the old entry aside, rechecks it, and only then removes it. */
 function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchange): string | undefined {
   if (seen === undefined) {
-    // Nothing is replaced: a file that came meanwhile stays.
+    // Linking fails if a file has appeared at the path meanwhile, so that file stays.
     if (after === undefined) return undefined;
     nameAlso(fs, staged, path);
     dropOwn(fs, staged);
@@ -109,7 +110,7 @@ interface Placing {
   readonly aside: WorkspacePath;
 }
 
-/** Renames the new file into place; if that fails, the old one keeps its name, and only that one. */
+/** Renames the new file into place. If that fails, the old file has only its own name again. */
 function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
   try {
     fs.renameFile(staged, path);
@@ -142,7 +143,7 @@ function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): st
   return undefined;
 }
 
-/** Writes the new content beside its place, durably. Returns the reason if that cannot be done. */
+/** Writes the new entry to `staged`, durably. Returns the reason if that cannot be done. */
 async function stage(
   disk: Disk,
   fs: ConfinedFs,
@@ -178,8 +179,8 @@ interface Made {
 }
 
 /**
- * Returns the user to give a new file to: the replaced file's owner; for a new file of root's, the folder's owner.
- * `undefined`: it is theirs already.
+ * Returns the owner that a new file should get: the replaced file's owner, or the folder's owner if root makes a file
+ * where there was none. `undefined` if the owner need not change.
  */
 function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefined {
   const folder = made.uid === 0 ? fs.lstat(parentOf(path)) : undefined;
@@ -188,7 +189,7 @@ function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefi
   return { uid: model.uid, gid: model.gid };
 }
 
-/** Removes a staged file that is not in place; if that fails now, the next attempt removes it. */
+/** Removes the staged entry if it is still there. Ignores a failure, because the next attempt removes the entry. */
 function dropStaged(fs: ConfinedFs, staged: WorkspacePath): void {
   try {
     dropOwn(fs, staged);
@@ -197,18 +198,18 @@ function dropStaged(fs: ConfinedFs, staged: WorkspacePath): void {
   }
 }
 
-/** Removes what an interrupted step left under a name of ours. */
+/** Removes a file or link under a staging name, for example one that an interrupted attempt left. */
 function dropOwn(fs: ConfinedFs, path: WorkspacePath): void {
   const stat = fs.lstat(path);
   if (stat?.kind === "file" || stat?.kind === "symlink") fs.unlink(path);
 }
 
-/** Returns the same name each time, so that the next attempt finds what an interrupted one left. */
+/** Returns a name derived from the path, so that the next attempt finds what an interrupted one left. */
 function stagingName(path: WorkspacePath): string {
   return `.chronicle-${sha256(pathToBytes(path)).slice(0, 16)}`;
 }
 
-/** Removes what an interrupted step left aside, if its content is kept elsewhere. */
+/** Removes the old entry that an interrupted attempt left aside, if its content is kept elsewhere. */
 async function dropLeft(
   fs: ConfinedFs,
   path: WorkspacePath,
@@ -222,7 +223,7 @@ async function dropLeft(
   fs.syncFolder(parentOf(path));
 }
 
-/** Returns a free name for the old entry: what an earlier step kept aside is not touched. */
+/** Returns a free name for the old entry, so that no entry kept aside earlier is overwritten. */
 function asideName(fs: ConfinedFs, path: WorkspacePath): WorkspacePath {
   const name = childOf(parentOf(path), `${stagingName(path)}.old`);
   for (let n = 1; ; n += 1) {
@@ -231,7 +232,7 @@ function asideName(fs: ConfinedFs, path: WorkspacePath): WorkspacePath {
   }
 }
 
-/** Returns the first link that stands in place of a folder, on the way to a path. */
+/** Returns the topmost path above `path` that is a symbolic link instead of a folder. */
 export function linkOnTheWay(fs: ConfinedFs, path: WorkspacePath): WorkspacePath | undefined {
   const folder = parentOf(path);
   if (folder === ROOT || fs.lstat(folder)?.kind === "dir") return undefined;

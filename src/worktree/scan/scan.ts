@@ -29,10 +29,10 @@ import { addAll } from "../../util/long-lists.ts";
 import { RootScan } from "./scan-root.ts";
 import { ScanTally } from "./scan-tally.ts";
 
-/** Changed paths are handed over in batches of about this many. */
+/** The approximate number of changed paths in one batch for `onChanged`. */
 const BATCH = 512;
 
-/** Yields to other tasks after this many paths. */
+/** The number of paths after which a scan yields to other tasks. */
 const TURN = 4096;
 
 /** A root and the file system beneath it. */
@@ -52,9 +52,9 @@ export interface ScanContext {
   readonly startedAtNs: bigint;
   /** Folders of the store, which are never captured. */
   readonly storeFolders: readonly string[];
-  /** Git's files and folders outside of what it tracks. */
+  /** Git's state as the scan needs it. */
   readonly git: GitNow;
-  /** Called with each folder met in which an apply stages files, or has left some. */
+  /** Called with each folder in which an apply stages files or has left staged files. */
   readonly onStaging: (path: WorkspacePath) => void;
 }
 
@@ -164,7 +164,7 @@ function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Runn
   });
   const reader = new RuleReader({ fs, enabled, known, startedAtNs, git });
   const tally = new ScanTally(root.limits, partial ? cache.totals(root.id) : { entries: 0, bytes: 0 });
-  // If a stat does not reveal every edit, read all hinted paths, and everything in a folder that is not large.
+  // If stats do not reveal every edit, a partial scan reads all its paths, and a full scan reads all of a small root.
   const isWeak = !traits.ctime && (partial || readsAll(traits, cache.totals(root.id)));
   const paranoid = request.paranoid === true || isWeak;
   const scan = new RootScan({
@@ -186,8 +186,8 @@ function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Runn
 }
 
 /**
- * True if a folder with remembered files was replaced by one that holds none of them: something is not mounted now, or
- * another disk is. Device numbers alone are no proof, since they may change at boot.
+ * True if the root's folder was replaced by one in which the remembered files are not recognised: its disk is not
+ * mounted, or another disk is. A different device number alone is no proof, because it may change at boot.
  */
 function isUnmounted(
   open: Pick<ScanContext, "cache"> & Pick<OpenRoot, "root" | "fs">,
@@ -207,12 +207,12 @@ function isOnOtherDevice(cache: StatCache, path: WorkspacePath, dev: bigint): bo
   return known !== undefined && known !== dev;
 }
 
-/** Number of remembered files to look for, spread over the root. */
+/** The most remembered files to look for, spread over the root. */
 const MOST_LOOKED_FOR = 64;
 
 /**
- * True if the folder is recognised by its files: one has the remembered size and time, or half of the names are there.
- * Also true if nothing is remembered.
+ * True if the folder is recognised by a sample of its files: one file has its remembered size and time, or half of the
+ * paths are there with their kinds. Also true if no file is remembered.
  */
 function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "fs">, path: WorkspacePath): boolean {
   const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
@@ -233,7 +233,7 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
 /** The device of an entry that is known only from the record, and so has no stat. */
 const NO_DEVICE = 0n;
 
-/** What was not found while the folder was moved away is not gone. */
+/** Throws if paths were not found and the root's folder is no longer the same one: the paths may still exist. */
 function refuseMoved(context: ScanContext, { scan: { look }, at }: Running, { root, fs }: OpenRoot): void {
   if (look.gone.length === 0) return;
   fs.release();
@@ -264,7 +264,7 @@ async function drive(
   const hand = async (): Promise<void> => {
     const batch = look.changed;
     look.changed = [];
-    // Other tasks get a turn now: no folder may stay open under a name that it could lose meanwhile.
+    // Close the open folders, because other tasks may rename them during their turn.
     fs.release();
     if (batch.length > 0) await on.onChanged(batch);
   };
@@ -279,8 +279,8 @@ async function drive(
 }
 
 /**
- * Returns the requested paths in a root, without those beneath another one. A changed ignore file stands for its
- * folder, and so does a repository that came or went, unless exactly these paths are meant.
+ * Returns the requested paths in a root, without those beneath another requested path. Unless `exact`, an ignore file
+ * or a `.git` is replaced by the folder that it affects.
  */
 function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolean): WorkspacePath[] {
   const inner: WorkspacePath[] = [];
@@ -299,19 +299,19 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolea
   return outermost;
 }
 
-/** Names that affect what else of their folder is taken. */
+/** Names of entries that affect which other paths of their folder are captured. */
 export const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
-/** Paths to scan. `named`: whatever the rules say. `exact`: nothing else of a new folder on the way. */
+/** Paths to scan. `named`: even if a rule leaves them out. `exact`: without the rest of a new folder above them. */
 interface Asked {
   readonly only: readonly WorkspacePath[];
   readonly named: boolean;
   readonly exact: boolean;
-  /** True to take the folders on the way even if nothing is at the path itself. */
+  /** True to capture the folders above a path even if nothing is at the path itself. */
   readonly holders: boolean;
 }
 
-/** Walks down to each path; queues those that are folders. */
+/** Looks at each path and the folders above it. Queues the paths that are folders. */
 function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   const { scan } = run;
   const { only, named, exact, holders } = asked;
@@ -330,7 +330,7 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   for (const work of onTheWay.values()) if (work !== undefined) scan.tellOverLimit(work);
 }
 
-/** Returns the folder above a path, if there is one and it is walked. */
+/** Returns the folder at `parts`; `undefined` if it cannot be entered, or is new and so is queued as a whole. */
 function wayTo(
   scan: RootScan,
   met: Map<string, FolderWork | undefined>,
@@ -346,7 +346,7 @@ function wayTo(
       if (holders && passed !== undefined) scan.look.track(passed);
     } else if (!met.has(path)) {
       const next = work === undefined ? undefined : scan.lookFor(work, name);
-      // A new folder is walked whole. In a known one, or where exactly this path is meant, only the requested path is.
+      // A new folder is scanned as a whole. In a known folder, or if `exact`, only the requested path is scanned.
       const passed = next !== undefined && (exact || scan.isKnownFolder(next));
       if (passed) scan.look.folders.pop();
       met.set(path, passed ? next : undefined);
@@ -364,7 +364,7 @@ function isUnknownAndKeptOut(
   return !scan.isKnownFolder({ path }) && scan.isKeptOut(above, name);
 }
 
-/** Stores what is known of the root's repositories; returns the rules that are not applied. */
+/** Stores the state of the root's repositories. Returns the rules that are not applied. */
 function finishRules(cache: StatCache, root: TrackedRoot, { git, reader }: Running): UnappliedRules[] {
   if (!root.filter.useGitignore || root.only !== undefined) return [];
   keepGit(
@@ -396,13 +396,13 @@ const IN_PLACE: Readonly<Record<NodeKind, string | undefined>> = {
   dir: undefined,
 };
 
-/** What stands where the folder was, and is no folder. `undefined`: nothing does. */
+/** Names what is at a folder's path, for people; `undefined` if that is a folder or nothing. */
 export function standsInPlace(disk: Disk, folder: string): string | undefined {
   const stat = disk.lstat(folder);
   return stat === undefined ? undefined : IN_PLACE[stat.kind];
 }
 
-/** The error for a tracked folder that is not there. The hint depends on the record: it may say that the folder holds nothing. */
+/** Returns the error for a missing tracked folder. The hint depends on whether anything is recorded in the folder. */
 function rootAway(
   { disk, cache }: { readonly disk: Disk; readonly cache: StatCache },
   { id, folder }: TrackedRoot,
@@ -417,7 +417,7 @@ function rootAway(
   });
 }
 
-/** Nothing is recorded in it any more, as after a run that has removed it: `undo` makes it again. */
+/** Returns the hint for a folder in which nothing is recorded any more, for example after a run that removed it. */
 function hintForEmpty(folder: string, obstacle: string | undefined): string {
   const first = obstacle === undefined ? "" : `move ${obstacle} away; then `;
   return (

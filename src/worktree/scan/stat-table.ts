@@ -7,24 +7,24 @@ import { hashFromBytes, hashToBytes } from "../../core/values/hash.ts";
 import { decodeName, pathToBytes } from "../../core/values/path.ts";
 import { isRacy } from "../files/same-stat.ts";
 
-/** No row: the parent of top-level rows, or a path that the table does not hold. */
+/** No row: the parent of a top-level row, or the result for a path that is not in the table. */
 export const NO_ROW = -1;
 
 const RACY = 1;
 const LISTED = 2;
 const ASCII = 4;
 
-/** `undefined` is a folder that is only there to hold its children. */
+/** `undefined` is the kind of a row that only holds its children. */
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir"];
 
-/** The state of a folder when its names were last listed. In a row, this stat replaces the folder's own. */
+/** The state of a folder when its names were last listed. In the folder's row it replaces the folder's stat. */
 export interface Listing {
   readonly mtimeNs: bigint;
   readonly ctimeNs: bigint;
   readonly ino: bigint;
   readonly dev: bigint;
   readonly racy: boolean;
-  /** A fingerprint, in four words, of the rules in force and the tracked names that were found. */
+  /** A fingerprint, in four 32-bit words, of the rules in force and the tracked names that were found. */
   readonly marks: readonly [number, number, number, number];
 }
 
@@ -33,12 +33,12 @@ export interface KnownRow extends KnownPath {
   readonly racy: boolean;
 }
 
-/** A path to be noted. `isCertain`: a later change will show in its times, whatever they are. */
+/** A path to be noted. `isCertain`: every later change shows in the stat, even if the times are recent. */
 export interface NotedPath extends KnownPath {
   readonly isCertain?: boolean;
 }
 
-/** Returns the row for a path that was read or written at or after a time (ns since the epoch). */
+/** Returns the row for a path that was read or written at or after `readAtNs` (ns since the epoch). */
 export function knownRow({ entry, stat, isCertain }: NotedPath, readAtNs: bigint): KnownRow {
   return { entry, stat, racy: isCertain !== true && isRacy(stat, readAtNs) };
 }
@@ -68,7 +68,7 @@ export interface Columns {
   readonly hash: Uint8Array;
 }
 
-/** Widest first, so that each column is aligned. */
+/** The columns in a buffer, widest elements first, so that each column is aligned. */
 const LAYOUT: Layout = [
   ["mtimeNs", 8, (b, at, rows) => new BigInt64Array(b, at, rows)],
   ["ctimeNs", 8, (b, at, rows) => new BigInt64Array(b, at, rows)],
@@ -88,12 +88,11 @@ const LAYOUT: Layout = [
   ["hash", 32, (b, at, rows) => new Uint8Array(b, at, rows * 32)],
 ];
 
-/** Bytes that a row takes in its columns. */
+/** The bytes of one row in all columns. */
 export const ROW_BYTES = LAYOUT.reduce((sum, [, bytes]) => sum + bytes, 0);
 
 /**
- * Returns columns over a buffer that is `rows * ROW_BYTES` long from `at` (a multiple of eight). `rows` is a multiple
- * of eight.
+ * Returns columns over the `rows * ROW_BYTES` bytes of a buffer from `at` on. `at` and `rows` are multiples of eight.
  */
 export function columnsOver(buffer: ArrayBuffer, at: number, rows: number): Columns {
   const made: Partial<Record<keyof Columns, unknown>> = {};
@@ -106,8 +105,8 @@ export function columnsOver(buffer: ArrayBuffer, at: number, rows: number): Colu
 }
 
 /**
- * Known paths in columns, sorted as everywhere (a folder directly before its contents). A tree of hundreds of thousands
- * of paths costs some 110 bytes each, and is read from a file without parsing. Immutable once built.
+ * Known paths in columns, in path order (a folder directly before its contents). A path takes about 110 bytes and its
+ * name. A table is read from a file without parsing. Immutable once built.
  */
 export class StatTable {
   readonly columns: Columns;
@@ -132,8 +131,8 @@ export class StatTable {
   }
 
   /**
-   * Returns the first row beneath a folder's (`NO_ROW`: the top). `endOf` is the row after the last. Step with
-   * `columns.end`.
+   * Returns the first row beneath a folder's row (`NO_ROW`: the top). `endOf` returns the row after the last one.
+   * `columns.end` of a child is the row of the next child.
    */
   firstChild(row: number): number {
     return row + 1;
@@ -160,7 +159,7 @@ export class StatTable {
     return ((this.columns.flags[row] ?? 0) & RACY) !== 0;
   }
 
-  /** True if this is the remembered stat of a file or link. */
+  /** True if a stat equals the remembered stat of a file or link. Owner and number of links are not compared. */
   hasStat(row: number, stat: FileStat): boolean {
     const c = this.columns;
     return (
@@ -195,14 +194,14 @@ export class StatTable {
     };
   }
 
-  /** Reads four bytes of the hashes, little-endian. */
+  /** Reads four bytes of the hash column as a little-endian word. */
   #wordAt(at: number): number {
     const { hash } = this.columns;
     const low = (hash[at] ?? 0) | ((hash[at + 1] ?? 0) << 8) | ((hash[at + 2] ?? 0) << 16);
     return (low | ((hash[at + 3] ?? 0) << 24)) >>> 0;
   }
 
-  /** Returns what is known of a row; `undefined` if it only holds its children. */
+  /** Returns the known path of a row; `undefined` if the row only holds its children. */
   knownAt(row: number, path: WorkspacePath): KnownRow | undefined {
     const kind = this.kindOf(row);
     if (kind === undefined) return undefined;
@@ -261,7 +260,7 @@ export class StatTableBuilder {
   #rows = 0;
   readonly #open: { readonly path: string; readonly row: number }[] = [];
 
-  /** `expected` rows and `nameBytes` are estimates that avoid growing. */
+  /** `expected` (rows) and `nameBytes` are estimates: good ones avoid reallocation. */
   constructor(expected: number, nameBytes: number) {
     this.#capacity = Math.ceil((expected + 8) / 8) * 8;
     this.#columns = columnsOver(new ArrayBuffer(this.#capacity * ROW_BYTES), 0, this.#capacity);
@@ -284,7 +283,7 @@ export class StatTableBuilder {
     c.ctimeNs[row] = stat.ctimeNs;
     c.ino[row] = stat.ino;
     c.dev[row] = stat.dev;
-    // An entry that is known only from the record has no stat, but its size counts.
+    // An entry that is known only from the record has no stat, so the entry's size is kept.
     c.size[row] = entry.kind === "dir" ? stat.size : entry.size;
     c.mtimeMs[row] = entry.mtimeMs;
     c.nlink[row] = stat.nlink;
@@ -319,7 +318,7 @@ export class StatTableBuilder {
     const flags = this.#columns.flags;
     const start = row === 0 ? 0 : (this.#columns.nameEnd[row - 1] ?? 0);
     const chars = path.length - (path.lastIndexOf("/") + 1);
-    // As many bytes as characters means that each is ASCII or a byte that is not UTF-8.
+    // If there are as many bytes as characters, each character is ASCII or a byte that is not UTF-8.
     const isAscii = (this.#columns.nameEnd[row] ?? 0) - start === chars && path.isWellFormed();
     flags[row] = ((flags[row] ?? 0) & ~ASCII) | (isAscii ? ASCII : 0);
   }
