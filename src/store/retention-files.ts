@@ -11,16 +11,17 @@ import type { Disk } from "../disk/disk.ts";
 import type { Retention } from "../engine/log/context.ts";
 import { readText } from "./file-head-keeper.ts";
 
-/** The caller's retention limits, and the defaults. */
+/** The caller's retention limits, and the defaults that replace the built-in ones. */
 export interface RetentionInputs {
   readonly given: Partial<RetentionShape>;
   readonly defaults: Partial<RetentionShape>;
 }
 
 /**
- * Returns the limits in force for a workspace: the caller's, else its own `config.yaml`'s, else the user's, else the
- * defaults. Both files lie in the configuration folder: nothing in the tracked folder changes how long its history is
- * kept. Throws `USAGE`, naming file and line, for a file that cannot be understood.
+ * Returns the retention limits of a workspace. Each limit comes from the caller, else from the workspace's
+ * `config.yaml`, else from the user's, else from the defaults. Both files lie in the configuration folder, so that
+ * nothing in the tracked folder changes how long its history is kept. Throws `USAGE` for a bad limit of the caller,
+ * and, naming file and line, for a bad file.
  */
 export async function retentionOf(
   disk: Disk,
@@ -59,7 +60,7 @@ async function readLimits(
   return { limits, sources: sources as Retention["sources"] };
 }
 
-/** Loads the reader of YAML only if there is a file to read: a command line should start at once. */
+/** Returns the limits that a file sets; none if the file is missing. */
 async function fileConfig(disk: Disk, path: string): Promise<RetentionConfig> {
   const text = readText(disk, path);
   if (text === undefined) return {};

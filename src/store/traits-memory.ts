@@ -5,9 +5,9 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 import type { TraitsMemory } from "../worktree/files/folder-probe.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
-/** The number of mounts that are remembered; the oldest go. */
+/** Most mounts that are remembered. The mount that was set longest ago is dropped first. */
 const MOST = 64;
-/** The version of the file's format; a file of another one is read as empty. */
+/** Version of the file's format. A file of another version is read as empty. */
 const VERSION = 1;
 
 interface Kept {
@@ -15,7 +15,7 @@ interface Kept {
   readonly mounts: readonly (readonly [string, FolderTraits])[];
 }
 
-/** The known traits of file systems, in a file of the store. Derived: without it, they are probed once more. */
+/** The known traits of file systems, in a file of the store. If the file is lost, they are probed again. */
 export class FileTraitsMemory implements TraitsMemory {
   readonly #disk: Disk;
   readonly #path: string;
@@ -36,7 +36,7 @@ export class FileTraitsMemory implements TraitsMemory {
       makeFolders(this.#disk, this.#path.slice(0, this.#path.lastIndexOf("/")));
       writeFileDurably(this.#disk, this.#path, Buffer.from(JSON.stringify(kept)), { mark: `.${process.pid}` });
     } catch (error) {
-      // A store that takes no writes now is reported when something of worth is written.
+      // A store that takes no writes is reported by the next write of data that is not derived.
       if (errnoOf(error) === undefined) throw error;
     }
   }

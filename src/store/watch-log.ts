@@ -4,16 +4,14 @@ import type { Disk, DiskWatch } from "../disk/disk.ts";
 import { folderOf } from "../disk/write-fully.ts";
 import type { Timers } from "../util/timers.ts";
 
-/**
- * The time between two checks of a log, in ms: without events of the system, and with them, as an event may have been
- * lost.
- */
+/** Time between two checks of a log if the system reports no changes of files. */
 const LOOK_MS = 50;
+/** Time between two checks of a log if the system reports changes, because a report may be lost. */
 const LOOK_AGAIN_MS = 1_000;
 
 /**
- * Calls back when a log may have grown, whichever process writes it: by the system's events on its folder, if it has
- * them, else by polling. Ends when it is disposed of.
+ * Calls back when a log has grown or was replaced, whichever process wrote it. Checks the log when the system reports a
+ * change in its folder, and at intervals. Stops when the result is disposed of.
  */
 export function watchLog(disk: Disk, log: string, { timers, onGrown }: WatchLogOptions): Disposable {
   let seen = stateOf(disk, log);
@@ -38,17 +36,17 @@ export function watchLog(disk: Disk, log: string, { timers, onGrown }: WatchLogO
   };
 }
 
-/** The clock, and the callback. */
+/** The timers, and the callback. */
 export interface WatchLogOptions {
   readonly timers: Timers;
   readonly onGrown: () => void;
 }
 
-/** Returns `undefined` if the system has no events, or none to spare. */
+/** Watches the folder of a log; `undefined` if the system cannot watch it, or has no watches left. */
 function watchFolderOf(disk: Disk, log: string, onEvent: () => void): DiskWatch | undefined {
   const own = Buffer.from(basename(log));
   try {
-    // The index lies in the same folder, and is written as often.
+    // Changes of other files are ignored: the index lies in the same folder, and is written as often.
     return disk.watchFolder(folderOf(log), (name) => {
       if (name === undefined || name.equals(own)) onEvent();
     });
@@ -58,7 +56,7 @@ function watchFolderOf(disk: Disk, log: string, onEvent: () => void): DiskWatch 
   }
 }
 
-/** Returns a string that changes with each append, and with each compaction. */
+/** Returns a string that changes with each append and each compaction of the log. */
 function stateOf(disk: Disk, log: string): string {
   const stat = disk.lstat(log);
   return stat === undefined ? "" : `${stat.ino} ${stat.size}`;

@@ -1,6 +1,6 @@
 /**
- * A map that keeps the most recently put keys: at least `size`, at most twice as many. It evicts by generations,
- * because removing the oldest keys of a `Map` one by one means stepping over the holes of all that were removed before.
+ * A map that keeps the most recently put keys: at least `size`, at most twice as many. It drops a whole generation of
+ * keys at once, because a `Map` finds its oldest key only by stepping over the holes that earlier deletions left.
  */
 export class RecentMap<Key, Value> {
   readonly #size: number;

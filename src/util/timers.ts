@@ -1,10 +1,10 @@
-/** The timers of a conversation. A simulation provides its own. */
+/** A source of timers. A simulation provides its own. */
 export interface Timers {
-  /** Runs something once after `ms` milliseconds, unless it is disposed of before. */
+  /** Calls `run` once after `ms` milliseconds, unless the result is disposed of before. */
   after(ms: number, run: () => void): Disposable;
 }
 
-/** The platform's timers; they keep no process alive. */
+/** The timers of Node.js, which do not keep the process alive. */
 export const NODE_TIMERS: Timers = {
   after(ms, run) {
     const timer = setTimeout(run, ms);
@@ -13,10 +13,10 @@ export const NODE_TIMERS: Timers = {
   },
 };
 
-/** Longest delay of a timer. */
+/** Longest delay of a timer in Node.js. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Keeps this process from exiting by itself until disposed of, even if nothing else is pending. */
+/** Keeps this process alive until the result is disposed of, even if nothing else is pending. */
 export function keepAlive(): Disposable {
   const timer = setInterval(() => undefined, LONGEST_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };

@@ -1,24 +1,24 @@
-/** Lets timers and I/O of the process run in the middle of long work. */
+/** Resolves in a later turn of the event loop, so that timers and I/O can run in the middle of long work. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Most items that do not count as long work. */
+/** Work on at most this many items is too short to yield after. */
 const FEW_ITEMS = 2_000;
 
-/** Yields to the event loop after work on this many items, if that took long. */
+/** Yields to the event loop after work on many items; does nothing after work on few. */
 export async function breatheAfter(items: number): Promise<void> {
   if (items > FEW_ITEMS) await yieldToEventLoop();
 }
 
-/** Items of long work after which others get a turn. */
+/** A `Breather` yields after this many items. */
 const BREATH_ITEMS = 4_096;
 
-/** Counts the items of long work that comes in pieces, and yields to the event loop now and then. */
+/** Counts the items of long work done in pieces, and yields to the event loop after every `BREATH_ITEMS` or so. */
 export class Breather {
   #left = BREATH_ITEMS;
 
-  /** Call after a piece of `items` items. */
+  /** Counts a finished piece of `items` items, and yields if one is due. */
   async after(items: number): Promise<void> {
     this.#left -= items;
     if (this.#left > 0) return;
@@ -27,7 +27,7 @@ export class Breather {
   }
 }
 
-/** Yields the same batches, and yields to the event loop now and then if there are very many items. */
+/** Passes batches on unchanged. Between them, yields to the event loop after every `BREATH_ITEMS` items or so. */
 export async function* withBreaths<T>(batches: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[], void> {
   const breather = new Breather();
   for await (const batch of batches) {
@@ -36,7 +36,7 @@ export async function* withBreaths<T>(batches: AsyncIterable<readonly T[]>): Asy
   }
 }
 
-/** Yields some items at a time, in order, and yields to the event loop between the slices. */
+/** Generates slices of `size` items, in order, and yields to the event loop between slices. */
 export async function* inSlices<T>(items: readonly T[], size: number): AsyncGenerator<readonly T[], void> {
   for (let at = 0; at < items.length; at += size) {
     if (at > 0) await yieldToEventLoop();
@@ -45,9 +45,9 @@ export async function* inSlices<T>(items: readonly T[], size: number): AsyncGene
 }
 
 /**
- * Shares one event loop among many tasks: a fixed number of steps is done per turn of the loop, whoever does them, and
- * the rest wait for the next turn, first come, first served. Otherwise a hundred tasks that each work until their
- * sockets are full would make a turn so long that tasks which need several turns get nowhere.
+ * Shares one event loop among many tasks. All tasks together may do a fixed number of steps per turn of the loop;
+ * further steps wait for the next turn, first come, first served. Otherwise a hundred tasks that each work until their
+ * socket is full would make one turn so long that tasks which need several turns would starve.
  */
 export class TurnSlices {
   readonly #perTurn: number;

@@ -7,12 +7,15 @@ import { addAll } from "../util/long-lists.ts";
 import { KeptStagePool, type StagePool } from "./stage-pool.ts";
 import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
 
-/** Least number of files and bytes for which threads are started. Fewer are written by the caller. */
+/** Threads are started for at least this many files or bytes. The caller writes fewer itself. */
 const LEAST_FILES = 1_500;
 const LEAST_BYTES = 32 * 1024 * 1024;
-/** Least number of files for threads that are already running. */
+/** Least number of files if threads are already running. */
 const LEAST_FOR_KEPT = 256;
-/** Most files, or bytes, of a batch. A block is never split between batches, because it would be unpacked twice. */
+/**
+ * A batch is full at this many files or bytes. It grows beyond them to the end of a block, because a block split
+ * between batches would be unpacked twice.
+ */
 const BATCH_FILES = 256;
 const BATCH_BYTES = 2 * 1024 * 1024;
 
@@ -22,11 +25,11 @@ export interface FileRestoreWorkersOptions {
   readonly home: string;
   readonly disk: Disk;
   readonly placesOf: NonNullable<OpenedBlobs["placesOf"]>;
-  /** A pool of kept threads. Default: one of its own. */
+  /** Keeps threads for the next call of `write`. Default: a keeper for this object alone. */
   readonly pools?: KeptStagePool;
 }
 
-/** Worker threads that unpack, check and write, each a part of the packs. Large contents are left to the caller. */
+/** Worker threads that unpack, check and write contents in packs, in batches. The caller writes large contents. */
 export class FileRestoreWorkers implements RestoreWorkers {
   readonly #options: FileRestoreWorkersOptions;
   readonly #pools: KeptStagePool;
@@ -43,7 +46,7 @@ export class FileRestoreWorkers implements RestoreWorkers {
   ): Promise<readonly (FileStat | undefined)[]> {
     const stats = Array.from(files, (): FileStat | undefined => undefined);
     if (!isWorthIt(files, this.#pools.isKept(base) ? LEAST_FOR_KEPT : LEAST_FILES)) return stats;
-    // The threads start while the places are looked up.
+    // The pool is taken first, so that its threads start while the places are looked up.
     const pool = this.#pools.take(base);
     let unknown: readonly StageFile[];
     try {
@@ -55,7 +58,7 @@ export class FileRestoreWorkers implements RestoreWorkers {
     return stats;
   }
 
-  /** Returns the files whose outcome is unknown because a thread has failed. */
+  /** Fills in the stats of written files. Returns the files whose outcome is unknown because a thread has failed. */
   async #writeAll(
     pool: StagePool,
     files: readonly StageFile[],
@@ -78,7 +81,7 @@ export class FileRestoreWorkers implements RestoreWorkers {
     return unknown;
   }
 
-  /** Removes files that failed threads may have left half written. */
+  /** Removes files that a failed thread may have written in part. */
   #clear(base: string, files: readonly StageFile[]): void {
     using fs = new ConfinedFs(this.#options.disk, base);
     for (const { path } of files) if (fs.lstat(path)?.kind === "file") fs.unlink(path);
@@ -97,7 +100,7 @@ function isWorthIt(files: readonly StageFile[], least: number): boolean {
 }
 
 interface Row {
-  /** Its index among the files. */
+  /** The index of the file in the caller's list. */
   readonly at: number;
   readonly placed: PlacedFile;
 }

@@ -1,9 +1,9 @@
 import { errnoOf } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 
-/** Removes an SQLite database with its log and shared memory. No connection of this process may have it open. */
+/** Removes an SQLite database with its WAL, shared memory and rollback journal. This process must not have it open. */
 export function discardSqliteFiles(disk: Disk, path: string): void {
-  // The log goes first: left alone, it would be applied to the next database of that name.
+  // The WAL is removed first: if it alone were left, SQLite would apply it to the next database of that name.
   for (const suffix of ["-wal", "-shm", "-journal", ""]) {
     try {
       disk.unlink(`${path}${suffix}`);

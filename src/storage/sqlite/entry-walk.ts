@@ -25,7 +25,7 @@ interface Frame {
   readonly folders: Cursor;
 }
 
-/** Reads one row ahead. */
+/** An iterator of rows that shows the next row. */
 class Cursor {
   readonly #rows: Iterator<NamedRow>;
   next: NamedRow | undefined;
@@ -41,7 +41,7 @@ class Cursor {
   }
 }
 
-/** Compares two names by order; 0 if they are the same. */
+/** Compares two rows by name. `undefined` comes after every row. */
 function order(a: NamedRow | undefined, b: NamedRow | undefined): number {
   if (a === undefined) return b === undefined ? 0 : 1;
   return b === undefined ? -1 : compareNames(a.name, b.name);
@@ -53,14 +53,14 @@ export interface EntryWalk extends EntryPage {
   /** The number of the top folder. */
   readonly id: number;
   readonly path: WorkspacePath;
-  /** True if the path is the top of all roots, not the first root's folder. */
+  /** True if the path `""` means the top of all roots, not the first root's folder. */
   readonly everyRoot: boolean;
 }
 
 /**
- * Yields everything in a folder at a seq, with everything beneath, in path order. Without recursion, and with one page
- * of rows for each folder on the way down and one of the rows that come next: neither depth nor width of the tree is
- * held in memory. With `after`, the walk begins after that path.
+ * Yields the entries beneath a folder at a seq, in path order, down to `depth`. With `after`, the walk begins after
+ * that path. Memory holds pages of rows for the folders from the top to the current one, never all rows of a wide
+ * folder. The walk does not recurse, so a deep tree cannot overflow the call stack.
  */
 export function* walkEntries(
   table: IterationTable,
@@ -103,7 +103,7 @@ export function* walkEntries(
   }
 }
 
-/** Returns the open folders of a walk that stands right after `after`, from the top down to that path itself. */
+/** Returns the open folders of a walk that has just yielded `after`, from the top down to that path itself. */
 function framesBehind(
   folders: FolderTable,
   { path, id, after, everyRoot }: Omit<EntryWalk, "seq">,

@@ -1,17 +1,18 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** Version of the tables, in `user_version`. An index of another version is emptied and filled again from the log. */
+/** Version of the tables, in `user_version`. An index of another version is emptied, and rebuilt from the log. */
 const FORMAT = 8;
 
 /**
- * `state`: how far the index has come (`frontier` ends with a check sum: heads are signed from this row); `generation` counts resets, so that a connection notices one by another process;
- * `damaged_seq`: the event whose line was found damaged, 0: none was.
+ * `state`: the last event that the index includes. `frontier` ends with a checksum of this row, because heads are
+ *   signed from it. `generation` counts resets, so that a connection notices a reset by another process. `damaged_seq`:
+ *   the event whose line was found damaged; 0 if none was.
  * `events.open`: 1 only for the last event of a record that is unfinished.
  * `clock_jumps`: events whose time is before that of the previous event.
- * `commits`: `last` and `first` are the seqs of a commit's events; `rooted`: 1 if the last event states a Merkle root.
- * `folders`: one row for each folder that ever contained something; the root is row 1, its own parent is 0.
- * `remote_work`: names are bytes, empty if there is none.
- * `iterations`: names are bytes, so that their order is path order; `kind` 0 is a deletion, 4 a protected file.
+ * `commits`: `first` and `last` are the seqs of a commit's events. `rooted`: 1 if the last event states a Merkle root.
+ * `folders`: one row for each folder that ever contained something. The top is row 1, and its parent is 0.
+ * `remote_work`: `replica`, `session`, `turn`, `action` and `actor` are bytes, empty if absent.
+ * `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 4 a protected file.
  */
 const TABLES = `
   CREATE TABLE state (
@@ -41,12 +42,12 @@ const TABLES = `
     folder INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB, PRIMARY KEY (folder, seq)) WITHOUT ROWID;
 `;
 
-/** Sets up the connection, and makes the tables if they are missing or of another version. */
+/** Sets up the connection, and recreates the tables if they are missing or of another version. */
 export function prepareIndex(db: DatabaseSync): void {
-  // WAL with `synchronous = NORMAL`: commits are not synced, checkpoints are. After power loss the index is at an
-  // earlier head, never torn; with OFF it could be torn without SQLite noticing.
-  // Nothing is synced while an empty file becomes one with a WAL: if torn there, it is not a database, and is made
-  // again.
+  // WAL with `synchronous = NORMAL` syncs checkpoints, but not commits. A power cut may set the index back to an
+  // earlier head, but never tears it. With OFF it could be torn without SQLite noticing.
+  // OFF is used only while an empty file becomes a database in WAL mode. A file torn then is not a database, and is
+  // recreated.
   db.exec(
     "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; " +
       "PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
@@ -57,7 +58,7 @@ export function prepareIndex(db: DatabaseSync): void {
   db.exec("COMMIT");
 }
 
-/** Drops every table and recreates them, empty. Requires a transaction. */
+/** Drops every table and creates the tables again, empty. Must be called in a transaction. */
 export function recreateTables(db: DatabaseSync, generation: number): void {
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();
   for (const { name } of tables) db.exec(`DROP TABLE "${String(name).replaceAll('"', '""')}"`);

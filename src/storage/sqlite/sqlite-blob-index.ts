@@ -18,8 +18,8 @@ import { TEMPORARY } from "./index-connection.ts";
 import { fromSqlite, isOfTheDisk, sqliteCode } from "./sqlite-error.ts";
 
 /**
- * `blobs/index.db`. `pack` of a blob is the id of a pack, 0 for a raw large file, -1 for one in a container. A database
- * of another version is discarded, because everything in it can be read again from the packs.
+ * The schema of `blobs/index.db`. `blobs.pack` is the id of a pack, 0 for a content in a raw file of its own, or -1 for
+ * a content in a container file. A database of another version is discarded, because it can be rebuilt from the packs.
  */
 const VERSION = 1;
 const SCHEMA = `
@@ -34,13 +34,16 @@ const LARGE_RAW = 0;
 const LARGE_PACKED = -1;
 const WAIT_FOR_WRITERS_MS = 10_000;
 
-/** The index in an SQLite file. Write-ahead log without a sync on commit: it is derived, and never torn. */
+/**
+ * The index in an SQLite file. Its write-ahead log is synced on commit only for a `durable` change. A power cut may
+ * lose other commits, which can be rebuilt, but never tears the file.
+ */
 class SqliteBlobIndex implements BlobIndex {
   readonly #disk: Disk;
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #statements = new Map<string, StatementSync>();
-  /** Used only within `together`: checking its validity costs as much as a query. */
+  /** Read only within `together`: otherwise the check whether it is still valid would cost as much as a query. */
   readonly #recent = new RecentPlaces();
   #isTogether = false;
 
@@ -70,7 +73,7 @@ class SqliteBlobIndex implements BlobIndex {
       return work();
     } finally {
       this.#isTogether = false;
-      // Nothing was changed.
+      // `work` only reads, so a rollback loses nothing.
       if (this.#db.isOpen && this.#db.isTransaction) this.#run("ROLLBACK");
     }
   }
@@ -117,7 +120,7 @@ class SqliteBlobIndex implements BlobIndex {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  /** Converts an error. A damaged database is removed at once; the store then makes a new one from the packs. */
+  /** Converts an SQLite error. Removes a damaged database, so that the next opening rebuilds it from the packs. */
   #trouble(error: unknown): unknown {
     if (!isUnsound(error)) return fromSqlite(error, { disk: this.#disk, path: this.#path, isDerived: true });
     discard(this.#disk, this.#path);
@@ -148,7 +151,7 @@ class SqliteBlobIndex implements BlobIndex {
 
   #putPack({ ulid, lane: inLane, bytes }: PackState): number {
     const lane = inLane ?? null;
-    // An upsert would also write the table of last ids, although nearly every pack is known.
+    // Nearly every pack is known already. An upsert would write the table of last ids (`sqlite_sequence`) even so.
     const known = this.#prepare("UPDATE packs SET lane = ?, bytes = ? WHERE ulid = ? RETURNING id").get(
       lane,
       bytes,
@@ -167,7 +170,7 @@ class SqliteBlobIndex implements BlobIndex {
     return statement;
   }
 
-  /** A different number than before means that another connection has changed something. */
+  /** Returns a number that differs from the last one if another connection has changed the database since. */
   #dataVersion(): number {
     return numberOf(this.#prepare("PRAGMA data_version").get()?.["data_version"]);
   }
@@ -204,9 +207,9 @@ class SqliteBlobIndex implements BlobIndex {
 }
 
 /**
- * Opens `blobs/index.db` (its folder must exist). A missing or damaged one, or one of another version, begins anew. If
- * the disk takes no writes, `whenReadOnly` provides an index to use meanwhile, and the store is read-only; without it
- * that is an error.
+ * Returns a function that opens `blobs/index.db`, in an existing folder. An index that is missing, damaged or of
+ * another version is created empty. If the disk takes no writes, the index of `whenReadOnly` is used and the store is
+ * read-only; without `whenReadOnly`, opening throws.
  */
 export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => BlobIndex): BlobIndexOpener {
   return () => {
@@ -221,8 +224,8 @@ export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => B
 }
 
 /**
- * Returns an empty index of this object alone: in memory, or, if it grows large, in a nameless file in the folder for
- * temporary files.
+ * Returns an empty index that only the caller uses. SQLite holds it in memory, and moves it to a nameless file in the
+ * folder for temporary files if it grows large.
  */
 export function temporaryBlobIndex(disk: Disk): BlobIndex {
   const opened = openDatabase(disk, TEMPORARY);
@@ -249,12 +252,13 @@ function discard(disk: Disk, path: string): void {
   }
 }
 
-/** Returns `undefined` for a database of another version. */
+/** Opens or creates a database; `undefined` if it has another version. `fresh`: its tables were created now. */
 function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: boolean } | undefined {
   createPrivate(disk, path);
   const db = new DatabaseSync(path, { timeout: WAIT_FOR_WRITERS_MS });
   try {
-    // Hashes are scattered: a thousand new ones touch as many pages, and each checkpoint waits for the disk twice.
+    // Hashes are scattered, so a thousand new ones change as many pages. A larger checkpoint interval means fewer
+    // checkpoints, each of which waits for the disk twice.
     db.exec(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA temp_store = MEMORY",
     );
@@ -280,7 +284,8 @@ function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: bool
 }
 
 /**
- * Creates the file with mode 0600. An existing one is not touched, because closing it could drop locks of this process.
+ * Creates the file with mode 0600. Leaves an existing file alone, because closing a descriptor of it would drop the
+ * locks that this process has on it.
  */
 function createPrivate(disk: Disk, path: string): void {
   if (path === TEMPORARY || disk.lstat(path) !== undefined) return;
@@ -301,8 +306,8 @@ function isUnsound(error: unknown): boolean {
 }
 
 /**
- * True if the process or system is out of descriptors. The disk is then not at fault, and nothing else could be opened
- * either.
+ * True if the process or system is out of file descriptors. The disk is then not at fault, and no other file can be
+ * opened either.
  */
 function isOutOfDescriptors(trouble: unknown): boolean {
   const errno = trouble instanceof ChronicleError ? trouble.data["errno"] : errnoOf(trouble);
@@ -310,7 +315,7 @@ function isOutOfDescriptors(trouble: unknown): boolean {
 }
 
 function cannotWrite(error: unknown): boolean {
-  // If the store's folder could not be made, no folder exists for the index.
+  // ENOENT: the store's folder is missing because it could not be created.
   return isOfTheDisk(error) || takesNoWrites(error) || errnoOf(error) === "ENOENT";
 }
 
@@ -327,7 +332,7 @@ function putRows(
     if (pack === undefined) continue;
     const { block, blockBytes, at, length, stored } = row;
     const { changes } = insert.run(rowHashBytes(rows, i), pack, block, blockBytes, at, length, stored);
-    // A known content keeps its place.
+    // 0 changes: the content was known, and keeps its place.
     if (changes === 1) recent.put(rowHash(rows, i), { kind: "pack", pack, block, blockBytes, at, length, stored });
   }
 }
@@ -360,20 +365,20 @@ function numberOf(value: unknown): number {
   return typeof value === "number" ? value : 0;
 }
 
-/** Least number of remembered contents, which is as many as a large step has. At most twice as many are remembered. */
+/** Least number of recent contents that `RecentPlaces` keeps. It keeps at most twice as many. */
 const MOST_PLACES = 16_384;
 
 /**
- * Caches the places of the contents that this connection has published last, because the code that writes or sends them
- * looks them up right after. Must be cleared whenever places may have changed, by this connection or another one.
+ * The places of the contents that this connection added last, because the code that wrote them looks them up right
+ * after. Must be cleared whenever this connection or another one may have changed places.
  */
 export class RecentPlaces {
   readonly #places = new RecentMap<Hash, BlobPlace>(MOST_PLACES);
   #version: number | undefined;
 
   /**
-   * Sets the database's version (`PRAGMA data_version`), and clears the cache if another connection has changed
-   * something.
+   * Takes the current `PRAGMA data_version`. Clears the cache if it differs from the last one: another connection has
+   * changed the database.
    */
   look(version: number): void {
     if (version !== this.#version) this.forget();

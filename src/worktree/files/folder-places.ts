@@ -13,12 +13,13 @@ import type { Disk } from "../../disk/disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { removeTree } from "./remove-staged.ts";
 
-/** The note's target for the tracked folder itself: no folder has this path. */
+/** The target of a note about the tracked folder itself. No folder has this path. */
 const TOP = Buffer.from(".");
 
 /**
- * Errnos of a folder in which nothing can be staged, or of a disk without symbolic links for the note. Its files are
- * then staged elsewhere. A disk without links seldom has groups and access control lists.
+ * Errnos that mean that nothing can be staged in a folder, or that the disk has no symbolic links for the note. Files
+ * for the folder are then staged elsewhere. Little is lost: a disk without links seldom has groups and access control
+ * lists.
  */
 const REFUSED: ReadonlySet<string> = new Set([
   "EACCES",
@@ -35,29 +36,29 @@ const REFUSED: ReadonlySet<string> = new Set([
   "EOPNOTSUPP",
 ]);
 
-/** Options of an apply's places. */
+/** The options of `FolderPlaces`, for one apply. */
 export interface FolderPlacesOptions {
   readonly disk: Disk;
   /** The tracked folder, absolute. */
   readonly root: string;
-  /** The name of this apply's staging. */
+  /** The name of this apply's staging folder. */
   readonly own: string;
-  /** The file system and the folder in which it is noted which folders have a place. */
+  /** The file system and the folder of the notes, which say which folders have a place. */
   readonly notes: ConfinedFs;
   readonly noteFolder: WorkspacePath;
 }
 
 /**
- * Places for new files inside the folders that receive them. A file made there has the folder's group, default access
- * control list and security label, as if somebody had made it there, and a rename keeps these. Each place is a folder
- * of our own (`.chronicle-tmp-<token>`) that nobody else may enter and that no capture takes.
+ * Places in which new files are staged, inside the folders that receive the files. A file made there gets the group,
+ * default access control list and security label of the receiving folder, and a rename keeps these. Each place is a
+ * folder (`.chronicle-tmp-<token>`) with mode 0700 that no capture takes.
  *
- * Before a place is made, a link in the staging folder notes it. On ext4 and XFS both are entries of one journal, so
- * after a power cut the link exists if the place does, without a sync; on btrfs it may not (see `sweepMet`). The caller
- * removes the places before it empties the staging folder.
+ * Before a place is made, a link in the staging folder notes it. ext4 and XFS journal both in order, so after a power
+ * cut the link exists if the place does, without a sync. On btrfs the link may be missing (see `sweepMet`). The caller
+ * must remove the places before it empties the staging folder.
  */
 export class FolderPlaces {
-  /** Its own access to the tracked folder. */
+  /** Access to the tracked folder, for these places alone. */
   readonly fs: ConfinedFs;
   readonly #options: FolderPlacesOptions;
   readonly #name: string;
@@ -72,7 +73,7 @@ export class FolderPlaces {
     this.#name = stagingBeside(options.own);
   }
 
-  /** Stages nothing inside these folders: a file staged elsewhere comes out the same there. */
+  /** Makes no places in these folders: a file that is staged elsewhere gets the same attributes there. */
   staysOutOf(folders: ReadonlySet<WorkspacePath>): void {
     this.#plain = folders;
   }
@@ -86,8 +87,8 @@ export class FolderPlaces {
   }
 
   /**
-   * Removes every place that was made or noted, and those in these folders. A place that cannot be removed stays, and
-   * is never captured.
+   * Removes every place that was made or noted, and places in these folders. A place that cannot be removed stays, and
+   * is never captured; only EIO throws.
    */
   clear(folders: Iterable<WorkspacePath> = []): void {
     const noted = this.#noted();
@@ -100,7 +101,7 @@ export class FolderPlaces {
     this.release();
   }
 
-  /** True if there are notes, of this apply or of an interrupted one. */
+  /** True if there are notes, of this process or of an interrupted one. */
   get isAnyNoted(): boolean {
     return this.#noted().size > 0;
   }
@@ -112,13 +113,13 @@ export class FolderPlaces {
   #make(folder: WorkspacePath): WorkspacePath | undefined {
     const { notes, noteFolder } = this.#options;
     const place = childOf(folder, this.#name);
-    // Another file system that is mounted in the tracked folder is not used.
+    // No place is made on another file system that is mounted in the tracked folder.
     this.#device ??= this.fs.lstat(ROOT)?.dev;
     if (this.fs.lstat(folder)?.dev !== this.#device) return undefined;
     try {
       if (this.#made.size === 0) makeIfMissing(notes, noteFolder);
       notes.symlink(folder === ROOT ? TOP : pathToBytes(folder), childOf(noteFolder, String(this.#made.size)));
-      // Left by an interrupted run.
+      // A place that exists already was left by an interrupted apply.
       if (!makeIfMissing(this.fs, place)) removeTree(this.fs, place);
       makeIfMissing(this.fs, place);
       return place;
@@ -128,7 +129,7 @@ export class FolderPlaces {
     }
   }
 
-  /** Returns the noted folders, by note. */
+  /** Returns the folders with a noted place, by the path of the note. */
   #noted(): Map<WorkspacePath, WorkspacePath> {
     const { notes, noteFolder } = this.#options;
     const found = new Map<WorkspacePath, WorkspacePath>();
@@ -154,6 +155,7 @@ function makeIfMissing(fs: ConfinedFs, folder: WorkspacePath): boolean {
   }
 }
 
+/** Ignores every errno except EIO. */
 function quietly(act: () => void): void {
   try {
     act();

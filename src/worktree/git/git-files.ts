@@ -6,13 +6,13 @@ import { decodeName, pathToBytes } from "../../core/values/path.ts";
 import { readFully } from "../../disk/write-fully.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
 
-/** A larger index is not read: 256 MiB hold about two million paths. */
+/** Largest index that is read. 256 MiB hold about two million paths. */
 const MOST_INDEX_BYTES = 256 * 1024 ** 2;
 
 /** The text of a git file, or the problem that keeps it from being used. */
 export type GitText = { readonly text: string } | { readonly problem: string };
 
-/** The names of an index, and a digest of them. */
+/** The paths in an index, and a digest of them. */
 export interface NamedIndex {
   readonly index: GitIndex;
   readonly digest: string;
@@ -25,7 +25,8 @@ interface Known<T> {
 }
 
 /**
- * A path that the last full scan has asked for, with its stat at that time. `digest`: fingerprint of an index's names.
+ * A path that the last full scan asked for, with its stat at that time. `read`: set for an index, with the digest of
+ * the paths in it.
  */
 interface Seen {
   readonly path: string;
@@ -34,9 +35,9 @@ interface Seen {
 }
 
 /**
- * Reads git's files outside of what it tracks: configurations, ignore files beside them, indexes. Some lie outside of
- * the workspace, and some where an agent can write. Therefore every read is bounded, only regular files are opened, and
- * git is never run. Results are cached by stat.
+ * Reads the files from which git's rules follow: configurations, ignore files and indexes. Some lie outside of the
+ * workspace, and some where an agent can write. Therefore every read is bounded, only regular files are read, and git
+ * is never run. Results are cached by stat.
  */
 export class GitFiles {
   readonly #disk: Disk;
@@ -46,23 +47,24 @@ export class GitFiles {
   readonly #seen = new Map<string, Seen>();
   #isNoting = false;
 
-  /** `clock`: milliseconds, of the same clock as the disk's times. */
+  /** `clock`: milliseconds since the epoch, by the clock that sets file times. */
   constructor(disk: Disk, clock: () => number) {
     this.#disk = disk;
     this.#clock = clock;
   }
 
-  /** Begins a full scan: `moved` is about the paths asked for from here on. */
+  /** Begins a full scan: `moved` checks the paths that are asked for from here until `noted`. */
   note(): void {
     this.#seen.clear();
     this.#isNoting = true;
   }
 
+  /** Ends the full scan. */
   noted(): void {
     this.#isNoting = false;
   }
 
-  /** True if anything that the last full scan has asked for has changed since. False before the first one. */
+  /** True if a path that the last full scan asked for has changed since. False before the first full scan. */
   moved(): boolean {
     return [...this.#seen.values()].some((seen) => this.#hasMoved(seen));
   }
@@ -71,7 +73,7 @@ export class GitFiles {
     const now = this.#stat(seen.path);
     if (isSame(now, seen.stat)) return false;
     if (now === undefined || seen.read === undefined) return true;
-    // Git rewrites its index whenever it refreshes the files' stats, so only a change of the names counts.
+    // Git also rewrites its index to refresh the stats in it, so only a change of the paths counts.
     const { hashBytes, digest } = seen.read;
     const found = this.index(seen.path, hashBytes);
     if (found === undefined || !("digest" in found) || found.digest !== digest) return true;
@@ -79,12 +81,12 @@ export class GitFiles {
     return false;
   }
 
-  /** Returns the stat of a name without noting it for `moved`. */
+  /** Returns the stat of a path without noting the path for `moved`. */
   peek(path: string): FileStat | undefined {
     return this.#stat(path);
   }
 
-  /** Returns the stat of a name; `undefined` if there is none, or it may not be read. */
+  /** Returns the stat of a path, of a link itself; `undefined` if the path does not exist or cannot be read. */
   stat(path: string): FileStat | undefined {
     const stat = this.#stat(path);
     if (this.#isNoting) this.#seen.set(path, { path, stat });
@@ -100,7 +102,10 @@ export class GitFiles {
     }
   }
 
-  /** Resolves every link in the path; `undefined` if there is nothing. */
+  /**
+   * Resolves every link in a path; `undefined` if the path does not exist or cannot be read. Returns a path that is not
+   * UTF-8 as it is.
+   */
   real(path: string): string | undefined {
     if (!path.isWellFormed()) return path;
     try {
@@ -112,8 +117,8 @@ export class GitFiles {
   }
 
   /**
-   * Reads a file of at most this many bytes as text; `undefined` if there is none. Bytes that are not UTF-8 become lone
-   * surrogates, as in paths.
+   * Reads a file as text; `undefined` if `stat` returns none. A file of more than `mostBytes` is a problem. Bytes that
+   * are not UTF-8 become lone surrogates, as in paths.
    */
   text(path: string, mostBytes: number): GitText | undefined {
     const stat = this.stat(path);
@@ -131,12 +136,12 @@ export class GitFiles {
     return "problem" in read ? read : { text: decodeName(read.bytes) };
   }
 
-  /** Returns the names in an index; `undefined` if there is none. Nothing else of it is kept. */
+  /** Returns the paths in an index, without its stats and hashes; `undefined` if there is no index. */
   index(path: string, hashBytes: 20 | 32): NamedIndex | { readonly problem: string } | undefined {
     const stat = this.stat(path);
     if (stat === undefined) return undefined;
     const known = this.#indexes.get(path);
-    // Git replaces the index by a new file, so it is never racily clean.
+    // Git replaces the index by a new file with another inode, so the index is never racily clean.
     const found =
       known !== undefined && isSameStat(known.stat, stat) ? known.value : this.#readIndex(path, stat, hashBytes);
     this.#indexes.set(path, { stat, racy: false, value: found });
@@ -144,7 +149,7 @@ export class GitFiles {
     return found;
   }
 
-  /** Notes the digest of the index that was last asked for. */
+  /** Notes the digest of an index for `moved`, if this full scan has asked for its stat. */
   noteDigest(path: string, hashBytes: 20 | 32, digest: string): void {
     const seen = this.#seen.get(path);
     if (this.#isNoting && seen !== undefined) this.#seen.set(path, { ...seen, read: { hashBytes, digest } });

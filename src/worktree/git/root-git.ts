@@ -18,39 +18,42 @@ import { isSameStat } from "../files/same-stat.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The cached state of a repository, beside the ignore files that the root itself holds. */
+/** The cached state of a repository, without the ignore files in the root, which `StatCache.rules` holds. */
 export interface KnownGit {
-  /** Its ignore files outside of the root and beside its index. */
+  /** Its ignore files, as `repositoryRules` returns them; empty if they leave out the root itself. */
   readonly rules: readonly RuleFile[];
   readonly ignoreCase: boolean;
-  /** Its index as it was last read. `names` is a fingerprint of its paths; `problem`: why it is not used. */
+  /** Its index as it was last read. `names`: digest of its paths. `problem`: why the index is not used. */
   readonly index?: { readonly stat: FileStat; readonly names: string; readonly problem?: string };
   /**
-   * Paths in the root that it tracks although rules leave them out. A path that ends with `/` is a repository of its
-   * own.
+   * Paths in the root that the repository tracks although rules leave them out. A path that ends with `/` is a
+   * repository of its own.
    */
   readonly tracked: readonly string[];
-  /** Fingerprint of the options and rules from which `tracked` follows. */
+  /** Digest of the filter (options and rules) with which `tracked` was computed. */
   readonly mark: string;
+  /** The root's filter options, as JSON. */
   readonly options: string;
 }
 
-/** A repository that a walk has met. */
+/** A repository that a scan has met. */
 export interface MetRepository {
   readonly rules: readonly RuleFile[];
   readonly scope: RepositoryScope;
-  /** True if it may track something that rules leave out. */
+  /** True if the repository may track something that rules leave out. */
   readonly mayHold: boolean;
 }
 
 /** Input of one scan of a root. */
 export interface RootGitParts extends GitNow {
   readonly root: Pick<TrackedRoot, "folder" | "filter">;
-  /** Returns the cached state of the repository that begins in a folder beneath the root, or holds it. */
+  /**
+   * Returns the cached state of the repository that begins in a folder; for the root, also one that begins above it.
+   */
   readonly known: (folder: WorkspacePath) => KnownGit | undefined;
 }
 
-/** The git repositories that one scan of a root meets: the one that holds it, and those that begin in it. */
+/** The git repositories that one scan of a root meets: the one that contains the root, and those inside the root. */
 export class RootGit {
   readonly problems: UnappliedRules[] = [];
   readonly #parts: RootGitParts;
@@ -64,8 +67,8 @@ export class RootGit {
   }
 
   /**
-   * Notes that an ignore file differs from the cached one: paths tracked against the rules must then be read from the
-   * index itself.
+   * Notes that an ignore file differs from the cached one. The cached `tracked` may then be wrong, so each index is
+   * read instead.
    */
   noteChangedRules(): void {
     this.#rulesChanged = true;
@@ -75,7 +78,7 @@ export class RootGit {
     return this.#rulesChanged;
   }
 
-  /** Notes a repository's own folders only, for roots where no ignore files apply. */
+  /** Notes only the folders in which a repository keeps git's own state, for roots where no ignore files apply. */
   meet(folder: WorkspacePath): void {
     this.#find(folder);
   }
@@ -84,7 +87,10 @@ export class RootGit {
     return folder === ROOT ? this.#finder.atRoot() : this.#finder.beneath(folder);
   }
 
-  /** Returns the repository that begins in a folder; for the root, also one that begins above it. */
+  /**
+   * Returns the repository that begins in a folder; for the root, also one that begins above it. Notes a problem and
+   * returns `undefined` if the repository cannot be used.
+   */
   open(folder: WorkspacePath): MetRepository | undefined {
     const found = this.#find(folder);
     if (found === undefined) return undefined;
@@ -125,12 +131,12 @@ export class RootGit {
     addAll(this.problems, [...repository.settings.problems, ...problems]);
     const hiding = repository.place.above === "" ? undefined : ruleOnRoot(rules, repository);
     if (hiding === undefined) return rules;
-    const detail = `it leaves out this folder itself, by ${hiding}: of its rules none from above holds here`;
+    const detail = `it leaves out this folder itself, by ${hiding}, so none of its rules from above applies here`;
     this.problems.push({ source: repository.top, detail });
     return [];
   }
 
-  /** Returns the cached state of a repository if its index is unchanged. */
+  /** Returns the cached state of a repository if the stat of its index is unchanged. */
   #fresh(folder: WorkspacePath, stat: FileStat | undefined): KnownGit | undefined {
     const known = this.#parts.known(folder);
     const { index } = known ?? {};
@@ -138,7 +144,7 @@ export class RootGit {
     return isSameStat(index.stat, stat) ? known : undefined;
   }
 
-  /** Returns the paths of an index; none if it cannot be used. */
+  /** Returns the paths in a repository's index and a digest of them; no paths if there is no usable index. */
   indexOf({ gitDir, settings, place }: GitRepository): {
     readonly paths: TrackedPaths | undefined;
     readonly names: string;
@@ -155,8 +161,8 @@ export class RootGit {
   }
 
   /**
-   * Returns the state to cache for each repository that this scan has met, and notes its problems. `specOf` makes the
-   * filter of these repositories and all ignore files that were met in the root.
+   * Returns the state to cache for each repository that this scan has met, and notes problems of its index. `specOf`
+   * returns the filter that results from these repositories and the ignore files in the root.
    */
   finish(
     specOf: (repositories: Iterable<readonly [WorkspacePath, KnownGit]>) => FilterSpec,
@@ -204,7 +210,7 @@ export class RootGit {
     return { ...begun, index, tracked, mark };
   }
 
-  /** Returns the paths of an index in the root that the rules leave out. */
+  /** Returns the paths in the root that a repository's index names and an ignore file leaves out. */
   #againstRules({ gitDir, settings, place }: GitRepository, spec: FilterSpec): string[] {
     const found = this.#parts.files.index(`${gitDir}/index`, settings.hashBytes);
     if (found === undefined || "problem" in found || spec.rules.length === 0) return [];
@@ -220,8 +226,8 @@ export class RootGit {
 }
 
 /**
- * The paths that a repository tracks. Answers from the cached state as long as possible, and reads a large index only
- * if that is not enough.
+ * The paths that a repository tracks. Answers from the cached state while that is valid. Otherwise reads the index,
+ * which may be large, on first use.
  */
 class MetPaths implements TrackedPaths {
   readonly #git: RootGit;
@@ -260,7 +266,7 @@ class MetPaths implements TrackedPaths {
   }
 }
 
-/** Returns the paths that git tracks against the rules, for all repositories of a root together. */
+/** Returns the paths that git tracks although rules leave them out, for all repositories of a root together. */
 export function trackedOf(known: Iterable<KnownGit>): ListedPaths {
   const all = [...known];
   return new ListedPaths(

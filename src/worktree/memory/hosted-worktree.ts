@@ -21,7 +21,7 @@ import { SMALL_BYTES } from "../files/read-stable.ts";
 import type { LiveDatabase } from "../live-databases.ts";
 
 interface HostedWorktreeOptions {
-  /** The roots; their folder is `""`. */
+  /** The roots. The folder of each is `""`. */
   readonly roots: readonly TrackedRoot[];
   readonly files: RecordedFiles;
   /** Milliseconds since the epoch. */
@@ -29,8 +29,8 @@ interface HostedWorktreeOptions {
 }
 
 /**
- * The worktree of a hosted workspace, which has no folder: its files are those recorded. So nothing ever differs from
- * the record, nothing needs to be remembered, and `apply` writes nothing: the commit that follows it is the change.
+ * The worktree of a hosted workspace, which has no folder: its files are exactly those in its history. So a scan finds
+ * no changes and there are no stats to remember. `apply` writes nothing: the commit after it changes the files.
  */
 export class HostedWorktree implements Worktree {
   readonly roots: readonly TrackedRoot[];
@@ -43,14 +43,14 @@ export class HostedWorktree implements Worktree {
     this.#clock = clock;
   }
 
-  /** Filters and limits do not apply: whatever is written is taken. */
+  /** Does nothing: filters and limits do not apply to a hosted workspace. */
   configure(): void {}
 
   traitsOf(): FolderTraits {
     return HOLDS_ALL;
   }
 
-  /** Everything recorded is known here. */
+  /** The last possible seq: no recorded event needs to be remembered. */
   get rememberedSeq(): number {
     return Number.MAX_SAFE_INTEGER;
   }
@@ -74,7 +74,7 @@ export class HostedWorktree implements Worktree {
 
   forgetAll(): void {}
 
-  /** No process of this machine has one of its files open. */
+  /** Returns none: no process can have a file of a hosted workspace open. */
   databases(): readonly LiveDatabase[] {
     return [];
   }
@@ -86,17 +86,17 @@ export class HostedWorktree implements Worktree {
     return entries.every((entry, i) => entry.kind !== "dir" && sameEntry(present[i], entry));
   }
 
-  /** There is no stat to tell. */
+  /** Returns false: there is no stat that could prove it. */
   isUnchanged(): boolean {
     return false;
   }
 
-  /** Without a disk, nothing exists beside what is recorded. */
+  /** Returns no stats: no path is on a disk. */
   async stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]> {
     return paths.map(() => undefined);
   }
 
-  /** There is no stat to remember. */
+  /** Returns `undefined`: no stat is remembered. */
   recall(): KnownPath | undefined {
     return undefined;
   }
@@ -125,7 +125,7 @@ export class HostedWorktree implements Worktree {
     return [];
   }
 
-  /** Only the writer decides what is tracked. */
+  /** Returns that every path is tracked, since no filter applies. */
   async explain(): Promise<Verdict> {
     return { tracked: true, rule: "default" };
   }
@@ -138,7 +138,7 @@ export class HostedWorktree implements Worktree {
     return new HostedApply(this.#files, request).run();
   }
 
-  /** Nothing is ever left behind. */
+  /** Does nothing: an apply leaves no staging behind. */
   async cleanUp(): Promise<void> {}
 
   mayHoldLeft(): boolean {
@@ -147,7 +147,7 @@ export class HostedWorktree implements Worktree {
 
   sweepLeft(): void {}
 
-  /** Nothing changes except by commits. */
+  /** Returns a watch that reports nothing, because files change only by commits. */
   async watch(): Promise<WatchHandle> {
     return { degraded: false, settled: async () => true, close: async () => undefined };
   }
@@ -158,9 +158,9 @@ export class HostedWorktree implements Worktree {
 type HostedRequest = Pick<ApplyRequest, "changes" | "together" | "onBlocked" | "begin" | "resume" | "onProgress">;
 
 /**
- * An apply without a disk. It writes nothing, because the commit that follows is what changes the files. It only
- * decides which changes that commit may record: those of paths that are still `before`, whose contents are in the
- * store, that leave every path with a folder, and that add no state of a git repository.
+ * An apply without a disk. It writes nothing, because the commit after it changes the files. It only blocks the changes
+ * that the commit must not record: the path is no longer `before`, its content is not in the store, a path would be
+ * left without its folder, or state of a git repository would be added.
  */
 class HostedApply {
   readonly #files: RecordedFiles;
@@ -177,7 +177,7 @@ class HostedApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** Reports what would be done, whether the contents are available or not. */
+  /** Reports what `run` would do, without checking that the contents are in the store. */
   async check(): Promise<CheckReport> {
     await this.#look();
     await this.#checkUntilFits([...this.#changes.values()]);
@@ -195,7 +195,7 @@ class HostedApply {
     return { ...report, conflicts: [] };
   }
 
-  /** Reads what is recorded, and checks that each path is still as its change begins. */
+  /** Reads the recorded entries, and blocks each change whose path is no longer `before`. */
   async #look(): Promise<void> {
     const paths = [...this.#changes.keys()];
     const looked = [...new Set([...paths, ...paths.map(parentOf)])];
@@ -205,7 +205,7 @@ class HostedApply {
   }
 
   #checkBefore({ path, before, after }: Change): void {
-    // State that was recorded before it was refused may be removed, but never added again.
+    // Earlier versions recorded such state: it may be deleted, but not added.
     if (after !== undefined && hasGitName(splitRoot(path).path))
       this.#blocked.block(path, "not-permitted", "a workspace without a folder takes no state of a git repository");
     const present = this.#present.get(path);
@@ -224,8 +224,8 @@ class HostedApply {
   }
 
   /**
-   * Repeats the checks until nothing more is blocked: a path that stays keeps its folders, and a path whose folder is
-   * not made is blocked too.
+   * Repeats the checks until they block nothing more. A path that stays blocks the deletion of its folders, and a
+   * folder that is not made blocks the paths in it.
    */
   async #checkUntilFits(changes: readonly Change[]): Promise<void> {
     for (let before = -1; before < this.#blocked.size;) {
@@ -245,7 +245,7 @@ class HostedApply {
     else this.#blocked.block(path, above.reason, "its folder is blocked");
   }
 
-  /** Returns the kind that a path or a folder above it will have, given the paths blocked so far. */
+  /** Returns the kind that a path will have after the commit, given the paths blocked so far. */
   #kindAfter(path: WorkspacePath): Entry["kind"] | undefined {
     const change = this.#blocked.has(path) ? undefined : this.#changes.get(path);
     return (change === undefined ? this.#present.get(path) : change.after)?.kind;

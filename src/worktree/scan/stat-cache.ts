@@ -16,12 +16,12 @@ import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./st
 import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
-/** Number of changes kept beside the table before both are merged. */
+/** Changes are merged into the table above this number, and above half the table's rows. */
 const MOST_CHANGES = 65_536;
-/** Initial capacity of a table that is filled at once. */
+/** Initial number of rows of a table that `putAll` fills. */
 const FIRST_ROWS = 64;
 
-/** An ignore file as it was read. */
+/** An ignore file as it was last read. `racy`: its stat may hide a later change. */
 export interface KnownRules {
   readonly stat: FileStat;
   readonly text: string;
@@ -35,16 +35,17 @@ export interface ExcludedName {
   readonly isFolder: boolean;
 }
 
-/** A child of a folder that is remembered, or holds remembered paths. */
+/** A child of a folder. The cache remembers the child itself or paths beneath it. */
 export interface KnownChild {
   readonly name: string;
   readonly path: WorkspacePath;
   /** Its row in the table, or `NO_ROW`. */
   readonly row: number;
+  /** Its changed state, which overrides the row. */
   readonly over: KnownRow | undefined;
 }
 
-/** Number of remembered paths of a root, and bytes of the files among them. `root` is null for the first one. */
+/** Number of remembered paths of a root, and bytes of the files among them. `root` is null for the first root. */
 export interface RootTotal {
   readonly root: string | null;
   readonly entries: number;
@@ -59,40 +60,42 @@ export interface Unsaved {
   readonly rules: ReadonlySet<WorkspacePath>;
   readonly git: ReadonlySet<WorkspacePath>;
   readonly gitFolders: ReadonlySet<string>;
-  /** True if so much changed that it was not noted path by path. */
+  /** True if paths have changed that the sets above do not name. */
   readonly everything: boolean;
 }
 
 /**
- * The last known state of the disk: the entry and stat of each path, the last listing of each folder, and the ignore
- * files. Stored as a table in columns with changes beside it.
+ * The last known state of the disk: the entry and stat of each path, the last listing of each folder, the ignore files
+ * and the git repositories. Entries and stats are in a table in columns; later changes are kept beside the table.
  *
- * A path is racily clean if it was changed less than two seconds before it was read: a later change might not show in
- * its times, so it is not trusted until it has been read again later. Files that were written here and are `isCertain`
- * are exempt.
+ * A path is racily clean if it was changed less than two seconds before it was read. A later change might not show in
+ * its times, so its stat is not trusted until the path has been read again. Paths noted as `isCertain` are exempt.
  */
 export class StatCache {
   #table: StatTable;
   readonly #changes = new Map<WorkspacePath, KnownRow | null>();
-  /** By folder, the names in it that have changes or hold some. */
+  /** By folder, the names in it that have a change at or beneath them. */
   readonly #changedIn = new Map<string, Set<string>>();
   readonly #listings = new Map<WorkspacePath, Listing>();
   readonly #notedPaths = new Set<WorkspacePath>();
   readonly #notedListings = new Set<WorkspacePath>();
   /** By folder, the names in it that the rules exclude. */
   readonly excluded = new NotedMap<readonly ExcludedName[]>();
-  /** The last met ignore files. */
+  /** The ignore files that the last scans met. */
   readonly rules = new NotedMap<KnownRules>();
-  /** The last met git repositories, by the folder in which each begins; one that holds a root, by the root. */
+  /**
+   * The git repositories that the last scans met, by the folder in which each begins. The key of a repository that
+   * begins above a root is the root.
+   */
   readonly git = new NotedMap<KnownGit>();
-  /** The folders in which these keep their own state, and those of earlier ones that still exist. */
+  /** The folders in which these repositories and earlier ones keep git's own state. */
   readonly gitFolders: KnownGitFolders = new NotedMap();
   readonly #totals = new Map<string | undefined, { entries: number; bytes: number }>();
   #pins = 0;
-  /** True if the table holds changes that were not noted one by one. */
+  /** True if the table has unsaved rows that `#notedPaths` lacks. */
   #isUnnoted = false;
 
-  /** `totals`: the `allTotals` that were saved with this table, if they were. */
+  /** `totals`: the `allTotals` saved with this table. If absent, they are counted from the table. */
   constructor(table: StatTable = emptyTable(), totals?: Iterable<RootTotal>) {
     this.#table = table;
     if (totals === undefined) this.#countAll(table);
@@ -120,7 +123,7 @@ export class StatCache {
     return [...this.#totals].map(([root, { entries, bytes }]) => ({ root: root ?? null, entries, bytes }));
   }
 
-  /** The changes that an earlier saved file lacks. */
+  /** The changes since `markSaved`. */
   get unsaved(): Unsaved {
     return {
       paths: this.#notedPaths,
@@ -133,7 +136,7 @@ export class StatCache {
     };
   }
 
-  /** Notes that everything is saved in a file now. */
+  /** Notes that a file now has every change. */
   markSaved(): void {
     this.#notedPaths.clear();
     this.#notedListings.clear();
@@ -151,7 +154,7 @@ export class StatCache {
     return row === NO_ROW ? undefined : this.#table.knownAt(row, path);
   }
 
-  /** Restores a saved path. */
+  /** Puts a path that was read from a saved file, with its saved `racy`. */
   restore(known: KnownRow): void {
     this.#change(known.entry.path, known);
   }
@@ -163,8 +166,8 @@ export class StatCache {
   }
 
   /**
-   * Notes many paths. If the cache is empty, those in path order go straight to the table, since keeping them as
-   * changes takes ten times as much memory.
+   * Notes many paths. If the cache is empty, paths in path order go straight to the table, because changes take ten
+   * times as much memory.
    */
   putAll(known: Iterable<NotedPath>, readAtNs: bigint): void {
     if (this.#table.rows > 0 || this.#changes.size > 0 || this.#pins > 0) {
@@ -196,7 +199,7 @@ export class StatCache {
     return builder.finish();
   }
 
-  /** Pins the rows of the table for a scan, until the result is disposed of. */
+  /** Keeps the table from being merged, so that row numbers stay valid, until the result is disposed of. */
   pin(): Disposable {
     this.#pins += 1;
     return {
@@ -215,7 +218,7 @@ export class StatCache {
     this.#change(path, undefined);
   }
 
-  /** Returns what is remembered at a path, as a child of its folder. */
+  /** Returns the child at a path; `undefined` if nothing is remembered there or beneath it. */
   child(path: WorkspacePath): KnownChild | undefined {
     const found: KnownChild[] = [];
     this.#pushChild(found, { name: nameOf(path), path, row: this.#table.find(path) }, true);
@@ -230,8 +233,8 @@ export class StatCache {
   }
 
   /**
-   * Returns the remembered children of a folder, given its row. Sorted only if nothing changed. Never includes a
-   * further root.
+   * Returns the remembered children of a folder, given its row. They are sorted only if nothing in the folder has
+   * changed. A further root is never among them.
    */
   children(folder: WorkspacePath, row: number): KnownChild[] {
     const found: KnownChild[] = [];
@@ -253,7 +256,7 @@ export class StatCache {
     return found;
   }
 
-  /** Yields everything remembered beneath a folder, children before their folders, without the folder itself. */
+  /** Yields the remembered paths beneath a folder, children before their folders. */
   *beneath(folder: WorkspacePath, row: number): Generator<WorkspacePath> {
     const stack = this.children(folder, row).map((child) => ({ child, open: false }));
     while (stack.length > 0) {
@@ -285,7 +288,7 @@ export class StatCache {
     return child.over?.entry.mode ?? this.#table.modeOf(child.row);
   }
 
-  /** True if a file or link on disk is certainly as remembered. */
+  /** True if a stat proves that a file or link is as remembered. */
   isUnchanged(child: KnownChild, stat: FileStat): boolean {
     if (child.over !== undefined) return !child.over.racy && isSameStat(child.over.stat, stat);
     return this.#table.hasStat(child.row, stat) && !this.#table.isRacy(child.row);
@@ -301,7 +304,7 @@ export class StatCache {
     this.#notedListings.add(folder);
   }
 
-  /** Returns the table with every change merged in. Not allowed while a scan has the rows pinned. */
+  /** Merges every change into the table and returns it. Must not be called while the rows are pinned. */
   merge(): StatTable {
     if (this.#changes.size === 0 && this.#listings.size === 0) return this.#table;
     const keys = [...this.#changes.keys()].sort(comparePaths);
@@ -316,7 +319,7 @@ export class StatCache {
     return this.#table;
   }
 
-  /** The listings of the roots, which have no entry and so no row to hold them. */
+  /** The listings of the roots. A root has no entry, so no row of the table holds its listing. */
   get rootListings(): readonly (readonly [WorkspacePath, Listing])[] {
     return [...this.#listings].filter(([path]) => isRoot(path));
   }
@@ -350,7 +353,7 @@ export class StatCache {
     found.push({ ...child, over: over ?? undefined });
   }
 
-  /** True if the path holds remembered ones: a forgotten folder may. */
+  /** True if there may be remembered paths beneath a path, even if the path itself was removed. */
   #holdsSome(child: Omit<KnownChild, "over">): boolean {
     const { row, path } = child;
     return this.#changedIn.has(path) || (row !== NO_ROW && this.#table.endOf(row) > row + 1);
