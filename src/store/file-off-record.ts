@@ -5,7 +5,7 @@ import { folderOf, writeFileDurably } from "../disk/write-fully.ts";
 import { readDiskFile } from "../disk/read-disk-file.ts";
 import type { OffRecordFile } from "../engine/log/context.ts";
 
-/** The notes of what is off the record, in one small file of the workspace that is rewritten whole. */
+/** The notes of what is off the record. They are one small file of the workspace, and each write replaces it. */
 export class FileOffRecord implements OffRecordFile {
   readonly #disk: Disk;
   readonly #path: string;

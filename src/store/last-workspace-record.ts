@@ -9,26 +9,26 @@ import type { Backends } from "./backends.ts";
 import { refuseOtherWorkspace } from "./workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
-/** What reading a workspace's own files takes. */
+/** The backends that reading a workspace's own files takes. */
 export type HistoryBackends = Pick<Backends, "disk" | "openLog">;
 
-/** The last record of itself in a workspace's log, as far as it can be read. */
+/** The last record of a workspace in its own log, as far as the log can be read. */
 interface LastRecord {
-  /** The last sound record, and its event. */
+  /** The last sound record, and the `seq` of its event. */
   readonly last?: { readonly record: WorkspaceRecord; readonly seq: number };
-  /** The first fault on the way, and its line. */
+  /** The first fault. `line` is missing if the fault is of no single line. */
   readonly problem?: ChronicleError;
   readonly line?: number;
 }
 
-/** The errors of one history; any other is a fault of the reader, and concerns all of them. */
 const OTHER_FORMAT: ErrorCode = "FORMAT_UNSUPPORTED";
+/** The errors that concern one history only. All others are thrown. */
 const OF_THIS_HISTORY: readonly ErrorCode[] = [OTHER_FORMAT, "LOG_DAMAGED"];
 
 /**
  * Reads the last `workspace:` record in the present log; the sentinel that starts a log after a compaction has one,
- * too. Throws only for faults of the disk: a damaged history, or one of another format, has a `problem`. Both are
- * missing if nothing was acknowledged.
+ * too. A damaged history, or one of another format, has a `problem`; other errors, such as the disk's, are thrown.
+ * `last` and `problem` are both missing if nothing was acknowledged.
  */
 export async function lastWorkspaceRecord(
   { disk, openLog }: HistoryBackends,
@@ -54,8 +54,8 @@ async function readRecords(log: EventLog, id: string): Promise<LastRecord> {
   for await (const lines of log.read()) {
     for (const { bytes, offset, lineNumber } of lines) {
       if (!marks.some((mark) => bytes.includes(mark))) continue;
-      // A commit without its end was never acknowledged, and may be torn; but another format may end its commits
-      // otherwise.
+      // A commit without its end was never acknowledged and may be torn, so its damage does not count. Another format
+      // does, since it may end its commits in another way.
       const isSure = offset < log.head.bytes;
       const problem = faultOf(() => {
         const found = recordIn(bytes);
@@ -85,15 +85,15 @@ function faultOf(work: () => void): ChronicleError | undefined {
   }
 }
 
-/** Returns the problem in words, with its line. */
+/** Returns the message of the problem, with its line if it has one. */
 export function problemText({ problem, line }: Pick<LastRecord, "problem" | "line">): string | undefined {
   if (problem === undefined) return undefined;
   return line === undefined ? problem.message : `line ${line} of events.wal: ${problem.message}`;
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` if the record of a workspace has another format: its folder is unknown then, and a second
- * history of that folder must not begin.
+ * Throws `FORMAT_UNSUPPORTED` if the history of a workspace has another format. The folder of the workspace is then
+ * unknown, and a second history of that folder must not begin.
  */
 export async function refuseOtherFormat(backends: HistoryBackends, layout: WorkspaceLayout, id: string): Promise<void> {
   const { problem } = await lastWorkspaceRecord(backends, layout, id);

@@ -1,15 +1,15 @@
 import type { Disk } from "../disk/disk.ts";
 
 /**
- * A longer write-ahead log, in bytes, is checkpointed and removed: otherwise the next process to open it would read it
- * all.
+ * The longest write-ahead log that is left behind, in bytes. The next process must read all of it, so a longer one is
+ * checkpointed and removed.
  */
 const LONGEST_LEFT = 1024 * 1024;
 
 /**
- * Returns a store in an SQLite file whose `close` leaves the file as it is, for a process that ends at once. Closing it
- * properly takes four syncs and two files away, and the next process makes them again. A process that just ends leaves
- * what a killed one leaves: a whole write-ahead log, which the next one reads. `path`: the database.
+ * Changes `close` of a store in an SQLite file to do nothing while its write-ahead log is short but not empty. Returns
+ * the store. This is for a process that then ends. A real close costs four syncs and removes two files that the next
+ * process makes again. If it is omitted, the next process reads the log, as after a kill. `path`: the database.
  */
 export function leftOpen<Store extends { close(): void | Promise<void> }>(
   disk: Disk,

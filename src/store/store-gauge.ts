@@ -4,12 +4,12 @@ import { errnoOf } from "../core/values/errors.ts";
 /** The greatest age of a measurement, in ms. */
 const LOOK_MS = 5_000;
 
-/** The most bytes written since a measurement. */
+/** The most bytes that are written before the next measurement. */
 const LOOK_BYTES = 16 * 1024 * 1024;
 
 /**
- * Counts the bytes that a store takes, without reading its files each time: the last measurement, and the bytes written
- * since. Other processes' writes show at the next measurement.
+ * Estimates the size of a store in bytes: the last measurement plus the bytes written since. A measurement looks at
+ * every file, so it is rare. Writes of other processes count from the next measurement on.
  */
 export class StoreGauge {
   readonly #disk: Disk;
@@ -41,14 +41,15 @@ export class StoreGauge {
     this.#grown += bytes;
   }
 
-  /** Measures anew with the next call, as something was removed. */
+  /** Makes the next `takes` measure again, because something was removed. */
   lookAgain(): void {
     this.#at = undefined;
   }
 }
 
 /**
- * Returns the bytes of the files in a folder and beneath it; 0 if there is none. Files that go meanwhile do not count.
+ * Returns the total size of the files beneath a folder, in bytes; 0 if there is no such folder. Files that are removed
+ * meanwhile do not count.
  */
 export function treeSize(disk: Disk, folder: string): number {
   if (disk.lstat(folder) === undefined) return 0;

@@ -1,4 +1,4 @@
-/** Runs `work` on items, up to `most` at once, and yields the results in item order. The first failure ends it. */
+/** Runs `work` on up to `most` items at once, and yields the results in item order. Stops at the first error. */
 export async function* ahead<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
   most: number,
@@ -7,7 +7,7 @@ export async function* ahead<T, R>(
   const going: Promise<R>[] = [];
   for await (const item of items) {
     const begun = work(item);
-    // A failure is reported in its turn; until then nobody awaits it.
+    // Nobody awaits this promise before its turn, so Node would report an early rejection as unhandled.
     begun.catch(() => undefined);
     going.push(begun);
     if (going.length < most) continue;
@@ -18,8 +18,8 @@ export async function* ahead<T, R>(
 }
 
 /**
- * Returns the same items after reading the first one: the resources of the reading are open when this resolves, until
- * the iteration ends or is disposed of. Can be iterated once.
+ * Reads the first item, and returns all items, to be iterated once. The source has thus opened its resources when this
+ * resolves. They stay open until the iteration ends or the result is disposed of.
  */
 export async function withFirstRead<T>(items: AsyncIterable<T>): Promise<AsyncIterable<T> & AsyncDisposable> {
   const iterator = items[Symbol.asyncIterator]();

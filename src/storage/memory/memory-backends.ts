@@ -8,15 +8,15 @@ import { emptyMemoryLog, MemoryEventLog, type MemoryLogState } from "./memory-ev
 import { emptyMemoryIndex, type MemoryIndexState, MemoryIndexStore } from "./memory-index-store.ts";
 import { memoryLocks } from "./memory-lock.ts";
 
-/** The parts of a store in memory that are not in memory. */
+/** The parts that a store in memory takes from its caller. */
 interface MemoryBackendsOptions extends Pick<StorageBackends, "isStore" | "findContents"> {
-  /** Where the small files of the store are, in the folders of the layout. */
+  /** Holds the small files of the store, in the folders of its layout. */
   readonly disk: Disk;
 }
 
 /**
- * Returns the storage of one store in the memory of this process, empty. It lives as long as the returned object:
- * whatever is opened of it by the same address is one thing, also in several stores that are given this object.
+ * Returns the empty storage of one store, in the memory of this process. It lives as long as the returned object.
+ * Opening an address again opens the same log, index or lock, even from several stores that share the object.
  */
 export function memoryBackends({ disk, isStore, findContents }: MemoryBackendsOptions): StorageBackends {
   const logs = new Map<string, MemoryLogState>();
@@ -64,8 +64,8 @@ export function memoryBackends({ disk, isStore, findContents }: MemoryBackendsOp
 }
 
 /**
- * Adds a byte to the file in the log's place. Whoever watches a store's folder (the resident process, an origin) sees by
- * it that a history has begun, grows, and goes.
+ * Adds a byte to a file at the log's address. A watcher of the store's folder (the server, an origin) sees from this
+ * file that a history begins, grows or is removed.
  */
 function growMark(disk: Disk, log: string): void {
   const fd = disk.open(log, "append");
@@ -90,12 +90,12 @@ function rename(map: Map<string, unknown>, addresses: readonly string[], to: (ol
   }
 }
 
-/** Takes contents in bulk into a `MemoryBlobStore`: in this thread only, as no other one can reach its memory. */
+/** Takes contents in bulk into a `MemoryBlobStore`, in this thread only: other threads cannot reach its memory. */
 class MemoryIntake implements BlobIntake {
   readonly openThreadSinks = undefined;
   readonly #contents: Map<Hash, Buffer>;
 
-  /** `contents`: those of the store. */
+  /** `contents`: the contents of the store. */
   constructor(contents: Map<Hash, Buffer>) {
     this.#contents = contents;
   }

@@ -21,16 +21,16 @@ import { MemoryLock } from "./memory-lock.ts";
 const PIECE_BYTES = 1024 * 1024;
 const LOCK_WAIT_MS = 10_000;
 
-/** The parts of a memory blob store. Stores with the same parts are one store, like those of two processes. */
+/** The parts of a memory blob store. Stores that share them act as one store opened by two processes. */
 export interface MemoryBlobStoreOptions {
   readonly contents?: Map<Hash, Buffer>;
   /** The collector's lock. */
   readonly lock?: Lock;
-  /** The time to wait for the collector, or as the collector for writers. Default: 10 s. */
+  /** How long writers wait for the collector, and the collector for writers, in ms. Default: 10 000. */
   readonly lockWaitMs?: number;
 }
 
-/** Contents in memory. Nothing outlives the process. */
+/** A blob store in memory. Nothing outlives the process. */
 export class MemoryBlobStore implements BlobStore {
   readonly #contents: Map<Hash, Buffer>;
   readonly #lease: GcLease;
@@ -50,7 +50,7 @@ export class MemoryBlobStore implements BlobStore {
     return new Set(hashes.filter((hash) => isSound(this.#contents, hash)));
   }
 
-  /** Every put checks the stored bytes anyway. */
+  /** Does nothing, since every put checks the stored bytes anyway. */
   doubt(): void {}
 
   lease(): Promise<HeldLock> {
@@ -125,7 +125,7 @@ export class MemoryBlobStore implements BlobStore {
     return { freedBlobs, freedBytes, pendingBlobs: 0, pendingBytes: 0 };
   }
 
-  /** There are no files. */
+  /** Returns nothing, since there are no files to set aside. */
   async setAside(): Promise<readonly string[]> {
     return [];
   }

@@ -21,7 +21,7 @@ interface MemoryLine {
   readonly bytes: Buffer;
 }
 
-/** The state of a log in memory. Logs that share a state stand for several processes. */
+/** The state of a log in memory. Logs that share a state act as one log opened by several processes. */
 export interface MemoryLogState {
   lines: MemoryLine[];
   /** The bytes after the last whole line. */
@@ -30,7 +30,7 @@ export interface MemoryLogState {
   readonly quarantined: Map<string, Buffer>;
 }
 
-/** The state of an empty log. */
+/** Returns the state of an empty log. */
 export function emptyMemoryLog(): MemoryLogState {
   return { lines: [], torn: Buffer.alloc(0), sealed: [], quarantined: new Map() };
 }
@@ -47,17 +47,17 @@ function offsetBehind(line: MemoryLine | undefined): number {
   return line === undefined ? 0 : line.offset + line.bytes.length + 1;
 }
 
-/** What sort of log it is. */
+/** Options of a log in memory. */
 export interface MemoryLogOptions {
   /** True for a copy of another store's history, which may end in the middle of a commit. */
   readonly isCopy?: boolean;
-  /** The event that its first line follows, for a log that does not begin at event 1. */
+  /** The event before the first line, for a log that does not begin at event 1. */
   readonly after?: Head | undefined;
-  /** Called when lines were appended, or others begun. */
+  /** Called after lines are appended, also by `rotate`. */
   readonly onChange?: () => void;
 }
 
-/** The lines of one log; for a sealed log, with its name. */
+/** The lines of one log. Only a sealed log has a name. */
 interface MemoryFile {
   readonly name?: string;
   readonly lines: readonly MemoryLine[];
@@ -71,7 +71,7 @@ async function* batches({ name, lines }: MemoryFile, offset = 0): AsyncGenerator
   for (let at = first; at < numbered.length; at += BATCH_LINES) yield numbered.slice(at, at + BATCH_LINES);
 }
 
-/** Yields the lines from an event on, one file after the other. */
+/** Yields the lines from a position on, one file after the other. */
 async function* history(files: readonly MemoryFile[], from: LogPosition): AsyncGenerator<readonly RawLine[]> {
   for (const file of files) {
     const [first, last] = [file.lines[0], file.lines.at(-1)];
@@ -81,7 +81,7 @@ async function* history(files: readonly MemoryFile[], from: LogPosition): AsyncG
   }
 }
 
-/** A log in memory; it lives as long as its state. */
+/** A log in memory, kept as long as its state. */
 export class MemoryEventLog implements EventLog {
   readonly #state: MemoryLogState;
   readonly #isCopy: boolean;

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/** A value that a statement takes or a column holds. */
+/** A value of a parameter or a column. */
 export type Cell = null | number | string | Uint8Array;
 
 /** The prepared statements of one connection, each prepared on first use. Rows are arrays of cells. */
@@ -43,7 +43,8 @@ export class Statements {
 
 /**
  * Returns a LIMIT clause for at least this many rows; more rows may come. SQLite re-plans a statement whenever another
- * value is bound to its LIMIT, which takes longer than most queries. Powers of two keep the number of statements small.
+ * value is bound to its LIMIT, which takes longer than most queries. Powers of two keep the number of prepared
+ * statements small.
  */
 export function atMost(limit: number | undefined): string {
   return limit === undefined ? "" : ` LIMIT ${2 ** Math.ceil(Math.log2(Math.max(1, limit)))}`;
@@ -52,26 +53,26 @@ export function atMost(limit: number | undefined): string {
 /** One row: its cells, in the order of the statement's columns. */
 export type Row = readonly Cell[];
 
-/** Returns the cell as a number. Throws if the table holds another type there, which was never written. */
+/** Returns the cell as a number. Throws `DamagedCell` if it has another type, which Chronicle never writes there. */
 export function numberAt(row: Row, at: number): number {
   const cell = row[at];
   if (typeof cell === "number") return cell;
   throw new DamagedCell(`column ${at} holds ${typeof cell}, not a number`);
 }
 
-/** Returns the cell as text. */
+/** Like `numberAt`, for text. */
 export function textAt(row: Row, at: number): string {
   const cell = row[at];
   if (typeof cell === "string") return cell;
   throw new DamagedCell(`column ${at} holds ${typeof cell}, not text`);
 }
 
-/** Returns the cell as bytes. */
+/** Like `numberAt`, for bytes. */
 export function bytesAt(row: Row, at: number): Buffer {
   const cell = row[at];
   if (cell instanceof Uint8Array) return Buffer.from(cell.buffer, cell.byteOffset, cell.byteLength);
   throw new DamagedCell(`column ${at} holds ${typeof cell}, not bytes`);
 }
 
-/** Thrown for a cell that does not hold what was written to it. */
+/** The error for a cell whose type is not the one that was written. */
 export class DamagedCell extends Error {}

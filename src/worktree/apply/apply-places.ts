@@ -5,16 +5,17 @@ import { receiversOf } from "../files/folder-places.ts";
 
 /**
  * Chooses where new files are staged. A few are staged in the folders that receive them, as an editor does when it
- * saves: that costs nothing and is right in every folder. For many, a program is asked first in which folders it
- * matters, because each name that comes and goes wakes the folder's watchers, and early-staged files lie in the store.
+ * saves: they get the right group, access control list and security label in every folder. Many would wake the watchers
+ * of these folders, and early-staged files already lie in `staging.fresh`. In both cases a program
+ * is asked first for which folders `staging.fresh` makes files alike; files for these are staged there.
  */
 
-/** The program that is asked takes about as long as 200 files. */
+/** Asking the program takes about as long as staging 200 files in their folders. */
 const FEW = 256;
 
 /**
- * Decides for which folders new files are staged elsewhere. Files that were staged early for the other folders are
- * staged anew.
+ * Decides for which folders new files are staged elsewhere. Files for the other folders that were staged early are
+ * staged again.
  */
 export async function choosePlaces({ disk, early }: ApplyContext, steps: readonly Step[]): Promise<void> {
   const anew = steps.filter(({ todo, blocked }) => blocked === undefined && (todo === "create" || todo === "replace"));
@@ -28,7 +29,7 @@ export async function choosePlaces({ disk, early }: ApplyContext, steps: readonl
   }
 }
 
-/** Removes what an interrupted run may have left in the folders that it was to change, since its notes may be lost. */
+/** Removes files that an interrupted apply may have staged in the receiving folders, since its notes may be lost. */
 export function clearPlaces(steps: readonly Step[]): void {
   for (const [{ staging }, those] of Map.groupBy(steps, ({ root }) => root)) {
     staging.places.clear(receiversOf(those.filter(({ after }) => after !== undefined).map(({ inner }) => inner)));

@@ -12,10 +12,10 @@ import { type EarlyTree, adoptEarly, type AdoptedTree } from "./early-stage.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
 import { withMode } from "./staging.ts";
 
-/** Up to this many files are made durable one by one; more by one `syncAll`, if the platform has it. */
+/** Up to this many files are synced one by one; more, by one `syncAllBeside` if the platform has it. */
 const FEW = 256;
 
-/** Contents up to this size are held in memory when several paths want them. */
+/** Contents up to this size are read into memory whole, and shared by all steps that need them. */
 const HELD_BYTES = 8 * 1024 * 1024;
 
 /** Yields to other tasks after this many bytes. Each content also counts `CONTENT_COST`, the cost of its name. */
@@ -28,25 +28,26 @@ const SETGID = 0o2000;
 const OWN_MODE = 0o600;
 const OWN_FOLDER_MODE = 0o700;
 
-/** Context of staging. */
+/** Input of `stageSteps`. */
 interface StageContext {
   readonly disk: Disk;
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
   /** Writes files when there are many. */
   readonly workers: RestoreWorkers | undefined;
-  /** Makes the files durable, if they are few. The caller that passes it waits for its end. */
+  /** Syncs the files in parallel, if they are few. The caller that passes it waits for it to end. */
   readonly syncs?: SyncsBeside | undefined;
   /** Files that are already staged. */
   readonly early: EarlyTree | undefined;
-  /** Called after every few files that are written. */
+  /** Receives the number of files staged since the last call. */
   readonly onStaged: (files: number) => void;
 }
 
 /**
- * Writes every new file, link and folder into staging, durably; nothing changes visibly. A new folder is staged with
- * all its contents, and put into place by one rename. A missing or damaged content blocks its steps. Throws the disk's
- * error if there is no room, or a name is refused.
+ * Writes every new file, link and folder into staging, and makes them durable; with `syncs`, files are durable when
+ * that has ended. Nothing changes visibly. A new folder is staged with all its contents, so that one rename puts it in
+ * place. A missing or damaged content blocks its steps. Throws the disk's error if there is no room, or a name is
+ * refused.
  */
 export async function stageSteps(context: StageContext): Promise<void> {
   const early = context.early === undefined ? undefined : adoptEarly(context.steps, context.early);
@@ -65,18 +66,19 @@ async function stageBeside(context: StageContext, wanted: Wanted): Promise<void>
   for (const step of context.steps) if (step.after?.kind === "dir") syncFolder(step);
 }
 
-/** A staged folder's names must be durable before it is renamed into place. */
+/** Makes the names in a staged folder durable, which must happen before the folder is renamed into place. */
 function syncFolder({ staged, stagedIn, blocked }: Step): void {
   if (staged !== undefined && blocked === undefined) stagedIn.syncFolder(staged);
 }
 
 /**
- * Lets the workers write what they can. This thread writes the rest beside them, and afterwards what they have left.
+ * Stages plain files with the workers, and the others in this thread at the same time. Then this thread stages the
+ * files that the workers did not write.
  */
 async function stageWithWorkers(context: StageContext, workers: RestoreWorkers, wanted: Wanted): Promise<void> {
   const { forWorkers, others } = splitForWorkers(wanted);
   releaseAll(context.steps);
-  // Both must end before anybody may empty the folder in which they write.
+  // Both must end before the staging folder may be emptied.
   const [left, here] = await Promise.allSettled([
     stageByWorkers(workers, forWorkers, context),
     stageContents(context, others, false),
@@ -120,8 +122,8 @@ function countOf(wanted: Wanted): number {
 }
 
 /**
- * Chooses the staging path of each new path, makes the staged folders, and returns the steps by the content that they
- * need.
+ * Chooses where each new path is staged, and makes the staged folders. Returns the steps that need a content, by its
+ * hash.
  */
 function placeFolders({ disk, steps }: StageContext, early: AdoptedTree | undefined): Wanted {
   const wanted = new Map<Hash, Step[]>();
@@ -169,7 +171,7 @@ function makeStaged(disk: Disk, step: Step, after: Entry, isThere: boolean): voi
   giveToOwner(disk, step, folder);
 }
 
-/** True if this path is to be staged where the store stages, which is where the early-staged files lie. */
+/** True if this path is staged in `staging.fresh`, where the early-staged files lie. */
 function isBesideEarly({ root, inner }: Step, above: Step | undefined): boolean {
   if (above?.staged !== undefined) return above.stagedIn === root.staging.fresh;
   return root.staging.places.placeIn(parentOf(inner), "") === undefined;
@@ -226,7 +228,7 @@ function dropStaged(step: Step): void {
   }
 }
 
-/** Stages the content for one step. Returns its bytes if it is small enough to be held. */
+/** Stages a content for one step. Returns its bytes if they are at most `HELD_BYTES`. */
 async function stageFirst(
   context: StageContext,
   step: Step,
@@ -235,7 +237,7 @@ async function stageFirst(
 ): Promise<readonly Uint8Array[] | undefined> {
   if (reader.size <= HELD_BYTES) {
     const pieces: Uint8Array[] = [];
-    // Read it to the end before using it: only then is its hash checked.
+    // The reader checks the hash at the end, so the content is read whole before it is used.
     for await (const piece of reader.pieces()) pieces.push(piece);
     stageHeld(context, step, pieces, each);
     return pieces;
@@ -266,7 +268,7 @@ function stageHeld(context: StageContext, step: Step, pieces: readonly Uint8Arra
   finishFile(context, step, file, { size, each });
 }
 
-/** Copies a large staged content to another path, cloning it if the file system can. */
+/** Copies a large staged content to the staging path of another step. */
 function copyStaged(context: StageContext, first: Step, step: Step, each: boolean): void {
   const from = first.stagedIn;
   using source = from.openRead(first.staged ?? first.path);
@@ -300,7 +302,7 @@ function finishFile(
   giveToOwner(disk, step, file);
   const { modes } = step.root.traits;
   const made = modes ? withMode(disk, file, after.mode) : disk.fstat(file.fd);
-  // Writing and changing the owner clear these bits, so they come last.
+  // Writing and changing the owner clear setuid and setgid, so these bits are set last.
   if ((after.mode & 0o6000) !== 0 && modes) disk.chmod(file.fd, after.mode);
   if (request.keepMtime === true && isKeptTime(after.mtimeMs)) disk.setMtime(file.fd, after.mtimeMs);
   if (done.each) disk.sync(file.fd);
@@ -324,7 +326,7 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
   }
 }
 
-/** Syncs one staged path. Files are already synced if they were few (`each`). */
+/** Syncs one staged path. With `each`, files have been synced when they were written. */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;
   if (step.staged === undefined) return;
@@ -335,9 +337,9 @@ function syncStaged(disk: Disk, step: Step, each: boolean): void {
 }
 
 /**
- * Returns the owner to give a new file to, or `undefined` if it already belongs to them. A file that replaces another
- * gets that one's owner. A file that root makes anew gets the owner of its folder: no record says whose it was, and a
- * user who once ran Chronicle as root could not read it otherwise.
+ * Returns the owner to give a new file to; `undefined` if the file keeps its present owner. A file that replaces
+ * another gets the owner of the replaced file. Any other file made by root gets the owner of its folder: no record has
+ * its owner, and a user who once ran Chronicle as root could not read it otherwise.
  */
 function ownerFor(step: Step, made: FileStat): Owner | undefined {
   const owner = replacedOwner(step) ?? (made.uid === 0 ? folderOwner(step) : undefined);
@@ -357,8 +359,8 @@ function folderOwner(step: Step): Owner | undefined {
 }
 
 /**
- * Gives an open file, or an empty folder, to its owner. If that is not permitted, notes the owner of the replaced file
- * in the step.
+ * Gives an open file or folder to the owner that `ownerFor` chooses; returns false if there is none. If this is not
+ * permitted, notes the owner of a replaced file in the step.
  */
 function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
   const owner = ownerFor(step, disk.fstat(fd));
@@ -367,7 +369,7 @@ function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
   return true;
 }
 
-/** Like `giveToOwner`, for a file that the workers have written. */
+/** Like `giveToOwner`, for a file that was staged early or by the workers. Does nothing if it was not written. */
 function giveStaged(disk: Disk, step: Step): void {
   const { stat, staged, stagedIn } = step;
   if (stat === undefined || staged === undefined) return;
@@ -378,13 +380,12 @@ function giveStaged(disk: Disk, step: Step): void {
     giveToOwner(disk, step, file);
     step.stat = disk.fstat(file.fd);
   } catch (error) {
-    // Even the process that made the file may not be allowed to read it.
+    // The mode of a file can forbid even its maker to read it.
     if (errnoOf(error) !== "EACCES") throw error;
     step.lostOwner = replacedOwner(step);
   }
 }
 
-/** Calls `giveStaged` for all that the workers were to write. */
 function giveWritten(disk: Disk, wanted: Wanted): void {
   for (const steps of wanted.values()) for (const step of steps) giveStaged(disk, step);
 }
@@ -392,13 +393,13 @@ function giveWritten(disk: Disk, wanted: Wanted): void {
 /** Steps by the content that they need. */
 type Wanted = ReadonlyMap<Hash, readonly Step[]>;
 
-/** Larger contents have files of their own in a store, and are read in pieces. */
+/** The largest content for the workers, in bytes. The store keeps larger ones in their own files, read in pieces. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
 /** Writing clears setuid and setgid, so files with these bits are not for the workers. */
 const SET_ID = 0o6000;
 
-/** Splits the contents: plain files are for the workers; anything large, not a file, or in need of care is not. */
+/** Splits the steps: the workers write the plain files, this thread all others. */
 function splitForWorkers(wanted: Wanted): { readonly forWorkers: Wanted; readonly others: Wanted } {
   return { forWorkers: those(wanted, isPlainFile), others: those(wanted, (step) => !isPlainFile(step)) };
 }
@@ -417,7 +418,7 @@ function isPlainFile({ after, staged }: Step): boolean {
   return after.size <= MOST_BYTES && (after.mode & SET_ID) === 0;
 }
 
-/** Lets the workers write these files; returns those that they have left. */
+/** Lets the workers write these files. Returns the steps whose files they did not write. */
 async function stageByWorkers(
   workers: RestoreWorkers,
   wanted: Wanted,

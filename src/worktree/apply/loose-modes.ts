@@ -6,13 +6,13 @@ import { foldersWith, parentOf, pathFromBytes, pathToBytes } from "../../core/va
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Folders that were made writable for the moment, with the mode to set back. Each is noted in staging before it is
- * loosened.
+ * Folders that an apply made writable for a while, with the modes to set in the end. An existing folder is noted in
+ * staging before it is made writable.
  */
 export class LooseModes {
   readonly #modes = new Map<ApplyRoot, Map<WorkspacePath, number>>();
 
-  /** Loads the notes of an interrupted run. */
+  /** Loads the note that an interrupted apply left in staging. */
   load(root: ApplyRoot): void {
     const { staging } = root;
     if (staging.fresh.lstat(staging.notePath) === undefined) return;
@@ -26,7 +26,7 @@ export class LooseModes {
     this.#modes.set(root, new Map(notedIn(bytes.toString("utf8"))));
   }
 
-  /** Makes a folder writable for its owner; returns false if it already is. */
+  /** Makes a folder writable for its owner. Returns false if it already is, or is no folder. */
   loosen(root: ApplyRoot, folder: WorkspacePath): boolean {
     const stat = root.fs.lstat(folder);
     if (stat?.kind !== "dir" || (stat.mode & 0o700) === 0o700) return false;
@@ -38,7 +38,7 @@ export class LooseModes {
     return true;
   }
 
-  /** Notes the mode of a folder that was made anew, writable for its owner; `restore` sets it with the others. */
+  /** Remembers the mode of a new folder, which is writable for now, so that `restore` sets it. */
   owe(root: ApplyRoot, folder: WorkspacePath, mode: number): void {
     if ((mode & 0o700) === 0o700) return;
     const modes = this.#modes.get(root) ?? new Map<WorkspacePath, number>();
@@ -46,14 +46,14 @@ export class LooseModes {
     if (!modes.has(folder)) modes.set(folder, mode);
   }
 
-  /** Sets all modes back. */
+  /** Sets the modes of all these folders. */
   restore(): void {
     for (const [root, modes] of this.#modes) {
       for (const [folder, mode] of [...modes].toReversed()) {
         try {
           root.fs.chmod(folder, mode, "dir");
         } catch (error) {
-          // Removed by this very run, or moved away by somebody.
+          // This apply removed the folder, or somebody moved it away.
           if (!GONE.has(errnoOf(error) ?? "")) throw error;
         }
       }
@@ -69,12 +69,12 @@ export class LooseModes {
     fresh.write(file, Buffer.from(JSON.stringify([...modes])));
     fresh.sync(file);
     fresh.renameFile(next, notePath);
-    // The note and every folder above it must be durable before the first folder is loosened.
+    // The note and every folder above it must be durable before a folder is made writable.
     for (const folder of foldersWith(notePath)) fresh.syncFolder(folder);
   }
 }
 
-/** Does something in a folder; if that is not permitted, makes the folder writable and tries again. */
+/** Calls `act`, which changes the step's folder. On `EACCES`, makes that folder writable and calls `act` again. */
 export function loosened(modes: LooseModes, step: Step, act: () => void): void {
   try {
     act();
@@ -84,7 +84,7 @@ export function loosened(modes: LooseModes, step: Step, act: () => void): void {
   }
 }
 
-/** Parses a note. Returns nothing for one that was torn (before anything was loosened) or written by somebody else. */
+/** Parses a note, without its invalid pairs. A torn note gives none: no folder had been made writable yet. */
 function notedIn(text: string): [WorkspacePath, number][] {
   try {
     const noted = JSON.parse(text) as unknown;

@@ -14,7 +14,7 @@ const PIECE_BYTES = 1024 * 1024;
 /** Number of times a changing file is reread before it counts as `unstable`. */
 const RETRIES = 3;
 
-/** The destination of contents. Both methods store the bytes and return the hash of exactly these bytes. */
+/** The destination of contents. Both methods store the bytes and return their hash. */
 export interface StableSink {
   /** `content` is only valid during the call: the next file overwrites it. */
   small(content: Uint8Array): Hash;
@@ -27,9 +27,9 @@ export interface StableSink {
  *
  * - `read`: stored, with the stat seen after the last byte. `unstable`: it changed during every attempt; the stored
  * content matches its hash, but may never have been the whole file at one moment.
- * - `gone`: nothing has that name (any more), or its folder is no folder.
+ * - `gone`: the path does not exist (any more), or its parent is not a folder.
  * - `unreadable`: `detail` is the errno.
- * - `other`: it is by now a link, a folder or something special.
+ * - `other`: the path is now a link, a folder or something special.
  */
 export type StableRead =
   | {
@@ -45,13 +45,13 @@ export type StableRead =
   | { readonly kind: "unreadable"; readonly detail: string }
   | { readonly kind: "other"; readonly stat: FileStat };
 
-/** One buffer per thread, since modules are loaded per thread. Grown to the largest small file seen. */
+/** One buffer per thread, since modules are loaded per thread. It grows with the small files read. */
 let buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
  * Reads a file into a sink such that its hash, bytes and stat belong together: open, stat, read, stat. If the two stats
- * differ (size, times, inode), rereads it, in at most three attempts. Synchronous, since it is made for worker threads.
- * Rethrows the sink's own failures.
+ * differ, rereads the file, at most `RETRIES` times. Synchronous, since it is made for worker threads. Rethrows the
+ * sink's own failures.
  */
 export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): StableRead {
   const opened = openFor(fs, path);
@@ -68,7 +68,7 @@ export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink
   }
 }
 
-/** Errnos of opening a name that was something else, or missing, for a moment. */
+/** Errnos of opening a path that was missing, or not a file, for a moment. */
 const REPLACED: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO"]);
 
 interface Source {
@@ -94,7 +94,7 @@ function openFor(fs: ConfinedFs, path: WorkspacePath): OpenedFile | StableRead {
       errno = errnoOf(error);
       if (errno === undefined) throw error;
     }
-    // It may have become a link, or something that cannot be opened: check again once, then accept what is there.
+    // The path may have been replaced for a moment: look again once, then report what is there.
     const stat = fs.lstat(path);
     if (stat === undefined) return { kind: "gone" };
     if (stat.kind !== "file") return { kind: "other", stat };
@@ -128,7 +128,7 @@ function startOf(source: Source): Uint8Array {
   return start.subarray(0, readPiece(source, start, 0));
 }
 
-/** Reads from the start up to one byte more than expected; returns how many bytes of those expected there were. */
+/** Reads the file into `buffer`. Returns the number of bytes: `expected + 1` if the file has more than expected. */
 function fill(source: Source, expected: number): number {
   if (buffer.length < expected + 1) buffer = Buffer.allocUnsafe(Math.min(SMALL_BYTES + 1, (expected + 1) * 2));
   let length = 0;

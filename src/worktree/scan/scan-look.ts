@@ -43,28 +43,27 @@ export interface FolderWork {
   readonly weight: Weight;
   /** The rules for the folder's own children. */
   readonly rules: FolderRules;
-  /** False for a folder that is only walked because something in it may be tracked after all. */
+  /** False for a folder that is no entry so far, and is walked because something in it may be tracked. */
   tracked: boolean;
-  /** True if everything in it is taken, whatever the rules say. */
+  /** True if everything in it is recorded, whatever the rules say. */
   readonly named: boolean;
   /**
-   * True if something about its children can change without the folder's times showing it: the next scan lists it
-   * again.
+   * True if its children can change without the folder's times showing it. The next scan then lists the folder again.
    */
   unsettled: boolean;
-  /** Number of new paths in it that the limits keep out. */
+  /** Number of new paths in it that the limits leave out. */
   overLimit: number;
 }
 
-/** A name in a folder, and what is remembered of it. */
+/** A name in a folder, and what the stat cache knows of it. */
 export interface Found {
   readonly name: string;
   readonly path: WorkspacePath;
   readonly inner: WorkspacePath;
   readonly child: KnownChild | undefined;
-  /** True if it was asked for by name: no rule keeps it out. */
+  /** True if the path was asked for by name, so that no rule leaves it out. */
   readonly named?: boolean;
-  /** True if it was held back until all else was walked. */
+  /** True if it was held back until everything else was walked. */
   readonly isHeld?: boolean;
 }
 
@@ -81,10 +80,10 @@ export type Entering = Pick<FolderWork, "tracked" | "named">;
 export class ScanLook {
   readonly #p: RootScanParts;
   readonly folders: FolderWork[] = [];
-  /** New folders that look like git's own. They wait, because a repository that claims one may yet be met. */
+  /** New folders that look like git's own. They come last, since the scan may first find a repository that uses one. */
   readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
   readonly gone: WorkspacePath[] = [];
-  /** Folders in which an apply stages files, or has left some. */
+  /** Folders in which an apply stages files, or left staged files. */
   readonly staging: WorkspacePath[] = [];
   readonly omitted: Omission[] = [];
   changed: ScannedPath[] = [];
@@ -95,7 +94,7 @@ export class ScanLook {
     this.#p = parts;
   }
 
-  /** True if the name is remembered as an entry, not only as a folder of remembered ones. */
+  /** True if the cache knows the name as an entry, not only as a folder that holds entries. */
   isKnown(found: Found): boolean {
     return found.child !== undefined && this.#p.cache.kindOf(found.child) !== undefined;
   }
@@ -104,7 +103,7 @@ export class ScanLook {
     this.omitted.push(detail === "" ? { path, reason } : { path, reason, detail });
   }
 
-  /** Looks at a tracked name. `byPath`: it is remembered, so a plain `lstat` is enough to see that nothing changed. */
+  /** Looks at a tracked name. `byPath`: the cache knows it, so a `peek` is enough if nothing changed. */
   look(work: FolderWork, found: Found, byPath: boolean): void {
     this.looked += 1;
     let stat = this.statOf(work, found, byPath);
@@ -129,7 +128,7 @@ export class ScanLook {
     }
   }
 
-  /** Marks a remembered name, and everything beneath it, as gone. */
+  /** Marks a name that the cache knows, and everything beneath it, as gone. */
   missing(work: FolderWork, child: KnownChild | undefined): void {
     if (child === undefined) return;
     this.#goneBeneath(work, child);
@@ -157,10 +156,7 @@ export class ScanLook {
     });
   }
 
-  /**
-   * True if the folder may hold a `.git`. A folder that is unchanged since it was listed has no new one, so it is not
-   * searched.
-   */
+  /** True if the folder may hold a `.git`. The cache answers for a folder that is unchanged since it was listed. */
   #mayHoldGit({ path, child }: Found, { mtimeNs, ctimeNs, ino, dev }: FileStat): boolean {
     const { cache } = this.#p;
     const listing = cache.listing(path, child?.row ?? NO_ROW);
@@ -184,7 +180,7 @@ export class ScanLook {
     this.enter(work, found, stat, { tracked: true, named: work.named || found.named === true });
   }
 
-  /** Notes and skips a folder on another device, the store, and git's own state unless that is recorded. */
+  /** True for the store, a folder on another device, and git's own state that is not recorded. Notes the omission. */
   #isNoFolderOfOurs(work: FolderWork, found: Found, stat: FileStat): boolean {
     const { store, stat: root } = this.#p;
     if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
@@ -196,7 +192,8 @@ export class ScanLook {
   }
 
   /**
-   * True for a folder in which git keeps its own state, whatever its name, unless somebody has included it on purpose.
+   * True for a folder in which git keeps its own state, whatever its name. False if a rule includes the folder, or it
+   * lies in another such folder.
    */
   isGits(work: FolderWork, { name, path }: Found, stat: FileStat): boolean {
     const { gitFolders } = this.#p;
@@ -206,7 +203,7 @@ export class ScanLook {
     return true;
   }
 
-  /** Holds back a new folder that looks like git's own until all else was walked. */
+  /** Holds back a new folder that looks like git's own. Returns whether it did. */
   #isHeld(work: FolderWork, found: Found): boolean {
     if (found.isHeld === true || found.named === true || work.named || this.isKnown(found)) return false;
     if (!GIT_NAMES.every((name) => this.#isThere(childOf(found.inner, name)))) return false;
@@ -216,8 +213,8 @@ export class ScanLook {
   }
 
   /**
-   * Looks at a folder that was held back. A repository with linked working trees is in use, wherever these are, so its
-   * folder is git's.
+   * Looks at a folder that was held back. If it has linked working trees, git uses it, wherever these are: it then
+   * counts as git's own.
    */
   lookAtHeld({ work, found }: { readonly work: FolderWork; readonly found: Found }): void {
     const { root, gitFolders } = this.#p;
@@ -258,7 +255,7 @@ export class ScanLook {
       this.missing(work, child);
       return;
     }
-    // Also beneath what is remembered as a file: after a torn batch, perhaps only the folder's new kind was kept.
+    // Even a file may have remembered paths beneath it: a torn batch may have kept only the new kind of a folder.
     if (child !== undefined) this.#goneBeneath(work, child);
     this.#lookAtChanged(work, found, stat);
   }
@@ -283,13 +280,13 @@ export class ScanLook {
     } catch (error) {
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
-      // Replaced since its stat was read: the next scan will see what it is.
+      // The link was replaced since its stat was read: the next scan looks at it again.
       this.#skip(work, found, "unstable", errno);
       return undefined;
     }
   }
 
-  /** True if a name on disk matches what is remembered of it, as far as a stat can tell. */
+  /** True if a name on disk matches what the cache knows of it, as far as a stat can tell. */
   #isAsKnown(found: Found, stat: FileStat): boolean {
     const { cache } = this.#p;
     const { child } = found;
@@ -298,7 +295,7 @@ export class ScanLook {
     return !this.#p.traits.modes || cache.modeOf(child) === stat.mode;
   }
 
-  /** True if the limits have room for something new. */
+  /** True if the limits have room for a new path. If not, counts the path as over the limit. */
   #admit(work: FolderWork, bytes: number): boolean {
     if (this.#p.tally.admits(bytes)) return true;
     work.overLimit += 1;
@@ -343,7 +340,7 @@ export class ScanLook {
   }
 }
 
-/** Returns the name of a child of the folder, with what is remembered of it. */
+/** Returns a name in the folder, with what the stat cache knows of it. */
 export function foundIn(work: FolderWork, name: string, child: KnownChild | undefined): Found {
   const path = child?.path ?? childOf(work.path, name);
   return { name, path, inner: work.path === work.inner ? path : childOf(work.inner, name), child };

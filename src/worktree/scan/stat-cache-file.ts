@@ -15,24 +15,25 @@ const PREFIX_BYTES = 24;
 /** Up to this many changes are appended; for more, the file is rewritten. */
 const FEW_CHANGES = 2000;
 /**
- * Appended changes may grow to this fraction of the first part, or to this many bytes. They are parsed as text at each
- * start, so even a process that lives for one call pays for every one.
+ * Appended changes may grow to this fraction of the first part, or to `APPENDED_BYTES` if that is more. Each load
+ * parses all of them as text, even in a process that makes a single call.
  */
 const MOST_APPENDED = 1 / 64;
 const APPENDED_BYTES = 16 * 1024;
 
 /**
- * The file format: magic (8 bytes), length of the first part (f64 LE), CRC-32 of the rest of that part (u32 LE), length
- * of the header (u32 LE); the header as JSON padded with spaces to a multiple of eight, the columns of the table one
- * after the other (`slots` elements each, native byte order), the bytes of all names. Then any number of later changes,
- * each: length (u32 LE), CRC-32 (u32 LE), JSON. A later one wins.
+ * The file format. The first part begins with a prefix of 24 bytes: magic (8 bytes), length of the first part with the
+ * prefix (f64 LE), CRC-32 of the bytes after the prefix (u32 LE), length of the header (u32 LE). Then come the header
+ * as JSON, padded with spaces to a multiple of eight; the columns of the table one after the other (`slots` elements
+ * each, native byte order); and the bytes of all names. Any number of changes follows the first part, each: length (u32
+ * LE), CRC-32 (u32 LE), JSON. Later changes win.
  *
- * The file is disposable and not synced. A damaged first part means that there is no cache; a damaged change ends the
- * file. Two processes may write in turn: each row was true when it was written, and stats tell whether it still is.
+ * The file is disposable and not synced. If the first part is damaged, there is no cache; a damaged change ends the
+ * file. Two processes may write in turn: each row was true when it was written, and stats show whether it still is.
  */
 interface Header {
   readonly format: number;
-  /** The byte order of the machine that wrote it: columns are in native byte order. */
+  /** The byte order of the columns, which is that of the machine that wrote them. */
   readonly littleEndian: boolean;
   readonly seq: number;
   readonly rows: number;
@@ -50,14 +51,14 @@ interface Header {
 }
 
 /**
- * The file as it was last read or rewritten. Its first part, told from another's by its checksum, has `bytes` bytes.
+ * The first part of the file as it was last read or rewritten: its length, and the checksum that identifies it.
  */
 export interface CacheFile {
   readonly bytes: number;
   readonly crc: number;
 }
 
-/** A cache and the log position that it is kept for. `file` undefined: it must be rewritten. */
+/** A cache, and the `seq` of the log that it belongs to. `file` is undefined if the file must be rewritten. */
 export interface KeptCache {
   readonly cache: StatCache;
   readonly seq: number;
@@ -74,7 +75,7 @@ interface Later {
   readonly rules: readonly (readonly [WorkspacePath, KnownRules | null])[];
   /** Absent in older files. */
   readonly git?: readonly (readonly [WorkspacePath, KnownGit | null])[];
-  /** Absent in older files. False means forgotten. */
+  /** Absent in older files. False: the folder was removed from the cache. */
   readonly gitFolders?: readonly (readonly [string, boolean])[];
 }
 
@@ -95,7 +96,7 @@ function toBig(value: unknown): bigint {
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-/** Reads a cache. Returns `undefined` if there is none, or it is damaged or of another format. */
+/** Reads a cache. Returns `undefined` if there is none, or it is unreadable, damaged or of another format. */
 export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
   try {
     const buffer = readWhole(disk, file);
@@ -115,7 +116,7 @@ export function discardStatCache(disk: Disk, file: string): void {
   }
 }
 
-/** Saves a cache: appends the changes, or writes a new file and renames it into place. Throws the disk's errno. */
+/** Saves a cache: appends the changes, or writes a new file and renames it into place. Throws the disk's error. */
 export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheFile {
   const { unsaved } = kept.cache;
   const few = [unsaved.listings, unsaved.excluded, unsaved.rules, unsaved.git, unsaved.gitFolders];
@@ -131,8 +132,8 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
 }
 
 /**
- * True if the file is still the one that we know. Another process may have written its own, which knows less: our
- * appended changes would not supply the rest.
+ * True if the first part is still the one we know. Another process may have written one that lacks some of our rows;
+ * changes that we append would not supply them.
  */
 function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {
   const fd = disk.open(path, "read");
@@ -306,7 +307,7 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
   return { cache, seq, file: isWhole ? { bytes: length, crc } : undefined };
 }
 
-/** Applies the changes up to the first damaged one. After a damaged one, nothing may be appended any more. */
+/** Applies the changes up to the first damaged one. `isWhole`: none was damaged, so more may be appended. */
 function decodeLater(cache: StatCache, bytes: Buffer, first: number): { seq: number; isWhole: boolean } {
   let seq = first;
   for (let at = 0; at < bytes.length;) {
