@@ -11,6 +11,8 @@ import { join } from "node:path";
 
 const repo = join(import.meta.dirname, "..");
 const main = join(repo, "src/cli/main.ts");
+/** V8 drops the code of functions that it has not run for a while, and their counts with it. */
+const KEEP_COUNTS = "--no-flush-bytecode";
 const base = mkdtempSync(join(tmpdir(), "chronicle-trace-"));
 process.on("exit", () => rmSync(base, { recursive: true, force: true }));
 
@@ -82,7 +84,7 @@ class Place {
 
   must(words: readonly string[], options: { readonly env?: NodeJS.ProcessEnv; readonly input?: string } = {}): void {
     const { env = {}, input = "" } = options;
-    const ran = spawnSync(process.execPath, [main, ...words], {
+    const ran = spawnSync(process.execPath, [KEEP_COUNTS, main, ...words], {
       cwd: this.folder,
       env: { ...this.env, ...env },
       input,
@@ -124,7 +126,7 @@ async function served(name: string, writes: number): Promise<Map<string, number>
   const socket = join(place.env["XDG_RUNTIME_DIR"] ?? "", "c.sock");
   const folder = place.traced();
   const env = { ...place.env, NODE_V8_COVERAGE: folder };
-  const server = spawn(process.execPath, [main, "serve", "--json", "--socket", socket], { cwd: place.folder, env });
+  const server = spawn(process.execPath, [KEEP_COUNTS, main, "serve", "--json", "--socket", socket], { cwd: place.folder, env });
   await new Promise<void>((resolve) => server.stdout.once("data", () => resolve()));
   const listed = spawnSync(process.execPath, [main, "status", "--json"], { cwd: place.folder, env: place.env });
   const { workspace } = JSON.parse(listed.stdout.toString()) as {
