@@ -101,7 +101,7 @@ export class FileHeadKeeper implements HeadKeeper {
 
   keep(head: HeadToSign): void {
     const newest = this.#load(head.workspaceId, this.#headFile(head.workspaceId));
-    // If another process is further, its head is the one to keep.
+    // If another process has kept a later head, that head stays.
     if (newest === undefined || newest.seq <= head.seq || !newest.valid) this.replace(head);
   }
 
@@ -110,7 +110,7 @@ export class FileHeadKeeper implements HeadKeeper {
     this.#noteStore(workspaceId);
     this.#write(this.#headFile(workspaceId), this.sign(head).note);
     const first = this.#firstFile(workspaceId);
-    // The first head counts only while no other is kept, so nothing depends on when it goes.
+    // The first head counts only while no other head is kept, so a power cut before this removal is harmless.
     if (this.#disk.lstat(first) !== undefined) this.#disk.unlink(first);
   }
 
@@ -128,7 +128,7 @@ export class FileHeadKeeper implements HeadKeeper {
   retire(workspaceId: string): string | undefined {
     const note = readText(this.#disk, this.#headFile(workspaceId));
     if (note === undefined) return undefined;
-    // Named by its content, so that the same note is kept once.
+    // The name contains the note's hash, so that the same note is kept once.
     const name = `${workspaceId}${FORMER}${sha256(Buffer.from(note)).slice(0, 16)}`;
     const path = `${this.#folder}/heads/${name}`;
     if (this.#disk.lstat(path) === undefined) this.#write(path, note);
@@ -155,7 +155,7 @@ export class FileHeadKeeper implements HeadKeeper {
     if (this.#disk.lstat(fresh) !== undefined) this.#disk.unlink(fresh);
     const fd = this.#disk.open(fresh, "create");
     try {
-      // Not synced: a note that a power cut takes is written again, and nothing depends on it.
+      // Not synced: if a power cut loses the note, a later process writes it again.
       writeFully(this.#disk, fd, Buffer.from(this.#home), 0);
     } finally {
       this.#disk.close(fd);
@@ -164,7 +164,7 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   /**
-   * Refuses to begin a history if its key and its heads cannot be kept: the error says which folder that is, and how to
+   * Refuses to begin a history if its key and its heads cannot be kept. The error names the folder, and says how to
    * choose another.
    */
   #orNotKept(keep: () => void): void {
@@ -235,7 +235,7 @@ export class FileHeadKeeper implements HeadKeeper {
     });
   }
 
-  /** Returns the key, or `undefined` also if the file holds none: for decisions, not for reports. */
+  /** Returns the key; `undefined` if the file is missing or has no key. For decisions, not for reports. */
   #readableKey(): KeyPair | undefined {
     try {
       return this.#keyPair();
@@ -306,7 +306,7 @@ function notKept(error: unknown, folder: string): unknown {
   );
 }
 
-/** Returns an invalid head for an unreadable file in a head's place. */
+/** Returns an invalid head for a head file that cannot be parsed. */
 function noHead(workspaceId: string, note: string): KeptHead {
   const nothing = "0".repeat(64) as KeptHead["hash"];
   const isSignedBy = (): boolean => false;
@@ -342,7 +342,7 @@ export function readText(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** As `readText`, for a file that can be made anew: one that this user may not read counts as missing. */
+/** Like `readText`, for a derived file: a file that this user may not read counts as missing. */
 export function readDerived(disk: Disk, path: string): string | undefined {
   try {
     return readText(disk, path);
@@ -371,9 +371,8 @@ export function makeFolders(disk: Disk, folder: string): void {
 }
 
 /**
- * The heads of a copy of another machine's history: there are none. We sign no heads of it, and those kept under its
- * name are the origin's own, if both lie on one machine. The replica's witness checks the copy against what the origin
- * signs.
+ * Keeps no heads, for a replica: this machine signs no heads of it. Heads kept under its id belong to the origin, if
+ * both are on one machine. The replica's witness checks the copy against the heads that the origin signs.
  */
 export const NO_HEADS: HeadKeeper = {
   keyFile: "",

@@ -6,15 +6,15 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
-/** The needed contents of a collection. */
+/** The contents that a collection must keep (`alive`), and the blobs to read plans from. */
 interface Needed {
   readonly alive: ReadonlySet<Hash>;
   readonly blobs: Pick<BlobStore, "get">;
 }
 
 /**
- * Remembers the erasures whose bytes a collection has freed, unless they were needed elsewhere, so that the next one
- * need not read every pack for them. Derived: without it, the next collection does so once more.
+ * Remembers the erasures whose bytes a collection has freed, except bytes needed elsewhere, so that the next collection
+ * need not read every pack for them. Derived: without this file, the next collection reads every pack again.
  */
 export class FreedErasures {
   readonly #disk: Disk;
@@ -25,7 +25,7 @@ export class FreedErasures {
     this.#path = path;
   }
 
-  /** `erasures`: by a unique name. */
+  /** Returns true if all erasures are remembered with the same needs. `erasures`: by a unique name. */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;
     const known = new Set((readDerived(this.#disk, this.#path) ?? "").split("\n"));
@@ -40,8 +40,8 @@ export class FreedErasures {
 }
 
 /**
- * Returns one line for each erasure. The line changes as soon as another workspace or an open operation needs less of
- * it: then there is more to free.
+ * Returns one line for each erasure. The line changes when other workspaces or open operations need fewer of its
+ * contents: then a collection can free more.
  */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];
@@ -53,7 +53,7 @@ async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Nee
   return lines;
 }
 
-/** Returns the erased paths' contents that plans have kept aside, as long as the plans are kept. */
+/** Returns the contents that plans have for erased paths, of those plans that are still needed. */
 async function contentsAside({ aside = [] }: LoggedErasure, { alive, blobs }: Needed): Promise<Hash[]> {
   const hashes: (Hash | undefined)[] = [];
   for (const { plan, paths } of aside) {

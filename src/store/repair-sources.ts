@@ -6,7 +6,7 @@ import type { OfferedContent, RepairSource, WantedContents } from "../engine/log
 import { findInFolder } from "../worktree/files/find-in-folder.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
-/** Opens a place that may have good bytes. Throws `NOT_FOUND` if it is not there, `USAGE` if it is no such place. */
+/** Opens a place that may have good bytes. Throws `NOT_FOUND` if it is no folder, `USAGE` if it is no store. */
 export function repairSource(
   { disk, isStore, findContents }: Pick<Backends, "disk" | "isStore" | "findContents">,
   place: RepairPlace,
@@ -39,7 +39,7 @@ function noStore(path: string): ChronicleError {
 }
 
 /**
- * The errors of a workspace that does not have a content, or has it damaged as well. Any other error ends the search.
+ * The errors of a workspace in which a content is missing or damaged, too. Any other error ends the search.
  */
 const NOT_HAD: ReadonlySet<string> = new Set([
   ...["NOT_FOUND", "PRUNED", "ERASED", "BLOB_MISSING", "BLOB_CORRUPT"],
@@ -54,7 +54,7 @@ async function* askedOf(
   for (const hash of [...wanted.keys()]) {
     const size = wanted.get(hash);
     const found = await despiteAbsence(() => workspace.blob(hash));
-    // A content of another size is not the wanted one: nothing of it is read.
+    // A content of another size is not the wanted one, so its bytes are not read.
     if (found === undefined || (size ?? found.size) !== found.size) continue;
     yield { hash, size: found.size, where: name, pieces: () => found.pieces() };
   }

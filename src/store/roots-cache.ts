@@ -12,12 +12,12 @@ import { optional } from "../util/optional.ts";
 /** A workspace, as the store's list shows it. */
 export interface ListedWorkspace {
   readonly id: string;
-  /** The event of the record shown here; 0: none could be read. */
+  /** The event of the listed record; 0 if no record could be read. */
   readonly seq: number;
   readonly name?: string;
   /** Empty for a hosted workspace. */
   readonly folders: readonly string[];
-  /** True if the first of them is a single file. */
+  /** True if the first of the folders is in fact a single file. */
   readonly single: boolean;
   readonly device: string;
   readonly inode: string;
@@ -44,7 +44,7 @@ export class RootsCache {
   readonly #backends: HistoryBackends;
   readonly #disk: Disk;
   readonly #layout: StoreLayout;
-  /** The last content read, and a mark of its file. */
+  /** The content last read, and the file's mark at that time. */
   #loaded: { readonly mark: string; readonly known: ReadonlyMap<string, ListedWorkspace> } | undefined;
 
   constructor(backends: HistoryBackends, layout: StoreLayout) {
@@ -54,8 +54,8 @@ export class RootsCache {
   }
 
   /**
-   * Returns all workspaces of the store that have a history. One whose record cannot be read has a `problem`, and does
-   * not affect the others.
+   * Returns all workspaces of the store that have a history. A workspace whose record cannot be read has a `problem`
+   * and does not affect the others.
    */
   async list(): Promise<ListedWorkspace[]> {
     const known = this.#load();
@@ -74,7 +74,7 @@ export class RootsCache {
     return listed;
   }
 
-  /** Notes the record that a workspace has just got. */
+  /** Adds a workspace's new record to the cache. */
   note(workspace: ListedWorkspace): void {
     this.#tryToChange({ fresh: [workspace], gone: [] });
   }
@@ -97,8 +97,8 @@ export class RootsCache {
   }
 
   /**
-   * Other processes may have written the cache since a log was read: of two records of a workspace, the later one
-   * counts.
+   * Changes the current cache, which other processes may have written since a log was read. Of two records of a
+   * workspace, the later one is kept.
    */
   #change({ fresh, gone, durably = false }: CacheChange): void {
     const all = new Map(this.#load());
@@ -115,7 +115,7 @@ export class RootsCache {
       .map((item) => item.name.toString());
   }
 
-  /** Returns `undefined` if nothing was recorded there yet. */
+  /** Reads a workspace's record from its log; `undefined` if nothing was recorded yet. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
     const layout = this.#layout.workspace(id);
     const found = await lastWorkspaceRecord(this.#backends, layout, id);
@@ -131,7 +131,7 @@ export class RootsCache {
   #load(): ReadonlyMap<string, ListedWorkspace> {
     const file = `${this.#layout.home}/cache/roots.json`;
     const stat = this.#disk.lstat(file);
-    // Each write makes a new file.
+    // Each write replaces the file, so a changed cache has another mark.
     const mark = stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
     if (this.#loaded?.mark !== mark) this.#loaded = { mark, known: parsed(readDerived(this.#disk, file)) };
     return this.#loaded.known;

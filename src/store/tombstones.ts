@@ -8,7 +8,7 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 
 const SUFFIX = ".json";
 
-/** Returns the places of a note's history in a store; the second one is its place while the note counts. */
+/** Returns the two possible places of a note's history in a store; the second is its place while the note is valid. */
 function placesIn(home: string, { id, part }: Tombstone): readonly [string, string] {
   const layout = storeLayout(home);
   const workspace = part?.workspace ?? id;
@@ -16,7 +16,7 @@ function placesIn(home: string, { id, part }: Tombstone): readonly [string, stri
   return part === undefined ? [kept, given] : [given, kept];
 }
 
-/** The folder of the notes, and their store. */
+/** The configuration folder that has the notes, and their store. */
 interface PlaceOfNotes {
   readonly backends: { readonly disk: Disk };
   readonly configFolder: string;
@@ -25,8 +25,8 @@ interface PlaceOfNotes {
 
 /**
  * The notes of what was forgotten in one store: one file each (0600), in `forgotten/` beside the key. Copies of a store
- * can share that folder, and hold histories of one id: a note of another store is skipped, and never overwritten. A
- * note names the store's place at that time: a store may be moved since, or be opened by the name of a link.
+ * may share that folder and have histories with the same id. Therefore another store's note is skipped and never
+ * overwritten. A note has the store's path at the time of writing; the store may since be moved, or opened by a link.
  */
 export class Tombstones {
   readonly #disk: Disk;
@@ -61,7 +61,7 @@ export class Tombstones {
     return this.listOfAllStores().filter((stone) => this.#isOwn(stone));
   }
 
-  /** Returns also the notes that other stores have put into the same folder. */
+  /** Returns all notes in the folder, including those of other stores. */
   listOfAllStores(): Tombstone[] {
     return this.#names().flatMap((name) => this.#at(`${this.#folder}/${name}`) ?? []);
   }
@@ -74,7 +74,7 @@ export class Tombstones {
       .filter((name) => name.endsWith(SUFFIX));
   }
 
-  /** Returns the notes of this store for one id; first the one that names the store's present place. */
+  /** Returns this store's notes for one id. Notes with the store's current path come first. */
   #own(id: string): { readonly path: string; readonly stone: Tombstone }[] {
     const found = this.#names()
       .filter((name) => name === `${id}${SUFFIX}` || name.startsWith(`${id}.of-`))
@@ -88,9 +88,9 @@ export class Tombstones {
   }
 
   /**
-   * True if the note is of this store. A note that names another place is, if that place is this store by another name,
-   * or if its history lies here and no longer there. If the other store still has the history, or has freed it, this
-   * store is a copy, and the note is not its own.
+   * True if the note belongs to this store. A note with another path belongs to it if that path leads to this store, or
+   * if the history is here and no longer at that path. If the other store still has the history, or has freed it, this
+   * store is a copy, and the note belongs to the other one.
    */
   #isOwn(stone: Tombstone): boolean {
     if (stone.store === this.#store) return true;

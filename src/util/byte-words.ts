@@ -2,18 +2,18 @@ import { isUtf8 } from "node:buffer";
 
 const ASSIGNMENT = "=".charCodeAt(0);
 
-/** Words that a string cannot hold, because their bytes are not UTF-8. */
+/** A command's words as bytes, for words that are not UTF-8 and so do not fit in a string. */
 export interface ByteWords {
   /** All words of the command, the program first. `undefined`: use the strings. */
   readonly command?: readonly Uint8Array[];
-  /** Variables, as `NAME=value`; each replaces the one whose text is the same. */
+  /** Variables as `NAME=value`; each replaces the variable with the same text when decoded. */
   readonly env?: readonly Uint8Array[];
 }
 
 /**
- * Node passes words on only as UTF-8. Therefore a shell gets each byte as a number, and executes `env`, which executes
- * the command: the variables do not pass through the shell, which drops and adds some. A word begins with `=`, or with
- * `%` if it is encoded. The dot at its end keeps newlines, which the shell would cut off.
+ * Node passes arguments only as UTF-8. Therefore a shell gets the bytes of an encoded word as octal escapes. The shell
+ * executes `env`, which sets the variables and executes the command: a shell drops and adds variables of its own. Plain
+ * words have the prefix `=`, encoded words `%`. The dot keeps final newlines, which `$(...)` would remove.
  */
 const SCRIPT = `
 for w do
@@ -27,8 +27,7 @@ done
 exec /usr/bin/env -i "$@"`;
 
 /**
- * Returns the words that start a command with exactly these bytes, in an empty environment: a program and its
- * arguments.
+ * Returns the program and the arguments that start a command with exactly these bytes, and with these variables only.
  */
 export function throughShell(
   command: readonly string[],
@@ -48,8 +47,8 @@ export function throughShell(
 }
 
 /**
- * Returns the variables to pass. Node reports no value for a variable whose name is not UTF-8: such a one is passed as
- * it is.
+ * Returns the variables to pass. Variables whose names are not UTF-8 are added from `exact`: Node reports no values for
+ * them.
  */
 function variables(
   env: Readonly<Record<string, string | undefined>>,
@@ -63,7 +62,7 @@ function variables(
   return [...known, ...exact.filter((variable) => !isUtf8(variable.subarray(0, variable.indexOf(ASSIGNMENT, 1))))];
 }
 
-/** `env` takes a program with a `=` in its name for another variable, so a shell starts it. */
+/** Returns a shell to start a program with `=` in its name: `env` would take the name for a variable. */
 function behindAssignment([program = ""]: readonly string[]): readonly string[] {
   return program.includes("=") ? ["/bin/sh", "-c", 'exec "$@"', "sh"] : [];
 }

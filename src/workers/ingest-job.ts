@@ -7,7 +7,7 @@ import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { readStable, type StableSink } from "../worktree/files/read-stable.ts";
 
 /**
- * Reads a batch of paths into a sink: the loop that worker threads run, and the main thread for small captures. Input
+ * Reads a batch of paths into a sink. Worker threads run this loop; for small captures, the main thread does. Input
  * and output are columns, because objects are slow to send between threads.
  */
 

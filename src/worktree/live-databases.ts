@@ -5,7 +5,7 @@ import type { Disk, FileStat } from "../disk/disk.ts";
 import type { ConfinedFs } from "./files/confined-fs.ts";
 import { isDatabaseFile } from "./files/read-sqlite.ts";
 
-/** A file, and where it lies. */
+/** A file of the workspace, and its path `inner` within the folder of `fs`. */
 export interface PlacedFile {
   readonly path: WorkspacePath;
   readonly fs: ConfinedFs;
@@ -19,10 +19,10 @@ export interface LiveDatabase {
   readonly processes: readonly number[];
 }
 
-/** The smallest page. A database is whole pages, so most other files need not be opened to tell. */
+/** SQLite's smallest page. A database consists of whole pages, so most other files are ruled out by their size. */
 const PAGE_BYTES = 512;
 
-/** Returns those of the files that are SQLite databases, with the processes that have them open. */
+/** Returns the SQLite databases among the files, with the processes that have them open. */
 export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDatabase[] {
   const found = files.filter(({ fs, inner }) => {
     const stat = seenStat(fs, inner);
@@ -37,7 +37,8 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
 }
 
 /**
- * Also returns `undefined` if a folder above allows no access: nothing can be put there, and whoever tries reports it.
+ * Returns the file's stat, or `undefined` if it is missing or a folder above it allows no access. The apply reports a
+ * folder without access when it tries to write there.
  */
 function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
   try {
@@ -48,19 +49,19 @@ function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefin
   }
 }
 
-/** Removes the shared memory that SQLite derives beside a database, and makes anew when that is opened. */
+/** Removes a database's shared-memory file. SQLite creates it again when it opens the database. */
 export function dropSharedMemory({ fs, inner }: PlacedFile): void {
   const path = besideDatabase(inner, SHARED_MEMORY_SUFFIX);
   if (fs.lstat(path)?.kind !== "file" || !isDatabaseFile(fs, inner)) return;
   try {
     fs.unlink(path);
   } catch (error) {
-    // Its owner has just removed it, or denies access: SQLite does not trust one that nobody has open.
+    // The file was just removed, or may not be. SQLite does not trust a shared-memory file that nobody has open.
     if (!["ENOENT", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
   }
 }
 
-/** Returns the processes that have each file open, by its path as latin1. Empty without `/proc`. */
+/** Returns the processes that have a file open, keyed by the file's path as latin1. Empty without `/proc`. */
 function openFiles(disk: Disk): Map<string, number[]> {
   const holders = new Map<string, number[]>();
   for (const { name } of listed(disk, "/proc")) {
@@ -74,7 +75,7 @@ function openFiles(disk: Disk): Map<string, number[]> {
   return holders;
 }
 
-/** Errnos of looking at another process: it has ended, is another user's, or the system has no such view. */
+/** Errnos for a file or process that is missing or may not be read, or for a system without `/proc`. */
 const UNSEEN: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ESRCH", "EINVAL"]);
 
 function listed(disk: Disk, folder: string): ReturnType<Disk["list"]> {

@@ -232,7 +232,7 @@ export class MemoryIndexStore implements IndexStore {
     yield this.#state.history.between(after, upTo);
   }
 
-  /** No other process writes it. */
+  /** Finds no problems: an index in memory cannot be damaged on disk. */
   async check(): Promise<readonly string[]> {
     return [];
   }
@@ -286,7 +286,7 @@ class PathHistory {
     return rows?.[upperBound(rows, seqOfIteration, seq) - 1];
   }
 
-  /** The children of a folder that exist at a seq, by name. */
+  /** Returns the children of a folder that exist at a seq, by name. */
   children(folder: WorkspacePath, seq: number): IterationRow[] {
     const rows: IterationRow[] = [];
     for (const name of this.#namesIn(folder)) {
@@ -297,8 +297,8 @@ class PathHistory {
   }
 
   /**
-   * Yields what is at or beneath a path (`undefined`: in every root) as of a seq, in path order, or a page of it.
-   * Without recursion, because trees may be very deep.
+   * Yields the entries at or beneath a path (`undefined`: in every root) as of a seq, in path order, or one page of
+   * them. Does not recurse, because trees may be very deep.
    */
   *beneath(folder: WorkspacePath | undefined, seq: number, { depth, after }: EntryPage = {}): Generator<IterationRow> {
     const path = folder ?? ROOT;
@@ -327,7 +327,7 @@ class PathHistory {
     return this.#bySeq.findLast(({ entry }) => entry?.hash === hash && !(ordinary && entry.class === "protected"));
   }
 
-  /** Returns those of the contents that some iteration has. */
+  /** Returns the hashes that some iteration has as its content. */
   withContents(hashes: readonly Hash[]): ReadonlySet<Hash> {
     const all = new Set(this.#bySeq.map((row) => row.entry?.hash));
     return new Set(hashes.filter((hash) => all.has(hash)));
@@ -391,7 +391,7 @@ class PathHistory {
   }
 }
 
-/** Returns how many of the rows, which ascend by their key, have a key of at most `limit`. */
+/** Returns the number of rows with a key of at most `limit`. The rows must ascend by their key. */
 function upperBound<Row>(rows: readonly Row[], keyOf: (row: Row) => number, limit: number): number {
   let low = 0;
   let high = rows.length;

@@ -21,12 +21,12 @@ export interface StageFile {
  *
  * Contract
  * - A file that is reported as written holds exactly the content of its hash; it is not durable yet.
- * - A file that it cannot write, or that is too small to be worth it, is left alone: nothing has its name then.
+ * - A file that it cannot write, or that is too small to be worth it, is skipped: its name is still free.
  */
 export interface RestoreWorkers {
   /**
-   * Returns the stat of each file that was written, by position, or `undefined` for each that was left. Calls
-   * `onWritten` after every few. Must not throw.
+   * Returns the stat of each file that was written, by position, or `undefined` for each that was skipped. Calls
+   * `onWritten` after every few files. Must not throw.
    */
   write(
     base: string,

@@ -10,7 +10,7 @@ const KEPT_OPEN = 32;
 /** Longer plain paths are resolved folder by folder: `PATH_MAX` is 4096 bytes, and a character is at most three. */
 const PLAIN_CHARS = 1300;
 
-/** Errnos that mean that something on the way to a name is no folder (any more). */
+/** Errnos that mean that a parent of the path is missing or is no folder. */
 const NO_FOLDER: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /** `NAME_MAX`, in bytes: no file system has a longer name. */
@@ -88,8 +88,8 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * True if the folder lists exactly this name. Some disks take other names for it, and only the listing tells. Also
-   * true if nothing is there, or it cannot be told.
+   * True if the folder lists exactly this name. Some disks also accept other spellings, which only the listing reveals.
+   * Also true if there is no such file, or the folder cannot be listed.
    */
   isNamedSo(path: WorkspacePath): boolean {
     if (path === "") return true;
@@ -184,7 +184,7 @@ export class ConfinedFs implements Disposable {
     this.release();
   }
 
-  /** Renames something that is no folder, so open folders stay valid. */
+  /** Renames a file or link. Open folders stay valid. */
   renameFile(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs = this): void {
     this.#both(from, to, into, (a, b) => this.#disk.rename(a, b));
   }
@@ -228,7 +228,7 @@ export class ConfinedFs implements Disposable {
     this.release();
   }
 
-  /** Opens a folder to set its mode. One that its owner may not read is made readable first: only then it can be synced. */
+  /** Opens a folder to set its mode. Makes it readable for its owner first if necessary: syncing requires that. */
   #openUnread(path: WorkspacePath): OpenedFile {
     try {
       return this.openFolder(path);
@@ -265,7 +265,7 @@ export class ConfinedFs implements Disposable {
     return this.#chain.at(-1)?.fd ?? -1;
   }
 
-  /** Closes the open folders that are not on the way to `parts`; what is left ends in an open folder. */
+  /** Closes the open folders that are not on the way to `parts`. The last folder that remains is open. */
   #leave(parts: readonly string[]): void {
     if (this.#chain.length === 0) this.#chain.push({ name: "", fd: this.#disk.open(this.root, "folder") });
     let shared = 0;

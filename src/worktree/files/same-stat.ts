@@ -3,9 +3,9 @@ import type { FileStat } from "../../disk/disk.ts";
 /** A file that was read within this time of its last change may have changed again unseen, in ns (coarse clocks). */
 const RACY_NS = 2_000_000_000n;
 
-/** Times so far apart differ on every file system with sub-second times, in ns. */
+/** The least difference that every file system with sub-second times records, in ns. */
 const TICK_NS = 20_000_000n;
-/** Times so far apart differ on every file system whose times have digits below the millisecond, in ns. */
+/** The least difference that every file system with times finer than a millisecond records, in ns. */
 const FINE_TICK_NS = 100_000n;
 const MILLISECOND_NS = 1_000_000n;
 const SECOND_NS = 1_000_000_000n;
@@ -35,11 +35,11 @@ export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
 }
 
 /**
- * True if every later write to this file shows in its stat, however soon it comes. The file was written where nobody else
- * could reach it (`written`); its name came later and moved only the ctime (`named`). A write sets mtime and ctime to one
- * time, so it cannot leave both as they are: they differ. This holds within one tick of the clock, and if the clock is set
- * back. (It fails if the writer sets the mtime to the old nanosecond, within the tick of the naming.) False if the two
- * times may differ only because the file system rounds them differently.
+ * True if every later write to this file shows in its stat, however soon it comes. The file was written where nobody
+ * else could reach it (`written`); its name came later and moved only the ctime (`named`). A write sets mtime and ctime
+ * to one time, but here the two differ, so a write changes at least one. This holds within one tick of the clock, and
+ * if the clock is set back. (It fails if the writer sets the mtime to the old nanosecond, within the tick of the
+ * naming.) False if the two times may differ only because the file system rounds them differently.
  */
 export function isCertain(written: FileStat, named: FileStat): boolean {
   const { mtimeNs, ctimeNs } = named;

@@ -55,7 +55,7 @@ export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlace
   return reader.settings();
 }
 
-/** The possible writers of a file: the person, or anybody who works in the repository, including an agent. */
+/** The possible writers of a file: only the user, or anybody who works in the repository, including an agent. */
 type Whose = "user" | "repository";
 
 interface Said extends GitSetting {
@@ -94,8 +94,8 @@ class SettingsReader {
   }
 
   #settingsIn(path: string, whose: Whose): readonly GitSetting[] {
-    // A person's dotfiles are often links, which are followed. A file that an agent can write is read without following
-    // links.
+    // A user's dotfiles are often links, so links are followed there. Files that an agent can write are read without
+    // following links.
     const real = whose === "user" ? (this.#files.stat(path) === undefined ? undefined : this.#files.real(path)) : path;
     const found = real === undefined ? undefined : this.#files.text(real, MOST_CONFIG_BYTES);
     if (found === undefined) return [];
@@ -129,7 +129,7 @@ class SettingsReader {
     }
   }
 
-  /** True if an `includeIf` condition holds; `undefined` if that cannot be told. */
+  /** True if an `includeIf` condition holds; `undefined` if the condition cannot be evaluated. */
   #holds(condition: string, folder: string): boolean | undefined {
     const [, ignoreCase, given = ""] = /^gitdir(\/i)?:(.*)$/s.exec(condition) ?? [];
     if (given === "") return undefined;
@@ -155,7 +155,7 @@ class SettingsReader {
     return path.startsWith("/") ? path : `${folder}/${path}`;
   }
 
-  /** Expands `~` in a path; `undefined` if it names another user's home or git's own folder, which are not known. */
+  /** Expands `~` in a path; `undefined` for another user's home or git's own folder: both are unknown. */
   #expanded(value: string): string | undefined {
     if (value === "~" || value.startsWith("~/")) {
       return this.#user.home === undefined ? undefined : `${this.#user.home}${value.slice(1)}`;

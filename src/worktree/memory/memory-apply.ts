@@ -18,14 +18,14 @@ export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
   return { path, kind, mode, size: content.length, mtimeMs, hash: sha256(content) };
 }
 
-/** A check asks for no contents. */
+/** The parts of a request that a check needs: it reads no contents. */
 type MemoryRequest = Pick<
   ApplyRequest,
   "changes" | "together" | "onBlocked" | "begin" | "resume" | "keepMtime" | "maskMode" | "onProgress"
 > &
   Partial<Pick<ApplyRequest, "contents">>;
 
-/** One apply to files in memory: checks everything, reads every content, then changes all of it at once. */
+/** One apply to files in memory: checks every change, reads every content, then makes all changes at once. */
 export class MemoryApply {
   readonly #files: MemoryFiles;
   readonly #request: MemoryRequest;
@@ -46,7 +46,7 @@ export class MemoryApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** Reports what would be done, whether the contents are available or not. */
+  /** Reports what an apply would do if all contents were available. */
   check(): CheckReport {
     this.#look();
     for (const change of this.#changes.values()) this.#checkParent(change);
@@ -98,7 +98,7 @@ export class MemoryApply {
     if (!this.#is(path, before) && !resumed) this.#blocked.block(path, "changed", "it is not what it was");
   }
 
-  /** True if something is removed, for good or to be replaced by another kind. */
+  /** True if the change removes a file or folder, also to replace a file by a folder or a folder by a file. */
   #goes({ path, after }: Change): boolean {
     const kind = this.#files.get(path)?.kind;
     return (
