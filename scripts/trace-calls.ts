@@ -126,7 +126,10 @@ async function served(name: string, writes: number): Promise<Map<string, number>
   const socket = join(place.env["XDG_RUNTIME_DIR"] ?? "", "c.sock");
   const folder = place.traced();
   const env = { ...place.env, NODE_V8_COVERAGE: folder };
-  const server = spawn(process.execPath, [KEEP_COUNTS, main, "serve", "--json", "--socket", socket], { cwd: place.folder, env });
+  const server = spawn(process.execPath, [KEEP_COUNTS, main, "serve", "--json", "--socket", socket], {
+    cwd: place.folder,
+    env,
+  });
   await new Promise<void>((resolve) => server.stdout.once("data", () => resolve()));
   const listed = spawnSync(process.execPath, [main, "status", "--json"], { cwd: place.folder, env: place.env });
   const { workspace } = JSON.parse(listed.stdout.toString()) as {
