@@ -225,7 +225,7 @@ export interface DiffShape {
   from_seq: number;
   to_seq: number;
   changes: ChangeShape[];
-  /** Where one of the moments is the disk: what of the paths asked for was not compared, and why. */
+  /** Only if one of the two moments is the present disk: the requested paths that were not compared, and why. */
   coverage?: CoverageShape;
 }
 
@@ -238,7 +238,7 @@ export interface RestoreShape {
   dry_run: boolean;
   /** Interrupted operations that were (or would be) finished first, for people. */
   finished: string[];
-  /** For `restore`: the event whose state was (or would be) restored, which `seq:N` names. */
+  /** For `restore`: the seq of the event whose state was (or would be) restored; `seq:N` is then that moment. */
   seq?: number;
   /** Omitted paths that were (or would be) put back from what was kept aside, or removed. Absent if there are none. */
   kept_aside?: AsideChangeShape[];
@@ -271,11 +271,11 @@ export interface UndoShape extends RestoreShape {
   /** The direction of the step that was (or would be) done. Undoing an undo redoes the work. */
   direction: "undo" | "redo";
   /**
-   * For an undo of a selection, and its redo: the selection, such as `turn 3f2a…`. `operation` is then null, or that
-   * undo.
+   * For an undo of a selection, and its redo: the selection, such as `turn 3f2a…`. `operation` is null for that undo,
+   * and for its redo it is the undo.
    */
   selection?: string;
-  /** Further notes for people: the place of the edits that `force` included; a run that was killed. */
+  /** Further notes for people: the iterations that have the edits which `force` overwrote; a run that was killed. */
   notes: string[];
   /**
    * Parts that did not merge with later work and were left as they were: see `conflicts`. Their ids are empty in a dry
@@ -453,12 +453,13 @@ export interface RepairFailureShape {
 /** The result of checking the log against a given head. */
 export interface ExpectedHeadShape {
   seq: number;
-  /** True if the log matches the head, and the head's signature is not wrong. */
+  /** True if the log holds the head's event and matches the head, and its signature is no problem: see `signature`. */
   ok: boolean;
   /**
-   * `valid`: signed by our own key, or by the key that was given with the head. `invalid`: nothing was concluded from
-   * the head. `unknown-key`: signed by an unknown key, which is a problem. `none`: not signed. For the last two, the
-   * log was still checked against its content.
+   * `valid`: signed by our own key, by that of a signer that the log names, or by the key that was given with the head.
+   * `invalid`: the signature is wrong, so the log was not compared with the head. `unknown-key`: signed by an unknown
+   * key, which is a problem if the head is of this workspace. `none`: not signed. In all cases but `invalid`, the log
+   * was compared with what the head says.
    */
   signature: "valid" | "invalid" | "unknown-key" | "none";
 }
@@ -574,7 +575,8 @@ export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
   /**
-   * Paths that changed while another run was active too. This run does not own these changes, so its undo leaves them.
+   * Paths whose changes may be this run's or those of another bracket that was open too (a run, a command's action, a
+   * transaction). This run does not own these changes, so its undo leaves them.
    */
   ambiguous: string[];
   coverage: CoverageShape;

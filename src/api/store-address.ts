@@ -18,7 +18,8 @@ export function storeScheme(address: string): StoreScheme | undefined {
 
 /** Returns the folder that a `file:` address names. Throws `USAGE` unless it is an absolute path of this machine. */
 export function folderOfAddress(address: string): string {
-  if (!/^file:\/\/(?:localhost)?\//i.test(address)) throw noStorage(address);
+  // What follows # or ? is no part of a path: another folder would be meant than the one that is typed.
+  if (!/^file:\/\/(?:localhost)?\/[^?#]*$/i.test(address)) throw noStorage(address);
   try {
     return fileURLToPath(address);
   } catch {

@@ -96,7 +96,7 @@ function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): 
     name: "key",
     ok: false,
     detail: `the signing key is gone: there is no file ${file}`,
-    hint: "restore it from a copy; without one, `chronicle verify` says what can be proved, and a person continues with `chronicle head --accept`",
+    hint: "restore it from a copy; if there is no copy, `chronicle verify` says what can be proved, and a person continues with `chronicle head --accept`",
   };
 }
 
@@ -110,7 +110,12 @@ function spaceCheck(disk: Disk, home: string): DoctorCheck {
   const { freeBytes } = disk.space(home);
   const detail = `${Math.floor(freeBytes / 1024 ** 2)} MiB free`;
   if (freeBytes >= LOW_SPACE) return { name: "space", ok: true, detail };
-  return { name: "space", ok: false, detail, hint: "free some space, or move the store with --store" };
+  return {
+    name: "space",
+    ok: false,
+    detail,
+    hint: "free some space, or move the store's folder to another disk and name it with --store",
+  };
 }
 
 async function watcherCheck(): Promise<DoctorCheck> {
@@ -175,12 +180,13 @@ function withoutHistory(parts: StoreParts, ids: readonly string[]): Pick<DoctorC
   };
 }
 
-/** The names of heads that are in force. */
+/** Matches the file names of heads that are in force: the ids of workspaces. Replaced heads have other names. */
 const HEAD = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Reports histories that are missing from the store although they were signed, or forgotten and not freed. Else reports
- * the number of those that can be brought back, if there are any.
+ * Reports a forgotten history that is gone from the store and was not freed. If there is none, reports all signed heads
+ * whose histories are missing. If there is none of these either, reports how many forgotten histories, or parts of
+ * histories, can be brought back.
  */
 function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   const { backends, layout, configFolder } = parts;
@@ -244,7 +250,10 @@ async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorChec
 /** The most files of a workspace that a check names. */
 const MOST_NAMED = 3;
 
-/** Reports recorded files that the rules leave out now, such as secrets: one check for each workspace that has some. */
+/**
+ * Reports recorded files that the rules leave out now, and that still have contents to erase: one check for each
+ * workspace that has some.
+ */
 async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
   for (const id of workspaceIds(parts)) addAll(checks, await leftOutChecksOf(parts, id));

@@ -252,7 +252,7 @@ interface AskedNeeds {
 
 /** Returns those of the asked contents that other histories of the store need, or the workspace's own mirror. */
 async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds): Promise<NeededElsewhere> {
-  const workspaces: { id: string; contents: readonly Hash[] }[] = [];
+  const found = new Map<string, Set<Hash>>();
   let upstream: readonly Hash[] | undefined;
   const read = new Set<string>();
   // The third pass finds a history that was brought back while the first two were made.
@@ -262,9 +262,11 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
       const contents = await neededBy(at, id, { ...asked, own });
       if (pass === 0 && isThere(at, id)) read.add(id);
       if (id === own) upstream = contents;
-      else if (contents !== undefined && contents.length > 0) workspaces.push({ id, contents });
+      else if (contents !== undefined && contents.length > 0)
+        found.set(id, new Set([...(found.get(id) ?? []), ...contents]));
     }
   }
+  const workspaces = [...found].map(([id, contents]) => ({ id, contents: [...contents] }));
   return { workspaces, upstream };
 }
 

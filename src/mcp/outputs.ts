@@ -34,7 +34,7 @@ export const changes = {
 } as const;
 
 /** Coverage: what was not recorded. */
-const coverage = z.looseObject({
+export const coverage = z.looseObject({
   complete: flag,
   omitted: z.array(z.looseObject({ path: text, reason: text })).describe("the first of them"),
   total_omitted: count,

@@ -94,13 +94,13 @@ export function cappedCoverage(coverage: CoverageShape): CoverageShape & { reado
   return { complete: coverage.complete, omitted: [...items], ...rules, total_omitted: total };
 }
 
-/** Returns lines on what was not recorded, unless all of it was left out on purpose. */
-export function coverageLines(coverage: CoverageShape): string[] {
+/** Returns lines on what was not recorded (or `title`), unless all of it was left out on purpose. */
+export function coverageLines(coverage: CoverageShape, title = "Not everything was recorded:"): string[] {
   if (coverage.complete) return [];
   const shown = coverage.omitted.slice(0, MOST.omitted);
   const rest = coverage.omitted.length - shown.length;
   return [
-    "Not everything was recorded:",
+    title,
     ...shown.map((one) => `! ${oneLine(one.path)} (${oneLine(one.reason)})`),
     ...(rest > 0 ? [`… and ${rest.toLocaleString("en-US")} more`] : []),
   ];

@@ -36,16 +36,23 @@ describe("where things are kept", () => {
     expect(placesOf({ ...base, store }).home).toBe(home);
   });
 
-  it.each(["s3://bucket/store", "something:", "memory:two", "file:", "file:store", "file://host/x", "file:///a%2Fb"])(
-    "--store %s is no folder, and refused with the schemes there are",
-    (store) => {
-      for (const goesOn of [false, true]) {
-        expect(() => placesOf({ ...base, store, goesOn })).toThrow(
-          expect.objectContaining({ code: "USAGE", hint: expect.stringContaining("file: and memory:") }),
-        );
-      }
-    },
-  );
+  it.each([
+    "s3://bucket/store",
+    "something:",
+    "memory:two",
+    "file:",
+    "file:store",
+    "file://host/x",
+    "file:///a%2Fb",
+    "file:///a#b",
+    "file:///a?b",
+  ])("--store %s is no folder, and refused with the schemes there are", (store) => {
+    for (const goesOn of [false, true]) {
+      expect(() => placesOf({ ...base, store, goesOn })).toThrow(
+        expect.objectContaining({ code: "USAGE", hint: expect.stringContaining("file: and memory:") }),
+      );
+    }
+  });
 
   it("--store memory: is for a command that goes on", () => {
     expect(placesOf({ ...base, store: "memory:", goesOn: true }).home).toBe("memory:");

@@ -128,8 +128,7 @@ export class UserPaths {
 }
 
 /**
- * Returns the absolute form of a path that was typed, relative to the current folder. Refuses an empty path, which
- * would
+ * Returns the absolute form of a path that was typed, relative to the current folder. Refuses an empty path, which would
  * mean that folder itself, and one with a `~` that no shell has replaced, which would name a folder in it. `what` names
  * the option or argument. A function for `cwd` is called only for a relative path, as the current folder may be gone.
  * Throws `USAGE`.

@@ -13,8 +13,8 @@ export class Waiters {
   #end: ChronicleError | undefined;
 
   /**
-   * Resolves once the event is reached; at once if it has been. Rejects with `UNAVAILABLE` if the conversation ends
-   * before.
+   * Resolves once the event is reached, immediately if it has been. Rejects with `UNAVAILABLE` if the conversation ends
+   * first.
    */
   wait(sequence: number): Promise<void> {
     if (sequence <= this.#reached) return Promise.resolve();

@@ -531,8 +531,20 @@ const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "sour
  * chained by hashes.
  */
 function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
-  if (answer.kind !== "json" || namesFolders !== true) return answer;
-  return { ...answer, value: cleaned(answer.value, hidden, false) };
+  if (answer.kind !== "json") return answer;
+  const value = namesFolders === true ? cleaned(answer.value, hidden, false) : cleanedCoverage(answer.value, hidden);
+  return { ...answer, value };
+}
+
+/**
+ * Cleans only the coverage of an answer, or of each item of a page: it names the files of rules, which may lie outside of
+ * the workspace. Everything else stays, since a patch must be as it is.
+ */
+function cleanedCoverage(value: unknown, hidden: readonly string[]): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if ("coverage" in value) return { ...value, coverage: cleaned(value.coverage, hidden, false) };
+  if (!("items" in value) || !Array.isArray(value.items)) return value;
+  return { ...value, items: value.items.map((one) => cleanedCoverage(one, hidden)) };
 }
 
 function cleaned(value: unknown, hidden: readonly string[], isPath: boolean): unknown {

@@ -9,7 +9,7 @@ import type { Backends } from "./backends.ts";
 import { refuseOtherWorkspace } from "./workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
-/** The backends that reading a workspace's own files takes. */
+/** The backends that are needed to read a workspace's own files. */
 export type HistoryBackends = Pick<Backends, "disk" | "openLog">;
 
 /** The last record of a workspace in its own log, as far as the log can be read. */
@@ -54,8 +54,8 @@ async function readRecords(log: EventLog, id: string): Promise<LastRecord> {
   for await (const lines of log.read()) {
     for (const { bytes, offset, lineNumber } of lines) {
       if (!marks.some((mark) => bytes.includes(mark))) continue;
-      // A commit without its end was never acknowledged and may be torn, so its damage does not count. Another format
-      // does, since it may end its commits in another way.
+      // A commit without its end was never acknowledged and may be torn, so its damage does not count. A line
+      // of another format does count, since that format may end its commits in another way.
       const isSure = offset < log.head.bytes;
       const problem = faultOf(() => {
         const found = recordIn(bytes);

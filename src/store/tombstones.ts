@@ -89,8 +89,8 @@ export class Tombstones {
 
   /**
    * True if the note belongs to this store. A note with another path belongs to it if that path leads to this store, or
-   * if the history is here and no longer at that path. If the other store still has the history, or has freed it, this
-   * store is a copy, and the note belongs to the other one.
+   * if the history is here and no longer at that path. If the store at that path still has the history, or the note
+   * says that it was freed, this store is a copy, and the note belongs to the other one.
    */
   #isOwn(stone: Tombstone): boolean {
     if (stone.store === this.#store) return true;

@@ -94,7 +94,11 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
     for (let least = this.#leastBusy(); least !== undefined && least.waiting < AHEAD; least = this.#leastBusy()) {
       const job = this.#queue.shift();
       if (job === undefined) break;
-      least.send(job.make(), job.answer);
+      try {
+        least.send(job.make(), job.answer);
+      } catch (error) {
+        job.answer.reject(error);
+      }
     }
     if (this.#room === undefined) return;
     if (this.#queue.length >= this.#room.below && this.#failure === undefined) return;
@@ -110,9 +114,11 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
   }
 
   #fail(error: ChronicleError): void {
-    this.#failure ??= error;
-    for (const { answer } of this.#queue.splice(0)) answer.reject(this.#failure);
-    for (const member of this.#members) member.giveUp(this.#failure);
+    // The jobs are rejected already. What `toEach` has sent since concerns each worker alone.
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    for (const { answer } of this.#queue.splice(0)) answer.reject(error);
+    for (const member of this.#members) member.giveUp(error);
     this.#feed();
   }
 }
@@ -159,8 +165,9 @@ class Member<Request, Reply> {
 
   send({ message, transfer = [] }: Sending<Request>, answer: PromiseWithResolvers<Reply>): void {
     if (this.#death !== undefined) return answer.reject(this.#death);
-    this.#sent.push(answer);
+    // Posted first: a message that cannot be posted must not be counted among those that are answered.
     this.#worker.postMessage(message, [...transfer]);
+    this.#sent.push(answer);
   }
 
   /** Rejects the answers to come. Their replies still arrive, and are counted off. */

@@ -173,7 +173,7 @@ describe("an interrupted undo, redo or restore", () => {
       await interrupted(box, words);
       const { stdout } = await box.must(words);
       expect(stdout).toContain("finished the interrupted undo of run:");
-      expect(stdout).toContain("for one more, say it again");
+      expect(stdout).toContain("for another step, give the command again");
       expect(filesOf(box)).toEqual({ a: "1" });
       expect((await box.call(["undo"])).code).toBe(3);
     }

@@ -23,6 +23,10 @@ beforeAll(async () => {
         writeFileSync(join(base, "project", path), "one\n");
       }
       writeFileSync(join(base, "project/.gitignore"), "*.log\n");
+      // A damaged index: a coverage names it, since its rules cannot be applied.
+      for (const name of ["objects", "refs"]) mkdirSync(join(base, "project/.git", name), { recursive: true });
+      writeFileSync(join(base, "project/.git/HEAD"), "ref: refs/heads/main\n");
+      writeFileSync(join(base, "project/.git/index"), "no index");
     },
   });
   const { items } = (await serving.ask("/v1/workspaces")).json<{ items: { id: string }[] }>();

@@ -119,7 +119,7 @@ describe("Truth 24: places that are not absolute, on the command line", { timeou
       expect([path, ran.code, ran.stderr]).toEqual([
         path,
         2,
-        expect.stringMatching(/ is empty| ~, which nobody has replaced/),
+        expect.stringMatching(/ is empty| ~, which no shell has replaced/),
       ]);
       if (path !== "") expect(ran.stderr).toContain(`./${path}`);
     }

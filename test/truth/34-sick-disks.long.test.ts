@@ -208,7 +208,7 @@ describe.skipIf(!canMount)("Truth 34: a server on a full disk (needs a mount)", 
 
 /** How a process ends in which nobody waits for what this does. */
 function ended(doing: string): { readonly status: number | null; readonly told: string } {
-  const io = new URL("../../src/cli/process-io.ts", import.meta.url).href;
+  const io = new URL("../../src/cli/start.ts", import.meta.url).href;
   const script = `
     import { processIo } from ${JSON.stringify(io)};
     processIo("1.0.0").onUncaught((error) => console.log("noted " + error.code));

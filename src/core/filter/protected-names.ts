@@ -6,7 +6,8 @@ import { nameOf, type WorkspacePath } from "../values/path.ts";
 /**
  * Names of files that hold secrets, as well-known tools call them. `!` excludes a name again; the last match counts.
  * Only the last component of a path is tested, in lower case, because some disks treat `.ENV` as `.env`. A copy beside
- * the file (`.env~`, `id_rsa.bak`, a conflict copy `id_rsa.conflict-…` of an undo) counts as the file.
+ * the file (`.env~`, `id_rsa.bak`, a conflict copy `id_rsa.conflict-…` of an undo) counts as the file, unless a pattern
+ * matches the copy's own name: `.env.example~` is protected, by `.env.*`.
  */
 export const PROTECTED_NAMES: readonly string[] = [
   // Environment files (dotenv, Docker Compose, direnv). Their examples hold no secrets.
@@ -28,14 +29,14 @@ interface NameRule {
  * Decides by its name whether a file is protected: by the table, and by the names that a person has added or excluded.
  */
 export class ProtectedNames {
-  /** Equal for two objects that decide alike. */
+  /** Two objects with an equal text decide alike. */
   readonly text: string;
   readonly #added: readonly NameRule[];
   readonly #elsewhere: readonly NameRule[];
 
   /**
    * `added`: patterns like those of the table, which take precedence over it. `elsewhere`: patterns that a person has
-   * added where the files come from; they only protect names, and exclude none.
+   * added in another copy of the history, such as the origin. These only add protected names; they exclude none.
    */
   constructor(added: readonly string[] = [], elsewhere: readonly string[] = []) {
     this.text = JSON.stringify([added, elsewhere]);
@@ -54,14 +55,15 @@ export class ProtectedNames {
   }
 
   /**
-   * Returns a person's rule for the name, or `undefined` if there is none. It applies to all past states of the path.
+   * Returns whether a person's rule protects the name; `undefined` if no such rule matches. The rule applies to all
+   * past states of the path.
    */
   added(path: WorkspacePath): boolean | undefined {
     if (this.#elsewhere.length > 0 && lastMatch(this.#elsewhere, path) === true) return true;
     return this.#added.length === 0 ? undefined : lastMatch(this.#added, path);
   }
 
-  /** Returns the entry with the class that it is recorded with now. */
+  /** Returns the entry with the class that it would be recorded with now. */
   classed(entry: Entry): Entry {
     const isProtected = entry.kind === "file" && this.holds(entry.path);
     if (isProtected === (entry.class === "protected")) return entry;

@@ -476,9 +476,16 @@ function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonl
   return flag < 0 ? [] : [rest.slice(flag + 1, flag + 2)];
 }
 
-/** Returns the command after each `-exec` of `find`. */
+/** Returns the command of each `-exec` of `find`: up to its `;`, its `{} +`, or the next `-exec`. */
 function findExecs(rest: readonly ShellWord[]): (readonly ShellWord[])[] {
-  return rest.flatMap(({ text }, at) => (FIND_EXEC.test(text) ? [rest.slice(at + 1)] : []));
+  const runs: ShellWord[][] = [];
+  let run: ShellWord[] | undefined;
+  for (const word of rest) {
+    if (FIND_EXEC.test(word.text)) runs.push((run = []));
+    else if (word.text === ";" || (word.text === "+" && run?.at(-1)?.text === "{}")) run = undefined;
+    else run?.push(word);
+  }
+  return runs;
 }
 
 function operandsOf(words: readonly ShellWord[], valued: ReadonlySet<string>): readonly ShellWord[] {

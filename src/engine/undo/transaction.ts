@@ -245,12 +245,16 @@ export async function rollbackTransaction(
 
 /** Returns notes for people on how to restore the paths that changed during the rollback. */
 function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): string[] {
-  if (skipped.some(({ reason }) => reason === "special"))
-    return [
-      `once nothing is in its place any more, \`chronicle restore seq:${fromSeq} PATH\` makes what was left as it was before`,
-    ];
-  if (!skipped.some(({ reason }) => reason === "changed-meanwhile")) return [];
-  return [`what was changed meanwhile was left: \`chronicle restore seq:${fromSeq} PATH\` makes it as it was before`];
+  const restoring = `\`chronicle restore seq:${fromSeq} PATH\``;
+  const isLeft = (why: string): boolean => skipped.some(({ reason }) => reason === why);
+  return [
+    ...(isLeft("special")
+      ? [`once nothing is in its place any more, ${restoring} makes what was left as it was before`]
+      : []),
+    ...(isLeft("changed-meanwhile")
+      ? [`what was changed meanwhile was left: ${restoring} makes it as it was before`]
+      : []),
+  ];
 }
 
 const MOST_PATHS = 20;

@@ -3,7 +3,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Answer } from "../tool-answer.ts";
 import { inWorkspace, limit, moment, patch, path, paths, pathsIn } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
-import { cappedChanges, changeLines, countsOf } from "../show.ts";
+import { cappedChanges, cappedCoverage, changeLines, countsOf, coverageLines } from "../show.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
@@ -21,19 +21,29 @@ const diff = defineTool({
     paths: paths.optional(),
     patch,
   }),
-  output: { from: output.text, to: output.text, from_seq: output.count, to_seq: output.count, ...output.changes },
+  output: {
+    ...{ from: output.text, to: output.text, from_seq: output.count, to_seq: output.count },
+    ...{ ...output.changes, coverage: output.coverage.optional() },
+  },
   effect: "reads",
   hints: { NOT_FOUND: "list_history shows the moments there are; find_file finds recorded paths" },
   run: async (workspace, { from, to, paths: given, patch: withPatch }): Promise<Answer> => {
-    const result = await workspace.diff(from, to, { patch: withPatch, ...pathsIn(workspace, given) });
+    const { coverage, ...result } = await workspace.diff(from, to, { patch: withPatch, ...pathsIn(workspace, given) });
     return {
       summary: `From ${oneLine(result.from)} to ${oneLine(result.to)}: ${countsOf(result.changes)}.`,
-      lines: changeLines(result.changes),
+      lines: [
+        ...changeLines(result.changes),
+        ...(coverage === undefined ? [] : coverageLines(coverage, "Not everything was compared:")),
+      ],
       next:
         result.changes.length === 0
           ? []
           : [`restore {"moment":${JSON.stringify(from)},"paths":[…],"dry_run":true} shows how to go back to it.`],
-      data: { ...result, ...cappedChanges(result.changes) },
+      data: {
+        ...result,
+        ...cappedChanges(result.changes),
+        ...(coverage === undefined ? {} : { coverage: cappedCoverage(coverage) }),
+      },
     };
   },
 });

@@ -36,6 +36,19 @@ test("a caller that asks while the origin looks gets an answer of its own: that 
   expect(await second).toBe(9);
 });
 
+test("a second answer to a repeated request is of an old look: a later caller is not answered by it", async () => {
+  const { made, sent, answer } = barriers();
+  const first = made.ask(7);
+  made.beat();
+  answer(8);
+  expect(await first).toBe(8);
+  const later = made.ask(7);
+  answer(8);
+  answer(9);
+  expect(await later).toBe(9);
+  expect(sent).toHaveLength(4);
+});
+
 test("an unanswered request is sent again with a heartbeat, one that waits for it is not", () => {
   const { made, sent } = barriers();
   const asked = [made.ask(7), made.ask(7), made.ask(8)];

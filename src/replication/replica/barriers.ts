@@ -17,6 +17,10 @@ export class Barriers {
   readonly #channel: Channel;
   #waiting: Waiting[] = [];
   #isWelcome = false;
+  /** Requests that were sent again, of which one answer is known. */
+  readonly #repeated = new Set<number>();
+  /** Requests that may be answered once more, by a look that began before a later call. */
+  readonly #stray = new Set<number>();
   #end: ChronicleError | undefined;
 
   constructor(channel: Channel) {
@@ -39,18 +43,24 @@ export class Barriers {
   /** Called once the origin has welcomed this replica. Sends the requests made before. */
   begin(): void {
     this.#isWelcome = true;
-    this.beat();
+    this.#sendAsked();
   }
 
   /**
    * Called with each heartbeat. Sends unanswered requests again: the origin does not answer a request that fails there.
    */
   beat(): void {
-    for (const { sequence, isAsked } of this.#waiting) if (isAsked) this.#send(sequence);
+    for (const { sequence, isAsked } of this.#waiting) if (isAsked) this.#repeated.add(sequence);
+    this.#sendAsked();
   }
 
   /** Takes an answer. */
   took({ sequence, current_sequence }: MessageOf<"BarrierConfirmation">): void {
+    if (this.#stray.delete(sequence)) {
+      if (this.#waiting.some((one) => one.sequence === sequence)) this.#send(sequence);
+      return;
+    }
+    if (this.#repeated.delete(sequence)) this.#stray.add(sequence);
     const answered = this.#waiting.filter((one) => one.sequence === sequence && one.isAsked);
     this.#waiting = this.#waiting.filter((one) => !answered.includes(one));
     for (const { resolve } of answered) resolve(current_sequence);
@@ -63,6 +73,10 @@ export class Barriers {
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before the origin had answered");
     for (const { reject } of this.#waiting.splice(0)) reject(this.#end);
+  }
+
+  #sendAsked(): void {
+    for (const { sequence, isAsked } of this.#waiting) if (isAsked) this.#send(sequence);
   }
 
   #send(sequence: number): void {

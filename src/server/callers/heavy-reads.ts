@@ -16,13 +16,16 @@ export class HeavyReads {
   readonly #queues = new Map<string, Queue>();
   readonly #lanes: readonly [Queue, Queue] = [newQueue(), newQueue()];
 
-  /** `most`: the number of reads that one caller may have running or waiting. */
+  /** `most`: the number of reads that one caller may have running or waiting. The owner has no such limit. */
   constructor(most: number) {
     this.#most = most;
     this.#slots = new ConcurrencyLimit(most);
   }
 
-  /** Resolves when a read may begin; the caller disposes of the result when it has ended. Throws `RATE_LIMITED`. */
+  /**
+   * Resolves when a read may begin; the caller disposes of the result when the read has ended. Throws `RATE_LIMITED`,
+   * and `UNAVAILABLE` after a very long wait.
+   */
   async turn(workspace: string, { id, isOwner }: Caller): Promise<Disposable> {
     const slot = isOwner ? undefined : this.#slots.take(id);
     if (slot === undefined && !isOwner) {

@@ -3,13 +3,13 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { movedFolder, wasMoved } from "../../core/tree/moved-folder.ts";
 
-/** The use of an open workspace, which is not closed before the lease is disposed of. */
+/** The use of an open workspace. Only `OpenWorkspaces.close` closes the workspace before the lease is disposed of. */
 export interface Lease extends Disposable {
   /** The workspace, with a person's rights; `as` returns it with other rights. */
   readonly workspace: WorkspaceApi;
   /**
-   * Aborted when the workspace is given up, so that streams of events end. After a move of its folder (by the reason),
-   * the workspace may be opened again.
+   * Aborted when the workspace is given up, so that streams of events end. If the signal's reason is an error that says
+   * that the folder was moved, the workspace may be opened again.
    */
   readonly gone: AbortSignal;
 }
@@ -147,7 +147,7 @@ export class OpenWorkspaces {
     }
   }
 
-  /** Returns true during `giveUp`. Code that keeps workspaces open for no request must not reopen this one then. */
+  /** Returns true during `giveUp`. Code that keeps workspaces open outside of requests must not reopen it then. */
   isBeingGivenUp(id: string): boolean {
     return this.#givingUp.has(id);
   }
@@ -308,7 +308,7 @@ export class OpenWorkspaces {
     }
   }
 
-  /** Closes unused workspaces beyond the limit, those first that were used longest ago. */
+  /** Closes unused workspaces beyond the limit, beginning with those that were unused for longest. */
   #shed(): void {
     const over = this.#held.size - (this.#options.most ?? MOST);
     if (over <= 0) return;

@@ -36,8 +36,8 @@ export async function mustSee(workspaces: OpenWorkspaces, caller: Caller, key: s
 
 async function mayAskFor(workspaces: OpenWorkspaces, { workspaces: own }: Caller, key: string): Promise<boolean> {
   if (own === undefined || own.includes(key)) return true;
-  // The key may be an id where the token has the name, or the other way round. Only workspaces that the token has are
-  // opened to compare.
+  // The key may be an id where the token has the name: the workspace of that name is opened to compare. Or the key may
+  // be a name where the token has the id: that is found only if the workspace was opened by this name before.
   for (const mine of own) if (ID.test(mine) !== ID.test(key) && (await isSame(workspaces, mine, key))) return true;
   return false;
 }

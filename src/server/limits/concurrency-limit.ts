@@ -36,7 +36,7 @@ export class ConcurrencyLimit {
   }
 }
 
-/** The fields that identify a connection. The socket of TLS, which wraps the accepted one, has the same. */
+/** The fields that identify a connection. They are equal on a TLS socket and on the accepted socket within it. */
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /**

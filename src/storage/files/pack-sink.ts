@@ -15,7 +15,8 @@ export interface PackSinkOptions {
   /** Returns a new ULID for each new pack and temporary file. */
   readonly newPackId: () => string;
   /**
-   * Returns true for a content that is stored already, so that it is only hashed. Called while the owner has a lease.
+   * Returns true for a content that is stored already, so that it is only hashed. Called only while whoever opened the
+   * sink holds a lease.
    */
   readonly known?: (hash: Hash) => boolean;
   /** The length above which a content becomes a file of its own, in bytes. At most 8 MiB, the default. */

@@ -114,5 +114,5 @@ function diskError(error: Error, code: number, { disk, path, isDerived }: Databa
   });
 }
 
-const PASSING = "try again; if it fails again, check the disk (`dmesg` says more)";
+const PASSING = "the disk takes writes there again: try again; if it fails again, check the disk (`dmesg` says more)";
 const DERIVED = "nothing is lost: this file is derived, and Chronicle rebuilds it by itself; ";

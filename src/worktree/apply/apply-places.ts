@@ -6,16 +6,17 @@ import { receiversOf } from "../files/folder-places.ts";
 /**
  * Chooses where new files are staged. A few are staged in the folders that receive them, as an editor does when it
  * saves: they get the right group, access control list and security label in every folder. Many would wake the watchers
- * of these folders, and early-staged files already lie in `staging.fresh`. In both cases a program
- * is asked first for which folders `staging.fresh` makes files alike; files for these are staged there.
+ * of these folders, and early-staged files already lie in `staging.fresh`. In both of these cases, `Disk.makesAlike`
+ * first runs a program to find the folders in which a new file gets the same attributes as in `staging.fresh`. Files
+ * for those folders are staged in `staging.fresh`, files for all others in the folders that receive them.
  */
 
 /** Asking the program takes about as long as staging 200 files in their folders. */
 const FEW = 256;
 
 /**
- * Decides for which folders new files are staged elsewhere. Files for the other folders that were staged early are
- * staged again.
+ * Decides for which folders new files are staged in `staging.fresh`. A file that was staged early for any other folder
+ * is staged again, in that folder.
  */
 export async function choosePlaces({ disk, early }: ApplyContext, steps: readonly Step[]): Promise<void> {
   const anew = steps.filter(({ todo, blocked }) => blocked === undefined && (todo === "create" || todo === "replace"));

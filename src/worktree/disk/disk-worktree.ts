@@ -98,7 +98,7 @@ export class DiskWorktree implements Worktree {
   readonly #stagingMet = new Set<WorkspacePath>();
   /** True once the folders hold no leftovers of applies that were interrupted before this object was made. */
   #holdsNoPlaces = false;
-  /** When the last scan began. What `remember` is given without a time was not read before that. */
+  /** When the last scan began. `remember`, if called without a time, assumes that no path was read before it. */
   #readFloorNs: bigint | undefined;
 
   constructor(options: DiskWorktreeOptions) {
@@ -134,7 +134,7 @@ export class DiskWorktree implements Worktree {
     const report = await scanRoots(context, request, onChanged);
     if (request.only === undefined) {
       this.#unapplied = report.unapplied;
-      // Only a full scan tells which folders the rules leave out. Those that are left out no more get watched.
+      // Only a full scan tells which folders the rules leave out. Folders that they no longer leave out get watched.
       for (const watch of this.#watches) watch.looked();
     }
     return { ...report, unapplied: this.#unapplied };
@@ -280,14 +280,15 @@ export class DiskWorktree implements Worktree {
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {
-    // A resumed run stages anew: the early-staged files may be of another time.
+    // A resumed apply stages its files anew: the early-staged ones may be of another time.
     const early = request.resume === true ? undefined : this.#early?.take();
     // The system reports a failed sync only once, so a sync of the early stage, which nobody awaits, must end first.
     if (early === undefined) await this.#early?.quiet();
     if (request.begin !== undefined) this.sweepLeft();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
-    // An apply cleans up after itself. If it resumes an earlier run, `cleanUp` must search all places for leftovers.
+    // An apply cleans up after itself, so `cleanUp` has nothing to do. But if it resumes an earlier apply, that one's
+    // leftovers may be anywhere, and with `emptiesLater` files are still being removed.
     if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
     else this.#clean.add(request.token);
     return report;
@@ -370,7 +371,7 @@ export class DiskWorktree implements Worktree {
     return { disk, roots: this.#open, cache, others: this.#othersCaches(), staging, nowNs, workers, bin };
   }
 
-  /** The stat caches of the other worktrees of these folders, of those that have loaded or filled one. */
+  /** The stat caches of the other worktrees of these folders, as far as they have loaded or filled one. */
   #othersCaches(): readonly StatCache[] {
     const { openHere = [], cacheFile } = this.#options;
     return [...openHere].flatMap((one) => {
@@ -399,7 +400,7 @@ export class DiskWorktree implements Worktree {
     return { git: this.#gitNow(), onStaging: (path) => void this.#stagingMet.add(path) };
   }
 
-  /** Returns git's files and user, and git's own folders as they are on disk now. */
+  /** Returns the git files and the git user of this worktree, and git's own folders as they are on disk now. */
   #gitNow(): GitNow {
     return { ...this.#git, folders: new GitFolders(this.#git.files, this.#load().cache.gitFolders) };
   }

@@ -205,7 +205,7 @@ class HostedApply {
   }
 
   #checkBefore({ path, before, after }: Change): void {
-    // Earlier versions recorded such state: it may be deleted, but not added.
+    // Earlier versions recorded files of git repositories: these may be deleted, but neither added nor changed.
     if (after !== undefined && hasGitName(splitRoot(path).path))
       this.#blocked.block(path, "not-permitted", "a workspace without a folder takes no state of a git repository");
     const present = this.#present.get(path);
