@@ -45,15 +45,18 @@ it(
     await answers("origin", true);
     const first = serve("desk", ["--idle", "600"]);
     await answers("desk", false);
-    // The first one has the request, and is too slow to answer it: the second one takes its name, and finds no syncs.
-    first.kill("SIGSTOP");
     const desk = join(base, "followed");
     const body = JSON.stringify({ upstream: `unix:${socketOf("origin")}`, folder: desk });
     const socket = connect(socketOf("desk"));
     socket.on("error", () => undefined);
     await once(socket, "connect");
     const head = `POST /v1/syncs HTTP/1.1\r\nHost: chronicle\r\nContent-Type: application/json\r\nIdempotency-Key: k1\r\n`;
-    socket.write(`${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+    socket.write(`${head}Expect: 100-continue\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`);
+    // A request that waits in the kernel would be reset by a process that leaves: it must have begun to read it.
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 100 /);
+    // The first one has the request, and is too slow to answer it: the second one takes its name, and finds no syncs.
+    first.kill("SIGSTOP");
+    socket.write(body);
     serve("desk", []);
     await answers("desk", true);
     const answer = once(socket, "data");
