@@ -6,8 +6,8 @@ import type { WorkspaceApi } from "./api/workspace-api.ts";
 import * as opening from "./open.ts";
 
 /**
- * The functions with which programs open things: `open.ts` with the contract's types alone. A program compiles against
- * neither the engine nor a bundled package.
+ * The functions with which programs open things. They are those of `open.ts`, but their types are only those of `api/`,
+ * so that a program compiles against neither the engine nor a bundled package.
  */
 
 /** Opens a store on this machine. Throws `PLATFORM_UNSUPPORTED` on Windows. */

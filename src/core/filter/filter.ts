@@ -9,7 +9,10 @@ export interface FilterOptions {
   readonly excludePatterns: readonly string[];
   /** Globs that match file names. */
   readonly excludeGlobs: readonly string[];
-  /** Same form as `excludePatterns`; wins over every exclusion except the store itself. */
+  /**
+   * Same form as `excludePatterns`. Wins over every other rule, but over that for `.git` only if the pattern has a
+   * component `.git`. Never includes the store itself.
+   */
   readonly forceInclude: readonly string[];
 }
 

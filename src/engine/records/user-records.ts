@@ -15,7 +15,10 @@ import { isUserRecord, ownId } from "./check-user-record.ts";
 import { byRecordId, type LiveRecord, type RecordCommit, type RecordLedger } from "../log/ledger.ts";
 import { RecordStore } from "./record-store.ts";
 
-/** Runs work on a workspace's records while the workspace is open, one after another with its other operations. */
+/**
+ * Runs work on a workspace's records while the workspace is open. A `change` waits for its turn among the workspace's
+ * other changes; a `read` does not wait.
+ */
 export interface RecordHost {
   read<T>(work: () => Promise<T>): Promise<T>;
   change<T>(work: () => Promise<T>): Promise<T>;
@@ -29,7 +32,7 @@ export function userRecords(context: Context, host: RecordHost): RecordStoreApi 
 }
 
 const USER = "user:";
-/** The distance, in events, from which on two lines are not read in one pass. */
+/** Two lines that are at least this many events apart are not read in one pass. */
 const FAR = 1_000;
 
 class WorkspaceLedger implements RecordLedger {

@@ -153,8 +153,8 @@ function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string
 const OPENING_MS = 5_000;
 
 /**
- * Resolves to the place of a replica. Throws `UNAVAILABLE` after `OPENING_MS`: a place found later is disposed of, but
- * its workspace stays open for a while, since the replica connects again.
+ * Resolves to the place of a replica. Throws `UNAVAILABLE` after `OPENING_MS`. A place found later is disposed of; its
+ * workspace stays open for a while, so that the replica finds it open when it connects again.
  */
 async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
   const { promise: late, reject } = Promise.withResolvers<never>();

@@ -71,7 +71,8 @@ export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise
 
 /**
  * Publishes the contents of lanes that other processes hold, and that the index does not know because it was lost while
- * these processes run. The caller holds the collector's lock exclusively: nobody is writing, so all whole blocks stay.
+ * these processes run. The caller holds the collector's lock exclusively: nobody is writing, so
+ * no block that is read here is taken back by its writer.
  */
 export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   const { disk, layout, index } = files;
@@ -137,8 +138,8 @@ export function listLarge(files: BlobFiles): LargeRow[] {
 }
 
 /**
- * True if the pack is nowhere on the disk. The lane is checked first: a running writer may seal the pack at any time,
- * and under a lease nobody removes a sealed one.
+ * True if the pack is nowhere on the disk. The lane is checked first, because a running writer may seal the pack at any
+ * time. Nobody removes the sealed pack meanwhile: the caller holds the collector's lock, at least shared.
  */
 export function isLost(files: BlobFiles, row: PackRow): boolean {
   return !isInLane(files, row) && files.disk.lstat(files.layout.sealedPack(row.ulid)) === undefined;
@@ -160,7 +161,7 @@ export function learnReadOnly(files: BlobFiles): void {
     const fd = disk.open(layout.activePack(lane), "read");
     try {
       const ulid = readPackUlid(disk, fd);
-      // Bytes after the last whole block may be a torn tail, about which nothing is promised.
+      // Bytes after the last whole block may be a torn tail: no event relies on them.
       const { rows, end } = rowsAndEnd(disk, fd, size);
       if (ulid !== undefined) index.apply({ packs: [{ ulid, lane, bytes: end }], rows });
     } finally {
@@ -186,7 +187,7 @@ function isKnownSealed(row: PackRow | undefined): boolean {
   return row !== undefined && row.lane === undefined;
 }
 
-/** Publishes the contents of a sealed pack, by its block heads. Skips what the index has settled already. */
+/** Publishes the contents of a sealed pack, by its block heads. Skips the bytes that the index knows already. */
 function learnSealed({ disk, layout, index }: BlobFiles, ulid: string): void {
   const row = index.packOf(ulid);
   if (isKnownSealed(row)) return;

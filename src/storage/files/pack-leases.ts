@@ -177,7 +177,7 @@ function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
 }
 
 /**
- * Makes a sound tail durable, and cuts off the bytes after it. Writes the bytes again, because after a failed sync the
+ * Makes a sound tail durable, and cuts off the bytes after it. Writes the tail again, because after a failed sync the
  * system may consider pages clean that never reached the disk.
  */
 function keepTail(
@@ -194,9 +194,9 @@ function keepTail(
 }
 
 /**
- * Settles a lane whose header cannot be read. Removes a pack without a sound content. Writes a header of zeros again if
- * the index does not know the pack: the header did not reach the disk before a power cut. Seals any other pack as it
- * is, so that `verify` reports the damage.
+ * Settles a lane whose header cannot be read. Removes a pack without a sound content. If the header is all zeros and
+ * the index does not know the pack, the header did not reach the disk before a power cut: writes a new one. Seals
+ * any other pack as it is, so that `verify` reports the damage.
  */
 function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefined): LaneGrant["pack"] {
   const { disk, layout, newPackId } = parts;

@@ -9,8 +9,8 @@ import { readAt } from "./pack-scan.ts";
 import { PackWriter } from "./pack-writer.ts";
 
 /**
- * Copies contents of packs into a new pack. The caller holds the collector's lock exclusively. Other processes may
- * still hold lanes that they do not write to; the packs there are not changed.
+ * Copies contents of packs to a free lane: to the pack in it, or to new ones. The caller holds the collector's lock
+ * exclusively. Other processes may still hold lanes that they do not write to; the packs there are not changed.
  */
 export class PackRewriter {
   readonly #files: BlobFiles;
@@ -34,7 +34,7 @@ export class PackRewriter {
 
   /**
    * Copies contents of a sealed pack, durably. Leaves out damaged ones for which `mayDrop` is true. Returns the result
-   * to publish. Returns `undefined`, and copies nothing, if the pack is missing or another content is damaged.
+   * to publish. Returns `undefined`, and keeps no copy, if the pack is missing or any other content is damaged.
    */
   async copy(
     pack: PackRow,
@@ -73,8 +73,8 @@ export class PackRewriter {
   }
 
   /**
-   * Seals the pack if it is in a lane. Returns true if it is sealed then, false if its lane is held, by another process
-   * or this one.
+   * Seals the pack if it is in a free lane. Returns true if it is sealed then; false if its lane is held, by another
+   * process or this one, or if the pack is gone.
    */
   async #isSealed(pack: PackRow): Promise<boolean> {
     if (pack.lane === undefined) return true;
@@ -82,7 +82,7 @@ export class PackRewriter {
     if (lane === undefined) return false;
     try {
       const { index } = this.#files;
-      // Taking the lane has already sealed a pack with a damaged header.
+      // Taking the lane has already sealed a damaged pack as it is, or removed one without a sound content.
       if (lane.grant.pack?.ulid !== pack.ulid) return isSealedRow(index.packOf(pack.ulid));
       const writer = new PackWriter(this.#files, lane.grant);
       withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());

@@ -43,7 +43,10 @@ interface DamagedPack {
   readonly keep: (hash: Hash) => boolean;
 }
 
-/** Moves a pack. Returns false, and changes nothing, if a content that must be kept is damaged in it. */
+/**
+ * Moves a pack. Returns false, and changes nothing, if its file is missing, or a content that must be kept is damaged
+ * in it.
+ */
 async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }: DamagedPack): Promise<boolean> {
   const { index, layout } = files;
   const placed = index.inPack(pack.id);

@@ -4,10 +4,10 @@ import type { DatabaseSync } from "node:sqlite";
 const FORMAT = 8;
 
 /**
- * `state`: the last event that the index includes. `frontier` ends with a checksum of this row, because heads are
- *   signed from it. `generation` counts resets, so that a connection notices a reset by another process. `damaged_seq`:
- *   the event whose line was found damaged; 0 if none was.
- * `events.open`: 1 only for the last event of a record that is unfinished.
+ * `state`: the last event that the index includes. `frontier` ends with a checksum of `seq`, `hash`, `offset` and the
+ *   frontier, because heads are signed from these. `generation` counts resets, so that a connection notices a reset
+ *   by another process. `damaged_seq`: the event whose line was found damaged; 0 if none was.
+ * `events.open`: 1 only for the last event of an unfinished record: a running session, an open action.
  * `clock_jumps`: events whose time is before that of the previous event.
  * `commits`: `first` and `last` are the seqs of a commit's events. `rooted`: 1 if the last event states a Merkle root.
  * `folders`: one row for each folder that ever contained something. The top is row 1, and its parent is 0.

@@ -28,14 +28,15 @@ const HASH = "lower(hex(hash))";
 const COLUMNS = `seq, iteration, kind, mode, size, mtime, ${HASH}`;
 
 /**
- * Most names that one query over a folder returns. The first query returns fewer, because most folders and most pages
- * are small.
+ * The most rows on a page of a folder, or of the rows by seq. The first page of a folder is smaller, because most
+ * folders are small, and most callers read little.
  */
 const PAGE = 2_000;
 const FIRST_PAGE = 128;
 
 /**
- * `atEach` groups its paths by folder from `MANY` paths on, and reads ranges from `SOME_IN_FOLDER` in one folder on.
+ * `atEach` groups its paths by folder if there are at least `MANY`. In a folder with at least `SOME_IN_FOLDER` of them,
+ * it reads ranges of names.
  */
 const MANY = 32;
 const SOME_IN_FOLDER = 4;
@@ -59,7 +60,7 @@ export interface RowPlace {
   readonly name: Uint8Array;
 }
 
-/** Returns the position after all rows of a seq and of earlier ones. */
+/** Returns the position after all rows up to a seq. */
 export function behindSeq(seq: number): RowPlace {
   return { seq, folder: Number.MAX_SAFE_INTEGER, name: NONE };
 }
@@ -78,8 +79,8 @@ function isPresent({ row }: NamedRow): boolean {
 }
 
 /**
- * Returns rows with their names, which are text in this column; `undefined` if no rows are given, or a name is no
- * plain text: not UTF-8, or beginning with a NUL.
+ * Returns rows with their names, which are text in the column `nameAt`. Returns `undefined` if no rows are given, or if
+ * a name is not plain text: it is not UTF-8, or begins with a NUL.
  */
 function namedRows(rows: readonly Row[] | undefined, nameAt: number): NamedRow[] | undefined {
   if (rows === undefined) return undefined;
@@ -200,7 +201,7 @@ export class IterationTable {
     return folder === undefined ? undefined : this.#atIn(folder, path, seq);
   }
 
-  /** The same for many paths, in the same order. */
+  /** Like `at`, for many paths. The rows are in the order of the paths. */
   atEach(paths: readonly WorkspacePath[], seq: number): (IterationRow | undefined)[] {
     if (paths.length < MANY) return paths.map((path) => this.at(path, seq));
     const found = new Map<WorkspacePath, IterationRow>();
@@ -301,7 +302,7 @@ export class IterationTable {
     return (folder) => namedRows(ahead.of(folder), 7)?.filter(isPresent) ?? this.entriesIn(folder, seq);
   }
 
-  /** Yields the folders that were ever in a folder, like `entriesIn`; a row has the number of the folder. */
+  /** Yields the folders that were ever in a folder, as `entriesIn` does. A row begins with the number of its folder. */
   *foldersIn(folder: number, behind: Buffer = NONE): Generator<NamedRow> {
     const sql = "SELECT id, name FROM folders WHERE parent = ? AND name > ? ORDER BY name LIMIT ";
     let after = behind;
@@ -327,7 +328,7 @@ export class IterationTable {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE seq > ? AND seq <= ?", after, upTo);
   }
 
-  /** Returns a page of the rows after a position with `seq <= upTo`, by seq. */
+  /** Returns a page of the rows after a position, by seq, up to the seq `upTo`. */
   pageBySeq({ seq, folder, name }: RowPlace, upTo: number): RowPage {
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations
       WHERE (seq, folder, name) > (?, ?, ?) AND seq <= ? ORDER BY seq, folder, name LIMIT ${PAGE}`;
@@ -357,12 +358,15 @@ export class IterationTable {
   }
 }
 
-/** Least number of cached paths, enough for a large step. The cache holds at most twice as many. */
+/**
+ * The number of most recently recorded paths that stay cached: enough for a large step. The cache holds at most twice
+ * as many.
+ */
 const MOST_LAST_ROWS = 16_384;
 
 interface Last {
   readonly row: IterationRow;
-  /** The iteration before it. */
+  /** The iteration before it; `undefined` if there is none or it was not cached. */
   readonly before: IterationRow | undefined;
 }
 
@@ -415,7 +419,7 @@ const WORTH = 4;
  */
 class ReadAhead {
   readonly #rows: FolderRows;
-  /** The rows by folder, for folders whose rows are all here. */
+  /** The rows of the page by folder. Those of the folder `#end` may be incomplete: it is not covered. */
   readonly #page = new Map<number, Row[]>();
   /** The page covers the folders from `#first` to before `#end`. A covered folder that is not in it has no rows. */
   #first = 0;

@@ -45,9 +45,9 @@ const TURN = 2048;
 const FEW_FOLDERS = 256;
 
 /**
- * Brings paths from `before` to `after`: see `Worktree.apply`. Works in phases, and a power loss may end any of them:
- * check everything; stage all new files durably and set old files aside (`makeReady`); put new files into place,
- * folders first; remove old ones, children first; make names durable; empty the trash.
+ * Brings paths from `before` to `after`: see `Worktree.apply`. A power loss may end any of these phases: check
+ * everything; stage all new files durably and set old files aside (`makeReady`); put new files into place, folders
+ * first; remove old ones, children first; make names durable; empty the trash.
  */
 export async function applyChanges(context: ApplyContext, request: ApplyRequest): Promise<ApplyReport> {
   makeRoots(context.disk, context.roots, request);
@@ -133,7 +133,7 @@ function purgeLeftovers(root: ApplyRoot): void {
 }
 
 function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
-  // The apply may have been interrupted because another file system was mounted there.
+  // A resumed apply probes again: the first one may have been interrupted because the root or the store was remounted.
   const probesAgain = request.resume === true;
   const roots = context.roots.map((open) => {
     const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
@@ -205,7 +205,8 @@ async function putIntoPlace(
   const unitOf = new Map<Step, readonly Step[]>();
   for (const unit of unitsOf(steps, request.together)) {
     holdUnits([unit]);
-    // If a folder is replaced by a file, or an alias by its name, more than the unit must be removed first.
+    // Not landed as a unit if something else must be removed first: the contents of a folder that a file replaces, or
+    // another name that the disk takes for one of these.
     if (unit.every((step) => !step.clear && step.alias === undefined && !early.has(step)))
       for (const step of unit) unitOf.set(step, unit);
   }
@@ -237,7 +238,10 @@ async function putIntoPlace(
   return true;
 }
 
-/** Returns the removals that must precede a new entry of another kind, or of a name that the disk takes for theirs. */
+/**
+ * Returns the steps whose old entries must be removed first: those of another kind than the new entry (`clear`), and
+ * other names that the disk takes for a new one (`alias`), each with the removals beneath it.
+ */
 function earlyRemovals(steps: readonly Step[]): Set<Step> {
   const early = new Set<Step>();
   let cleared: WorkspacePath | undefined;
@@ -322,7 +326,8 @@ async function syncNames(
 const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Returns a handler for `syncNames` that blocks the steps whose folder somebody exchanged: they changed another folder.
+ * Returns a handler for `syncNames` that blocks the steps whose folder somebody has exchanged meanwhile: what these
+ * steps changed is in another folder than the one that has the name now.
  * A folder that this run itself removed needs no sync.
  */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
@@ -335,13 +340,13 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
 }
 
 /**
- * Updates the stat cache. The next scan reads a file that somebody has written since the apply began, since its content
- * was not read here.
+ * Updates the stat cache. The next scan reads a file that somebody has written after the apply began, because its
+ * content was not read here.
  */
 function rememberAll({ cache, others }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);
   cache.putAll(knownNow(applied), startedNs);
-  // The other caches get certain files only: their next scan reads any other file in any case.
+  // The other caches get only the files with `isCertain`: their next scan reads every other file anyway.
   const certain = applied.filter((step) => step.isCertain);
   for (const other of others) for (const one of knownNow(certain)) other.put(one, startedNs);
 }
@@ -361,7 +366,7 @@ function discard(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
   return reportOf(run, []);
 }
 
-/** Undoes all steps after one of them failed, except on paths that somebody has changed since. */
+/** Undoes all steps, because one of them failed. Leaves paths alone that somebody has changed since. */
 async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promise<ApplyReport> {
   for (const undo of run.undo.toReversed()) {
     try {

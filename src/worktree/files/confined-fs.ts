@@ -38,15 +38,15 @@ interface OpenFolder {
 }
 
 /**
- * Accesses the files beneath one folder, and nothing else: the only code that opens a user's paths. Opens every folder
- * on the way by name from the one before it, never following a link, and resolves names from there by
- * `/proc/self/fd/<fd>/<name>`. That also covers paths longer than 4096 bytes and names that are not UTF-8. On platforms
- * without such paths (`confined` false), it checks each folder on the way with `lstat` before it uses a plain path:
- * best effort, since somebody may replace a folder in between.
+ * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through it; `GitFiles`,
+ * however, reads git's files by plain paths. Opens every folder on the way by name from the one before it, never
+ * following a link, and resolves names from there by `/proc/self/fd/<fd>/<name>`. That also covers paths longer than
+ * 4096 bytes and names that are not UTF-8. On platforms without such paths (`confined` false), it checks each folder on
+ * the way with `lstat` before it uses a plain path: best effort, since somebody may replace a folder in between.
  *
  * The folders on the way to the last path stay open until another path is used, or until `release`. Call `release`
  * before other tasks get a turn: a folder that is moved away meanwhile would otherwise still be used under its old
- * name. Failures throw the errno of the disk: `ENOTDIR` or `ELOOP` if something on the way is a link.
+ * name. Throws the errors of the disk: `ENOTDIR` or `ELOOP` if something on the way is a link.
  */
 export class ConfinedFs implements Disposable {
   /** Absolute path of the folder. */
@@ -55,7 +55,7 @@ export class ConfinedFs implements Disposable {
   readonly #chain: OpenFolder[] = [];
   #here: string | undefined;
   #confined: boolean | undefined;
-  /** The names in the last listed folder, until something may have changed there. */
+  /** The names in the last listed folder, kept until `release`. Changes meanwhile do not show in it. */
   #listed: { readonly folder: string; readonly names: ReadonlySet<string> } | undefined;
 
   constructor(disk: Disk, root: string) {

@@ -57,14 +57,17 @@ export function isTakenIn(folder: WorkspacePath, { rule, pattern = "" }: Verdict
 interface GitsOwnParts {
   readonly fs: Pick<ConfinedFs, "peek">;
   readonly folders: GitFolders;
-  /** True if the folder is recorded. Then it stays recorded, because a `.git` file can be made to lead anywhere. */
+  /**
+   * True if the folder is recorded. A recorded folder is never taken for a git folder: else somebody could write a
+   * `.git` file that leads to it, and so keep it out of the record.
+   */
   readonly isRecorded: (path: WorkspacePath) => boolean;
 }
 
 /** A path that was looked up. */
 interface Looked {
   readonly isFolder: boolean;
-  /** The outermost git folder that contains the path or is it. */
+  /** The outermost git folder that is the path or contains it; `undefined` if there is none, or it is recorded. */
   readonly top: WorkspacePath | undefined;
   /** True if the path is a recorded git folder, or lies in one. */
   readonly isRecorded: boolean;
@@ -79,7 +82,7 @@ export class GitsOwn {
     this.#parts = parts;
   }
 
-  /** Returns the outermost git folder, unless recorded, that contains the path or is it. */
+  /** Returns the outermost git folder that is the path or contains it; `undefined` if that folder is recorded. */
   topOf(path: WorkspacePath): WorkspacePath | undefined {
     return this.#look(path).top;
   }
