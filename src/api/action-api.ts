@@ -131,7 +131,7 @@ export interface TransactionOptions {
   readonly scope?: "folder" | "actions";
   /** The process whose death ends it. Default: this process; `null`: it stays until it is ended explicitly. */
   readonly pid?: number | null;
-  /** What ends the transaction when that process is gone (default `rollback`, at the next change of the workspace). */
+  /** The end of the transaction once that process is gone, at the workspace's next change (default `rollback`). */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
 

@@ -18,7 +18,7 @@ export function storeScheme(address: string): StoreScheme | undefined {
 
 /** Returns the folder that a `file:` address names. Throws `USAGE` unless it is an absolute path of this machine. */
 export function folderOfAddress(address: string): string {
-  // What follows # or ? is no part of a path: another folder would be meant than the one that is typed.
+  // A URL's path ends at # or ?, so the address would name another folder than the one typed.
   if (!/^file:\/\/(?:localhost)?\/[^?#]*$/i.test(address)) throw noStorage(address);
   try {
     return fileURLToPath(address);

@@ -43,7 +43,7 @@ export class FetchTransport implements Transport {
       header: (name) => response.headers.get(name) ?? undefined,
       body: piecesOf(response, this.#base),
       discard: async () => {
-        // Nobody reads the body any more, so its errors do not matter.
+        // Errors of the body do not matter: it is read no further.
         await response.body?.cancel().catch(() => undefined);
       },
     };

@@ -46,7 +46,7 @@ function leadsTo(disk: Disk, path: string, hops: { left: number }): string {
   try {
     return disk.realpath(path);
   } catch (error) {
-    // Nothing is there, or it cannot be examined. Then it cannot be written to either, and the writer reports that.
+    // The path is missing or cannot be examined. It cannot be written to either, which the writer reports.
     if (errnoOf(error) === undefined) throw error;
   }
   if (path === "/") return path;

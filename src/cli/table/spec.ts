@@ -27,7 +27,7 @@ export interface OptionSpec {
   /** Set if the option concerns this machine, so that no server can be asked with it. */
   readonly localOnly?: {
     readonly why: string;
-    /** What to do instead. */
+    /** The next step, as a hint. */
     readonly instead: string;
   };
 }

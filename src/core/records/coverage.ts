@@ -43,7 +43,7 @@ export interface Coverage {
   readonly unlisted?: number;
 }
 
-/** What follows from a reason. A new reason needs an answer to each of these questions. */
+/** The consequences of a reason. A new reason needs a value for each. */
 interface ReasonTraits {
   /** The omission is intended: it leaves a capture complete. */
   readonly isMeant: boolean;
@@ -51,7 +51,7 @@ interface ReasonTraits {
   readonly isByRule: boolean;
   /** The reason concerns the path itself and all beneath it: what is there now was not read, so it has no backup. */
   readonly notRead: boolean;
-  /** Nothing of the path is ever kept, not even aside. */
+  /** The path's content is never kept, not even aside. */
   readonly neverKept: boolean;
   /** Not compared before and after a command: Chronicle's own, or tracked and read again. */
   readonly notCompared: boolean;

@@ -42,7 +42,7 @@ export interface UpstreamChange extends Change {
    * change of its own.
    */
   readonly cause?: "replica" | "merge";
-  /** Who made the change, if it was made elsewhere. */
+  /** The actor of a change that was made elsewhere. */
   readonly by?: RemoteWork;
   readonly upstream?: UpstreamIteration;
   /** Default: it never existed. A path that cannot be written is held with this base. */
