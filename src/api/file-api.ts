@@ -12,6 +12,8 @@ export interface FileShape {
   hash: string;
   permissions: number;
   mtime_ms: number;
+  /** The nanoseconds of the time after `mtime_ms`, 1 to 999,999. Absent: 0. */
+  mtime_ns?: number;
   iteration: number;
   /** The event that recorded it. */
   seq: number;

@@ -105,9 +105,10 @@ function meantEntries(entries: readonly Entry[], given: readonly string[] | unde
 
 /** Returns the entry that a file's shape was made from. */
 function entryOf(file: FileShape): Entry {
-  const { kind, permissions, size, mtime_ms: mtimeMs, hash } = file;
+  const { kind, permissions, size, mtime_ms: mtimeMs, mtime_ns: mtimeRestNs, hash } = file;
   const content = kind === "dir" ? undefined : parseHash(hash);
-  return { path: parseGivenPath(givenOfShown(file)), kind, mode: permissions, size, mtimeMs, hash: content };
+  const path = parseGivenPath(givenOfShown(file));
+  return { path, kind, mode: permissions, size, mtimeMs, mtimeRestNs, hash: content };
 }
 
 async function opened(source: Source, hash: Hash): Promise<readonly [Hash, ContentReader | undefined]> {

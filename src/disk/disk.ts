@@ -141,8 +141,11 @@ export interface Disk {
    * here.
    */
   makesAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined>;
-  /** Sets the modification time of an open file or folder, in milliseconds. */
-  setMtime(fd: number, mtimeMs: number): void;
+  /**
+   * Sets the modification time of an open file or folder, in nanoseconds since the epoch: as exactly as the file system
+   * and this machine can. The stat then tells the time that it got.
+   */
+  setMtime(fd: number, mtimeNs: bigint): void;
   /** Clones `from` into the new file `to`, sharing its blocks. Returns false if the file system cannot. */
   clone(from: DiskPath, to: DiskPath): boolean;
   space(path: DiskPath): DiskSpace;

@@ -263,11 +263,8 @@ export class NodeDisk implements Disk {
     return foldersAlike(folders, like);
   }
 
-  setMtime(fd: number, mtimeMs: number): void {
-    // As text, because Node takes a negative number for "now". The nudge outweighs the rounding of the double.
-    const seconds = mtimeMs / 1000;
-    const nudged = String(seconds + Math.max(Math.abs(seconds), 2 ** 31) * 2 ** -52);
-    fs.futimesSync(fd, nudged, nudged);
+  setMtime(fd: number, mtimeNs: bigint): void {
+    setTime(fd, mtimeNs);
   }
 
   clone(from: DiskPath, to: DiskPath): boolean {
@@ -422,13 +419,61 @@ function hasOwnBirth(path: string): boolean {
 }
 
 /** Absolute names only: the programs that run here must not depend on anybody's PATH. */
-const SYNC_PROGRAMS = ["/usr/bin/sync", "/bin/sync"];
+const PROGRAM_FOLDERS = ["/usr/bin", "/bin"];
 
 /** Syncs the file system of the program's standard input. */
 const OPERANDS = ["-f", "/proc/self/fd/0"];
 
 /** The program that can sync one file system, searched once. `path` is `undefined` if there is none. */
 let program: { readonly path: string | undefined } | undefined;
+let touch: { readonly path: string | undefined } | undefined;
+
+/**
+ * Sets the modification time of an open file or folder. Node passes a time as a double of seconds, which is up to 240 ns
+ * off today, so GNU's `touch` sets what a double cannot hold. It takes 2 ms. It gets the open descriptor as its output,
+ * which `-` names: it changes this file, whatever its name now means.
+ */
+function setTime(fd: number, mtimeNs: bigint): void {
+  const seconds = Number(mtimeNs) / 1e9;
+  // As text, because Node takes a negative number for "now".
+  fs.futimesSync(fd, String(seconds), String(seconds));
+  const off = offBy(fd, mtimeNs);
+  if (off === 0n) return;
+  // A larger difference is the step of the file system's times, which `touch` cannot refine.
+  if (off < DOUBLE_NS && touched(fd, mtimeNs)) return;
+  // The time must not be in an earlier millisecond than the recorded one. The nudge outweighs the rounding.
+  const nudged = String(seconds + Math.max(Math.abs(seconds), 2 ** 31) * 2 ** -52);
+  fs.futimesSync(fd, nudged, nudged);
+}
+
+/** The largest error of a time that is a double of seconds, until 2262: a step of 2 µs. */
+const DOUBLE_NS = 2_000n;
+
+const NS_PER_S = 1_000_000_000n;
+
+function offBy(fd: number, mtimeNs: bigint): bigint {
+  const off = fs.fstatSync(fd, { bigint: true }).mtimeNs - mtimeNs;
+  return off < 0n ? -off : off;
+}
+
+/** Sets the time with `touch`. Returns false if the time is not exact then, or there is no such program. */
+function touched(fd: number, mtimeNs: bigint): boolean {
+  touch ??= { path: findProgram("touch", isTouch) };
+  if (touch.path === undefined) return false;
+  const [sign, size] = mtimeNs < 0n ? ["-", -mtimeNs] : ["", mtimeNs];
+  const time = `@${sign}${size / NS_PER_S}.${String(size % NS_PER_S).padStart(9, "0")}`;
+  const run = spawnSync(touch.path, ["-c", "-m", "-d", time, "-"], {
+    stdio: ["ignore", fd, "ignore"],
+    cwd: "/",
+    env: {},
+  });
+  return run.error === undefined && run.status === 0 && offBy(fd, mtimeNs) === 0n;
+}
+
+/** True for coreutils. Others (busybox) know no fractions of a second, or no `-`. */
+function isTouch(path: string): boolean {
+  return /^touch \([^)]*coreutils\)/.test(spawnSync(path, ["--version"], { encoding: "utf8", env: {} }).stdout);
+}
 
 /**
  * Makes everything durable on the file system of an open folder (`syncfs`). Returns false if this cannot be done here.
@@ -438,7 +483,7 @@ let program: { readonly path: string | undefined } | undefined;
  * so that it is this folder whatever its name now means. Since Linux 5.8 `syncfs` reports earlier failed writes.
  */
 export function syncFileSystem(fd: number): boolean {
-  program ??= { path: findProgram() };
+  program ??= { path: findProgram("sync", isSync) };
   if (program.path === undefined) return false;
   const run = spawnSync(program.path, OPERANDS, { stdio: [fd, "ignore", "ignore"], env: {} });
   return run.error === undefined && isSynced(run.status);
@@ -446,7 +491,7 @@ export function syncFileSystem(fd: number): boolean {
 
 /** Does the same beside this thread's other work. The descriptor must stay open until it has ended. */
 export async function syncFileSystemBeside(fd: number): Promise<boolean> {
-  program ??= { path: findProgram() };
+  program ??= { path: findProgram("sync", isSync) };
   if (program.path === undefined) return false;
   const run = spawn(program.path, OPERANDS, { stdio: [fd, "ignore", "ignore"], env: {} });
   const ended = Promise.withResolvers<number | null | undefined>();
@@ -464,13 +509,14 @@ function isSynced(status: number | null): true {
   });
 }
 
-function findProgram(): string | undefined {
+/** Returns the path of a program of the system that can do what is needed; `undefined` if there is none. */
+function findProgram(name: string, isCapable: (path: string) => boolean): string | undefined {
   if (process.platform !== "linux" || !existsSync("/proc/self/fd")) return undefined;
-  return SYNC_PROGRAMS.find((path) => existsSync(path) && isCapable(path));
+  return PROGRAM_FOLDERS.map((folder) => `${folder}/${name}`).find((path) => existsSync(path) && isCapable(path));
 }
 
 /** True for GNU coreutils. Others (busybox) may ignore `-f` or give it another meaning. */
-function isCapable(path: string): boolean {
+function isSync(path: string): boolean {
   const { stdout } = spawnSync(path, ["--version"], { encoding: "utf8", env: {} });
   const [, major = "0", minor = "0"] = /^sync \(GNU coreutils\) (\d+)\.(\d+)/.exec(stdout) ?? [];
   return Number(major) > 8 || (Number(major) === 8 && Number(minor) >= 24);

@@ -1,3 +1,4 @@
+import { entryTime } from "../core/values/entry.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Ingest, IngestRun, IngestOptions, IngestResult } from "../engine/log/context.ts";
 import { sha256, type Hash } from "../core/values/hash.ts";
@@ -356,8 +357,7 @@ function isRecent({ stat }: FileRead): boolean {
 }
 
 function partResult(path: WorkspacePath, { stat, hash, size, moved }: UnitPart, proved: boolean): IngestResult {
-  const mtimeMs = Number(stat.mtimeNs / 1_000_000n);
-  const entry = { path, kind: "file" as const, mode: stat.mode, size, mtimeMs, hash };
+  const entry = { path, kind: "file" as const, mode: stat.mode, size, ...entryTime(stat.mtimeNs), hash };
   return { path, entry, stat, unstable: !proved, ...(moved ? { isMoving: true as const } : {}) };
 }
 

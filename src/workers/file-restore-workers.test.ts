@@ -45,7 +45,7 @@ async function rig(contents: readonly Buffer[]) {
   const files = hashes.map((hash, i): StageFile => {
     const content = contents[i] ?? Buffer.alloc(0);
     const path = parsePath(i % 2 === 0 ? `f${i}` : `in/f${i}`);
-    return { hash, path, size: content.length, mode: i % 3 === 0 ? 0o755 : 0o640, mtimeMs: undefined };
+    return { hash, path, size: content.length, mode: i % 3 === 0 ? 0o755 : 0o640, mtimeNs: undefined };
   });
   return {
     base,
@@ -64,7 +64,7 @@ test("many files are written as they are said, the same content too, and told wi
   contents[7] = Buffer.alloc(0);
   contents[8] = Buffer.alloc(600_000, "large");
   const { base, files, crew } = await rig(contents);
-  const dated = files.map((file, i) => (i === 9 ? { ...file, mtimeMs: 1_000_000_000_000 } : file));
+  const dated = files.map((file, i) => (i === 9 ? { ...file, mtimeNs: 1_000_000_000_123_456_789n } : file));
   const told: number[] = [];
   const stats = await crew.write(base, dated, (count) => told.push(count));
   expect(told.length).toBeGreaterThan(1);
@@ -76,7 +76,7 @@ test("many files are written as they are said, the same content too, and told wi
     expect(stats[i]).toMatchObject({ kind: "file", mode: file.mode, size: file.size, ino: seen.ino, dev: seen.dev });
     expect(stats[i]).toMatchObject({ mtimeNs: seen.mtimeNs, ctimeNs: seen.ctimeNs, nlink: 1, uid: Number(seen.uid) });
   }
-  expect(Math.round(lstatSync(join(base, "in/f9")).mtimeMs)).toBe(1_000_000_000_000);
+  expect(lstatSync(join(base, "in/f9"), { bigint: true }).mtimeNs).toBe(1_000_000_000_123_456_789n);
 });
 
 test("few files are left to who asks: threads would take longer", async () => {

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { linkEntry } from "../engine/capture/read-disk.ts";
 import type { IngestResult } from "../engine/log/context.ts";
+import { entryTime } from "../core/values/entry.ts";
 import { hashFromBytes, type Hash } from "../core/values/hash.ts";
 import { splitRoot } from "../core/values/path.ts";
 import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
@@ -164,8 +165,8 @@ function toResult(one: ScannedPath, row: number, columns: IngestColumns): Ingest
   }
   const stat = statOfRow(columns, row, one.stat);
   const hash = hashFromBytes(columns.hashes.subarray(row * 32, row * 32 + 32));
-  const mtimeMs = Number(stat.mtimeNs / 1_000_000n);
-  const entry = { path, kind: "file" as const, mode: stat.mode, size: columns.sizes[row] ?? 0, mtimeMs, hash };
+  const time = entryTime(stat.mtimeNs);
+  const entry = { path, kind: "file" as const, mode: stat.mode, size: columns.sizes[row] ?? 0, ...time, hash };
   const isDatabase = outcome === OUTCOME.database || outcome === OUTCOME.unstableDatabase;
   const unstable = outcome === OUTCOME.unstable || outcome === OUTCOME.unstableDatabase;
   return { path, entry, stat, unstable, ...(isDatabase ? { isDatabase } : {}) };

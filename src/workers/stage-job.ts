@@ -1,4 +1,5 @@
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { entryTime, timeNsOf, type EntryTime } from "../core/values/entry.ts";
 import { hashFromBytes } from "../core/values/hash.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
@@ -30,7 +31,10 @@ export interface StageBatch {
   readonly paths: readonly string[];
   /** The hash of each file's content, 32 bytes each. */
   readonly hashes: Uint8Array;
-  /** For each file: pack, block, bytes of the block, offset in it, length, mode, modification time (ms; NaN: now). */
+  /**
+   * For each file: pack, block, bytes of the block, offset in it, length, mode, and the modification time in ms (NaN: now) and
+   * the nanoseconds after it.
+   */
   readonly numbers: Float64Array;
 }
 
@@ -42,7 +46,9 @@ export interface StageColumns {
   readonly stats: BigInt64Array;
 }
 
-const NUMBERS = 7;
+const NUMBERS = 8;
+/** The time of a file that is not given one. */
+const NOW: EntryTime = { mtimeMs: Number.NaN, mtimeRestNs: 0 };
 const STAT_FIELDS = 9;
 
 /** Returns the columns for some files. */
@@ -52,7 +58,8 @@ export function toStageBatch(placed: readonly PlacedFile[], packs: readonly Pack
   placed.forEach(({ file, place }, i) => {
     hashes.set(Buffer.from(file.hash, "hex"), i * 32);
     const { pack, block, blockBytes, at, length } = place;
-    numbers.set([pack, block, blockBytes, at, length, file.mode, file.mtimeMs ?? Number.NaN], i * NUMBERS);
+    const time = file.mtimeNs === undefined ? NOW : entryTime(file.mtimeNs);
+    numbers.set([pack, block, blockBytes, at, length, file.mode, time.mtimeMs, time.mtimeRestNs ?? 0], i * NUMBERS);
   });
   return { kind: "packs", packs, paths: placed.map(({ file }) => file.path), hashes, numbers };
 }
@@ -109,10 +116,8 @@ function stageOne(
   { paths, hashes, numbers }: StageBatch,
   row: number,
 ): FileStat | undefined {
-  const [pack = 0, block = 0, blockBytes = 0, at = 0, length = 0, mode = 0, mtimeMs = Number.NaN] = numbers.subarray(
-    row * NUMBERS,
-    (row + 1) * NUMBERS,
-  );
+  const [pack = 0, block = 0, blockBytes = 0, at = 0, length = 0, mode = 0, mtimeMs = Number.NaN, mtimeRestNs = 0] =
+    numbers.subarray(row * NUMBERS, (row + 1) * NUMBERS);
   const hash = hashFromBytes(hashes.subarray(row * 32, row * 32 + 32));
   const content = packs.look(hash, { kind: "pack", pack, block, blockBytes, at, length, stored: 0 });
   if (content === undefined) return undefined;
@@ -120,7 +125,7 @@ function stageOne(
   using file = fs.create(path, mode);
   try {
     if (content.length > 0) fs.write(file, content);
-    if (!Number.isNaN(mtimeMs)) disk.setMtime(file.fd, mtimeMs);
+    if (!Number.isNaN(mtimeMs)) disk.setMtime(file.fd, timeNsOf({ mtimeMs, mtimeRestNs }));
     return withMode(disk, file, mode);
   } catch (error) {
     fs.unlink(path);

@@ -307,6 +307,8 @@ export interface ApplyReport {
   readonly inherited?: readonly Entry[];
   /** Applied files whose owner or group differs from the replaced file's, with the lost owners. */
   readonly lostOwners?: readonly ({ readonly path: WorkspacePath } & Owner)[];
+  /** With `keepMtime`: applied files whose time differs from the wanted one, with the difference in ns. */
+  readonly inexactTimes?: readonly { readonly path: WorkspacePath; readonly offNs: bigint }[];
 }
 
 /** `paths` undefined: hints were lost, so everything must be scanned. */

@@ -299,7 +299,7 @@ def check_name(name):
     demand(name not in (b"", b".", b"..") and b"/" not in name and b"\0" not in name, "not a name: %r" % name)
 
 
-def read_section(data, rows_left):
+def read_section(data, rows_left, version):
     """Entry rows up to the next section: (rows, folder hash computed)."""
     # Open rows by depth: [name, kind, mode, stored hash, live children, last name, has it any row beneath]
     top = [b"", b"d", 0, None, [], None]
@@ -338,6 +338,7 @@ def read_section(data, rows_left):
             demand(mode <= 0o7777 and (kind != b"l" or mode == 0o777), "bad mode")
         if kind in (b"f", b"l"):
             data.number("Q"), data.number("q")
+            demand(version == 1 or data.number("I") <= 999999, "bad time")
         rows.append((depth, kind, name, iteration, seq))
         open_rows.append([name, kind, mode, digest, [], None])
     close(1)
@@ -347,7 +348,8 @@ def read_section(data, rows_left):
 def verify_base(blob):
     data = Bytes(blob)
     demand(data.take(8) == b"CHRBASE\n", "not a base")
-    demand(data.number("I") == 1, "unknown version")
+    version = data.number("I")
+    demand(version in (1, 2), "unknown version")
     root, entries, records = data.take(32), data.number("Q"), data.number("Q")
     roots = []
     for _ in range(data.number("H")):
@@ -359,7 +361,7 @@ def verify_base(blob):
     found = 0
     for name, stored in roots:
         demand(data.take(1) == b"R", "no section for the root %r" % name)
-        rows, digest = read_section(data, entries - found)
+        rows, digest = read_section(data, entries - found, version)
         demand(digest == stored, "the folder hash of the root %r is not that of its rows" % name)
         found += len(rows)
     demand(found == entries, "%d entries, not %d" % (found, entries))
@@ -570,6 +572,9 @@ def state(value):
     if not fields(mode=at_least(0), size=at_least(0), mtime_ms=whole)(value) or int(value["mode"].text) > 0o7777:
         return False
     kind = value["kind"]
+    rest = "mtime_ns" not in value or (kind != "dir" and at_least(1)(value["mtime_ns"]) and int(value["mtime_ns"].text) <= 999999)
+    if not rest:
+        return False
     if kind == "symlink" and int(value["mode"].text) != 0o777:
         return False
     return ("hash" not in value) if kind == "dir" else is_hash(value.get("hash"))
@@ -581,7 +586,7 @@ CAUSES = "baseline capture run watch action transaction write restore undo redo 
 def file_record(value):
     if not fields(kind=text_, iteration=at_least(1), cause=one_of(*CAUSES), actor=text_)(value):
         return False
-    there = {"class", "hash", "mode", "mtime_ms", "size"} & set(value)
+    there = {"class", "hash", "mode", "mtime_ms", "mtime_ns", "size"} & set(value)
     if value["kind"] == "absent":
         return not there
     is_secret = "class" not in value or (value["class"] == "protected" and value["kind"] == "file")

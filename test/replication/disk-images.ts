@@ -40,6 +40,6 @@ function copy(disk: SimDisk, from: SimDisk, path: string): void {
   }
   const fd = disk.open(path, stat.kind === "dir" ? "folder" : "create", stat.mode);
   if (stat.kind !== "dir") disk.write(fd, from.content(path) ?? Buffer.alloc(0), 0);
-  disk.setMtime(fd, Number(stat.mtimeNs / 1_000n) / 1_000);
+  disk.setMtime(fd, stat.mtimeNs);
   disk.close(fd);
 }

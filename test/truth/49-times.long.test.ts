@@ -78,26 +78,36 @@ describe("restore --mtime", { timeout: 120_000 }, () => {
   const TIMES = [-2_000_000_000, -1.5, 0, 1_700_000_000.123, 7_000_000_000.5, 9_223_372_036];
   const TOO_LATE = [9_223_372_037, 10_413_792_000, 13_569_465_600];
 
-  /** Whole milliseconds, the lower ones. */
-  function wholeMs(ns: bigint): bigint {
-    return (ns - (((ns % 1_000_000n) + 1_000_000n) % 1_000_000n)) / 1_000_000n;
+  /** Nanoseconds since 1970 that a double of seconds cannot hold. */
+  const FINE_NS = [-1_500_000_001n, 1n, 999_999n, 1_700_000_000_123_456_789n, 7_000_000_000_999_999_999n];
+
+  /** Sets a time to the nanosecond. */
+  function setTime(file: string, ns: bigint): void {
+    const [sign, size] = ns < 0n ? ["-", -ns] : ["", ns];
+    const time = `@${sign}${size / 1_000_000_000n}.${String(size % 1_000_000_000n).padStart(9, "0")}`;
+    expect(spawnSync("touch", ["-d", time, file]).status).toBe(0);
+    expect(lstatSync(file, { bigint: true }).mtimeNs).toBe(ns);
   }
 
   function timesIn(folder: string): Record<string, bigint> {
     return Object.fromEntries(
-      readdirSync(folder).map((name) => [name, wholeMs(lstatSync(join(folder, name), { bigint: true }).mtimeNs)]),
+      readdirSync(folder).map((name) => [name, lstatSync(join(folder, name), { bigint: true }).mtimeNs]),
     );
   }
 
   it.for([
     ["few files", 0],
     ["many files", 300],
-  ] as const)("brings times back to the millisecond, and says which ones it cannot: %s", ([, more]) => {
+  ] as const)("brings times back to the nanosecond, and says which ones it cannot: %s", ([, more]) => {
     using box = new Sandbox();
     mkdirSync(join(box.project, "d"));
     for (const at of [...TIMES, ...TOO_LATE]) {
       writeFileSync(join(box.project, "d", `t${at}`), `${at}\n`);
       utimesSync(join(box.project, "d", `t${at}`), String(at), String(at));
+    }
+    for (const ns of FINE_NS) {
+      writeFileSync(join(box.project, "d", `n${ns}`), `${ns} ns\n`);
+      setTime(join(box.project, "d", `n${ns}`), ns);
     }
     for (let i = 0; i < more; i += 1) box.write(`d/m${i}`, `${i}\n`);
     const before = timesIn(join(box.project, "d"));
@@ -107,13 +117,19 @@ describe("restore --mtime", { timeout: 120_000 }, () => {
     const { code, out } = chronicle(box, ["restore", "0", "--mtime"], undefined);
     expect([code, out]).toEqual([0, out]);
     const found = timesIn(join(box.project, "d"));
-    for (const at of TIMES) expect([at, found[`t${at}`]]).toEqual([at, before[`t${at}`]]);
+    for (const name of Object.keys(before).filter((one) => !TOO_LATE.includes(Number(one.slice(1)))))
+      expect([name, found[name]]).toEqual([name, before[name]]);
     for (const at of TOO_LATE) {
       // A present time says that it is not the recorded one; another year would not.
-      expect([at, (found[`t${at}`] ?? 0n) >= BigInt(began - 1000)]).toEqual([at, true]);
+      expect([at, (found[`t${at}`] ?? 0n) >= BigInt(began - 1000) * 1_000_000n]).toEqual([at, true]);
       expect(out).toContain(`d/t${at}`);
     }
     expect(out).toContain("later than 2262");
+    expect(out).not.toContain(" off: ");
+    // Another folder gets them as well, from a base that holds them.
+    expect(chronicle(box, ["restore", "0", "--mtime", "--to", "../copy"], undefined)).toMatchObject({ code: 0 });
+    const copied = timesIn(join(box.project, "..", "copy", "d"));
+    for (const ns of FINE_NS) expect([ns, copied[`n${ns}`]]).toEqual([ns, ns]);
   });
 
   it("knows an edit of such a file, and no edit where there was none", () => {

@@ -27,7 +27,9 @@ describe("Truth 56: names that come from a replica", () => {
 
   it.each(BAD)("a replica writes %j out, and is not turned away for it", (bad) => {
     const entry = { localSeq: 1, path: parsePath("x"), entry: undefined, seen: 0 };
-    const wired = entryToWire({ ...entry, actor: bad, session: bad, turn: bad, action: bad }, undefined);
+    const wired = entryToWire({ ...entry, actor: bad, session: bad, turn: bad, action: bad }, undefined, {
+      isExact: true,
+    });
     const message = checkMessage({ type: "WriteBack", sandbox_id: "r", entries: [wired] });
     const [sent] = message.type === "WriteBack" ? message.entries : [];
     const isBlank = bad.trim() === "";

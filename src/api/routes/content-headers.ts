@@ -29,6 +29,7 @@ export function contentHeaders(file: FileShape): Record<string, string> {
     "chronicle-size": String(file.size),
     "chronicle-permissions": String(file.permissions),
     "chronicle-mtime-ms": String(file.mtime_ms),
+    ...(file.mtime_ns === undefined ? {} : { "chronicle-mtime-ns": String(file.mtime_ns) }),
     "chronicle-iteration": String(file.iteration),
     "chronicle-seq": String(file.seq),
   };
@@ -49,6 +50,7 @@ export function fileOfHeaders(header: (name: string) => string | undefined): Fil
     hash: /^(?:W\/)?"([^"]*)"$/.exec(header("etag") ?? "")?.[1] ?? "",
     permissions: number("permissions"),
     mtime_ms: number("mtime-ms"),
+    ...(header("chronicle-mtime-ns") === undefined ? {} : { mtime_ns: number("mtime-ns") }),
     iteration: number("iteration"),
     seq: number("seq"),
   };

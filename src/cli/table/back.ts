@@ -35,7 +35,7 @@ export const RESTORE: CommandSpec = {
     { flags: "--to <dir>", description: "fill this folder instead (missing or empty)", completes: "path" },
     DRY_RUN,
     { flags: "--force", description: "leave what cannot be restored and do the rest" },
-    { flags: "--mtime", description: "also the recorded modification times, to the millisecond" },
+    { flags: "--mtime", description: "also the recorded modification times, to the nanosecond" },
     YES,
   ],
   examples: [

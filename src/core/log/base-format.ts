@@ -9,14 +9,15 @@ import type { WorkspacePath } from "../values/path.ts";
  *
  * All numbers are big-endian. u64: 0..2^53−1 in eight bytes; i64: two's complement within ±(2^53−1).
  *
- *     header    magic "CHRBASE\n" · version u32 = 1 · root, 32 bytes · entry rows u64 · record rows u64
+ *     header    magic "CHRBASE\n" · version u32 = 2 · root, 32 bytes · entry rows u64 · record rows u64
  *               · number of roots u16 · per root: id length u8 · id · folder hash, 32 bytes
  *     sections  per root, in the header's order: 'R' (0x52), then its entry rows
  *     records   the record rows, by ascending seq
  *
  *     entry row   kind byte 'f' 'p' (a protected file) 'l' 'd' or 'x' (deleted) · depth u16 · name length u16 · name
  *                 · iteration u64 · seq u64
- *                 f, p, l: mode u16 · hash, 32 bytes · size u64 · mtime i64      d: mode u16 · folder hash, 32 bytes
+ *                 f, p, l: mode u16 · hash, 32 bytes · size u64 · mtime in ms, i64 · ns after it, u32 (not in version 1)
+ *                 d: mode u16 · folder hash, 32 bytes
  *     record row  'r' (0x72) · length u32 · canonical JSON {op, record, record_id, recursion_depth?, seq, ts}
  *
  * Roots: further ones by id, the first one (with an empty id) last; that is `comparePaths` order. A row's folder is the
@@ -25,7 +26,9 @@ import type { WorkspacePath } from "../values/path.ts";
  */
 
 export const BASE_MAGIC = Buffer.from("CHRBASE\n", "latin1");
-export const BASE_VERSION = 1;
+export const BASE_VERSION = 2;
+/** The version whose rows have times in milliseconds only. It is still read. */
+export const BASE_VERSION_MS = 1;
 export const ROOT_TAG = 0x52;
 export const RECORD_TAG = 0x72;
 export const DELETED_TAG = 0x78;

@@ -1,6 +1,7 @@
 import {
   BASE_MAGIC,
   BASE_VERSION,
+  BASE_VERSION_MS,
   type BaseEntry,
   type BaseHeader,
   type BaseRecord,
@@ -14,7 +15,7 @@ import {
 } from "./base-format.ts";
 import { parseRecord, BaseRows, notABase } from "./base-records.ts";
 import { MAX_LINE_BYTES } from "./chain.ts";
-import { type EntryKind, SYMLINK_MODE } from "../values/entry.ts";
+import { type EntryKind, SYMLINK_MODE, restOfTime } from "../values/entry.ts";
 import { ChronicleError } from "../values/errors.ts";
 import type { Hash } from "../values/hash.ts";
 import { KIND_BYTES, workspaceRoot } from "../tree/merkle.ts";
@@ -54,7 +55,8 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
 const ROW_START = 5;
 const ROW_NUMBERS = 16;
 const DIR_COLUMNS = 34;
-const FILE_COLUMNS = 50;
+const FILE_COLUMNS = 54;
+const FILE_COLUMNS_MS = 50;
 
 /** Parses as many rows as the bytes hold. */
 class BaseReader {
@@ -65,6 +67,7 @@ class BaseReader {
   #waitingBytes = 0;
   #wanted = 0;
   #header: BaseHeader | undefined;
+  #fileColumns = FILE_COLUMNS;
   #section = -1;
   #entryCount = 0;
   #recordCount = 0;
@@ -139,6 +142,12 @@ class BaseReader {
     return Number.isSafeInteger(value) ? value : notABase("a number is over 2^53−1");
   }
 
+  #restOfTime(at: number): number | undefined {
+    if (this.#fileColumns === FILE_COLUMNS_MS) return undefined;
+    const rest = this.#bytes.readUInt32BE(at);
+    return rest <= 999_999 ? restOfTime(rest) : notABase(`a time has ${rest} ns after its milliseconds`);
+  }
+
   #hash(at: number): Hash {
     return this.#bytes.toString("hex", at, at + 32) as Hash;
   }
@@ -147,8 +156,10 @@ class BaseReader {
     const bytes = this.#bytes;
     const seen = Math.min(bytes.length, BASE_MAGIC.length);
     if (!bytes.subarray(0, seen).equals(BASE_MAGIC.subarray(0, seen))) notABase("it does not begin as one");
-    if (bytes.length >= 12 && bytes.readUInt32BE(8) !== BASE_VERSION) {
-      throw new ChronicleError("FORMAT_UNSUPPORTED", `the base has version ${bytes.readUInt32BE(8)}`, {
+    const version = bytes.length >= 12 ? bytes.readUInt32BE(8) : BASE_VERSION;
+    if (version === BASE_VERSION_MS) this.#fileColumns = FILE_COLUMNS_MS;
+    else if (version !== BASE_VERSION) {
+      throw new ChronicleError("FORMAT_UNSUPPORTED", `the base has version ${version}`, {
         hint: "a newer Chronicle wrote it: update this one",
       });
     }
@@ -198,7 +209,7 @@ class BaseReader {
     if (kind === undefined && tag !== DELETED_TAG) notABase(`a row begins with the byte ${tag}`);
     if (this.#left < ROW_START) return undefined;
     const nameEnd = start + ROW_START + bytes.readUInt16BE(start + 3);
-    const columns = kind === undefined ? 0 : kind === "dir" ? DIR_COLUMNS : FILE_COLUMNS;
+    const columns = kind === undefined ? 0 : kind === "dir" ? DIR_COLUMNS : this.#fileColumns;
     const end = nameEnd + ROW_NUMBERS + columns;
     if (end > bytes.length) return undefined;
     const name = readName(bytes, start + ROW_START, nameEnd);
@@ -216,7 +227,8 @@ class BaseReader {
       const entry = { path, kind, mode, size: 0, mtimeMs: 0, hash: undefined };
       return { path, iteration, seq, entry, folderHash: hash };
     }
-    const entry = { path, kind, mode, size: this.#u64(at + 34), mtimeMs: this.#i64(at + 42), hash };
+    const [size, mtimeMs, mtimeRestNs] = [this.#u64(at + 34), this.#i64(at + 42), this.#restOfTime(at + 50)];
+    const entry = { path, kind, mode, size, mtimeMs, mtimeRestNs, hash };
     if (tag !== PROTECTED_TAG) return { path, iteration, seq, entry };
     return { path, iteration, seq, entry: { ...entry, class: "protected" } };
   }

@@ -208,6 +208,7 @@ function liveColumns(writer: PieceWriter, one: BaseEntry, entry: Entry): void {
   if (kind === "dir") return;
   writer.u64(entry.size);
   writer.i64(entry.mtimeMs);
+  writer.u32(entry.mtimeRestNs ?? 0);
 }
 
 function* recordRows(writer: PieceWriter, content: BaseContent): Generator<Buffer> {

@@ -215,7 +215,7 @@ describe("reading a base refuses", () => {
   it("another magic and a version that it does not know", async () => {
     await expect(read(Buffer.concat([Buffer.from("X"), whole]))).rejects.toThrow(refused);
     const newer = Buffer.from(whole);
-    newer.writeUInt32BE(2, 8);
+    newer.writeUInt32BE(3, 8);
     await expect(read(newer)).rejects.toThrow(expect.objectContaining({ code: "FORMAT_UNSUPPORTED" }));
   });
 

@@ -1,4 +1,4 @@
-import { sameEntry, type Entry } from "../values/entry.ts";
+import { sameEntry, type Entry, laterTime } from "../values/entry.ts";
 import { sha256 } from "../values/hash.ts";
 import { mergeEntry, type ConflictReason, mergeText } from "./merge-text.ts";
 import { comparePaths, isWithin, parentOf, type WorkspacePath } from "../values/path.ts";
@@ -204,8 +204,8 @@ export function mergeContents(
   if (merged.conflicts > 0) return { decision: otherwise };
   const { content } = merged;
   const { local, remote } = contents;
-  const mtimeMs = Math.max(local.mtimeMs, remote.mtimeMs);
-  const entry = { ...local, mode, size: content.length, mtimeMs, hash: sha256(content) };
+  const time = laterTime(local, remote);
+  const entry = { ...local, mode, size: content.length, ...time, hash: sha256(content) };
   return { decision: settle(contents, both(entry)), content };
 }
 

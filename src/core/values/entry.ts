@@ -17,6 +17,8 @@ export interface Entry {
   readonly size: number;
   /** Whole milliseconds since the epoch; 0 for a directory. */
   readonly mtimeMs: number;
+  /** The nanoseconds of the time after `mtimeMs`: 1 to 999,999. `undefined`: 0, or not known. */
+  readonly mtimeRestNs?: number | undefined;
   /** SHA-256 of the content, or of the link target; undefined for a directory. */
   readonly hash: Hash | undefined;
   /**
@@ -37,7 +39,12 @@ export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
 
 /** True if two entries (or absences) are the same recorded state, including the informative fields and the class. */
 export function sameRecorded(a: Entry | undefined, b: Entry | undefined): boolean {
-  return sameEntry(a, b) && a?.size === b?.size && a?.mtimeMs === b?.mtimeMs && a?.class === b?.class;
+  return sameEntry(a, b) && a?.size === b?.size && hasSameTime(a, b) && a?.class === b?.class;
+}
+
+/** True if two entries (or absences) have the same time, to the nanosecond. */
+function hasSameTime(a: Entry | undefined, b: Entry | undefined): boolean {
+  return a?.mtimeMs === b?.mtimeMs && (a?.mtimeRestNs ?? 0) === (b?.mtimeRestNs ?? 0);
 }
 
 /** The kind of difference between two states of a path. */
@@ -64,13 +71,41 @@ export function changeType(change: Change): ChangeType {
 const EARLIEST_NS = -(2n ** 63n);
 const LATEST_NS = 2n ** 63n - 1n;
 
-const EARLIEST_MS = Number(EARLIEST_NS / 1_000_000n);
-const LATEST_MS = Number(LATEST_NS / 1_000_000n);
+const NS_PER_MS = 1_000_000n;
+const EARLIEST_MS = Number(EARLIEST_NS / NS_PER_MS);
+const LATEST_MS = Number(LATEST_NS / NS_PER_MS);
 
 /** Clamps a file's time to the range that can be stored: 1677-09-21 to 2262-04-11. */
 export function keptTime(ns: bigint): bigint {
   if (ns > LATEST_NS) return LATEST_NS;
   return ns < EARLIEST_NS ? EARLIEST_NS : ns;
+}
+
+/** A time in an entry's two fields. */
+export type EntryTime = Pick<Entry, "mtimeMs" | "mtimeRestNs">;
+
+/** Splits a time, in nanoseconds since the epoch, into the two fields of an entry. */
+export function entryTime(ns: bigint): EntryTime {
+  const rest = Number(ns % NS_PER_MS);
+  const ms = Number(ns / NS_PER_MS);
+  if (rest < 0) return { mtimeMs: ms - 1, mtimeRestNs: rest + 1_000_000 };
+  return { mtimeMs: ms, mtimeRestNs: restOfTime(rest) };
+}
+
+/** Returns the nanoseconds after the milliseconds in the form of an entry, which has none for 0. */
+export function restOfTime(rest: number): number | undefined {
+  return rest === 0 ? undefined : rest;
+}
+
+/** Returns the later time of two entries. */
+export function laterTime(a: Entry | undefined, b: Entry | undefined): EntryTime {
+  const [first, second] = [a, b].map((entry) => (entry === undefined ? 0n : timeNsOf(entry)));
+  return entryTime((first ?? 0n) > (second ?? 0n) ? (first ?? 0n) : (second ?? 0n));
+}
+
+/** Returns the time of an entry in nanoseconds since the epoch. */
+export function timeNsOf({ mtimeMs, mtimeRestNs = 0 }: EntryTime): bigint {
+  return BigInt(mtimeMs) * NS_PER_MS + BigInt(mtimeRestNs);
 }
 
 /** True if a recorded time, in milliseconds, is the file's own. False if it may have been clamped. */

@@ -159,7 +159,7 @@ const CAUSES: ReadonlySet<IterationCause> = new Set([
 ]);
 
 /** The fields that only an existing path has. */
-const OF_ENTRIES = ["class", "hash", "mode", "mtime_ms", "size"] as const;
+const OF_ENTRIES = ["class", "hash", "mode", "mtime_ms", "mtime_ns", "size"] as const;
 
 /**
  * Encodes a file record as JSON. Its keys are in canonical order: file records are the most frequent, and then need no
@@ -178,7 +178,7 @@ export function encodeFile(record: FileRecord): RecordBody {
   body["iteration"] = record.iteration;
   body["kind"] = entry?.kind ?? "absent";
   if (entry !== undefined) body["mode"] = entry.mode;
-  if (entry !== undefined) body["mtime_ms"] = entry.mtimeMs;
+  if (entry !== undefined) encodeTime(body, entry);
   if (record.replica !== undefined) body["replica"] = encodeReplicaEvent(record.replica);
   if (record.session !== undefined) body["session"] = record.session;
   if (entry !== undefined) body["size"] = entry.size;
@@ -186,6 +186,12 @@ export function encodeFile(record: FileRecord): RecordBody {
   if (record.turn !== undefined) body["turn"] = record.turn;
   if (record.upstream !== undefined) body["upstream"] = encodeUpstream(record.upstream);
   return body;
+}
+
+/** Adds the time of an entry. `mtime_ns` has the nanoseconds after `mtime_ms`, if there are any. */
+function encodeTime(body: Record<string, Json>, { mtimeMs, mtimeRestNs = 0 }: Entry): void {
+  body["mtime_ms"] = mtimeMs;
+  if (mtimeRestNs !== 0) body["mtime_ns"] = mtimeRestNs;
 }
 
 /** Decodes a file record for the path that its id names. */
@@ -248,9 +254,10 @@ function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry
   if (kind === "symlink" && mode !== SYMLINK_MODE) return damaged("mode is not that of a symlink");
   const size = whole(body, "size");
   if (size < 0) return damaged("size is below zero");
-  if (kind === "dir") refuseFields(body, kind, ["hash"]);
+  if (kind === "dir") refuseFields(body, kind, ["hash", "mtime_ns"]);
   const hash = kind === "dir" ? undefined : hashOf(body, "hash");
-  const entry = { path, kind: kind as EntryKind, mode, size, mtimeMs: whole(body, "mtime_ms"), hash };
+  const mtimeMs = whole(body, "mtime_ms");
+  const entry = { path, kind: kind as EntryKind, mode, size, mtimeMs, mtimeRestNs: decodeRest(body), hash };
   const is = optionalText(body, "class");
   if (is === undefined) return entry;
   return is === "protected" && kind === "file"
@@ -258,12 +265,21 @@ function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry
     : damaged(`a ${kind} is ${JSON.stringify(is)}`);
 }
 
+/** Returns the nanoseconds of a time after `mtime_ms`. There is one form for each time: 0 is never written. */
+function decodeRest(body: RecordBody): number | undefined {
+  if (body["mtime_ns"] === undefined) return undefined;
+  const rest = whole(body, "mtime_ns");
+  return rest >= 1 && rest <= 999_999 ? rest : damaged(`mtime_ns is ${rest}`);
+}
+
 /** Encodes an entry or absence as JSON, without its path (`plan.ts` adds it). */
 export function encodeState(entry: Entry | undefined): Json {
   if (entry === undefined) return null;
-  const { kind, mode, size, mtimeMs, hash } = entry;
-  const state = { kind, mode, mtime_ms: mtimeMs, size };
-  return hash === undefined ? state : { hash, ...state };
+  const { kind, mode, size, hash } = entry;
+  const state: Record<string, Json> = hash === undefined ? { kind, mode } : { hash, kind, mode };
+  encodeTime(state, entry);
+  state["size"] = size;
+  return state;
 }
 
 /** Decodes the output of `encodeState`. */

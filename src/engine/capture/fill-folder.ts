@@ -15,6 +15,7 @@ import {
 } from "../../core/values/path.ts";
 import { KEPT_BACK, secretError } from "../../core/shell/secret-error.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, Worktree } from "../../worktree/worktree.ts";
+import { tellOfInexactTimes } from "./operate.ts";
 import { refused } from "./refused.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
@@ -31,6 +32,8 @@ export interface Filling {
   readonly target: () => Promise<Worktree>;
   readonly contents: ApplyRequest["contents"];
   readonly token: string;
+  /** Gets a note about what could not be restored exactly. */
+  readonly tell?: ((note: string) => void) | undefined;
   /** `to` is the folder's name for the answer. `paths` is not used here. */
   readonly options: RestoreOptions;
 }
@@ -68,7 +71,8 @@ export async function fillFolder(entries: readonly Entry[], filling: Filling): P
 }
 
 /** Writes the files into the folder; also a failure leaves no staging files. Throws if nothing could be done. */
-async function filled(changes: readonly Change[], { options, token, contents, target }: Filling): Promise<ApplyReport> {
+async function filled(changes: readonly Change[], filling: Filling): Promise<ApplyReport> {
+  const { options, token, contents, target } = filling;
   const folder = await target();
   try {
     const report = await folder.apply({
@@ -80,6 +84,7 @@ async function filled(changes: readonly Change[], { options, token, contents, ta
       onProgress: (done, total) => options.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
     });
     if (report.applied.length === 0 && report.blocked.length > 0) throw refused(report.blocked);
+    tellOfInexactTimes(filling.tell, report);
     return report;
   } finally {
     await cleanUpAndClose(folder, token);

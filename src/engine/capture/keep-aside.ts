@@ -1,5 +1,5 @@
 import { ASIDE_MS, type Aside } from "../../core/records/aside.ts";
-import { type Change, sameEntry, SYMLINK_MODE, type Entry } from "../../core/values/entry.ts";
+import { type Change, sameEntry, SYMLINK_MODE, type Entry, entryTime, timeNsOf } from "../../core/values/entry.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import type { OmittedChange, ListedOmission, OmittedStat } from "../../core/records/omitted-change.ts";
@@ -206,7 +206,7 @@ async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted):
   if (now.mtimeNs !== stat.mtimeNs || now.ino !== stat.ino || now.kind !== stat.kind) return undefined;
   const [kind, mode] = stat.kind === "symlink" ? (["symlink", SYMLINK_MODE] as const) : (["file", stat.mode] as const);
   const hash = await batch.put(content);
-  return { path, kind, mode, size: content.length, mtimeMs: Number(stat.mtimeNs / 1_000_000n), hash };
+  return { path, kind, mode, size: content.length, ...entryTime(stat.mtimeNs), hash };
 }
 
 /**
@@ -311,7 +311,8 @@ export async function endOfAside(
 /**
  * Returns an entry in the form of the list of omitted paths. Its inode is unknown, so the content decides on a change.
  */
-function listed(path: WorkspacePath, { kind, mode, size, mtimeMs }: Entry): ListedOmission {
-  const stat = { kind, mode, size, mtimeNs: BigInt(mtimeMs) * 1_000_000n, ino: 0n };
+function listed(path: WorkspacePath, entry: Entry): ListedOmission {
+  const { kind, mode, size } = entry;
+  const stat = { kind, mode, size, mtimeNs: timeNsOf(entry), ino: 0n };
   return { omission: { path, reason: "excluded" }, stat };
 }

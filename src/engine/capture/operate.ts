@@ -298,6 +298,7 @@ async function carryOut(
   dropDerived(context, report.applied, units);
   tellOfOwners(context, report);
   if (operation.keepMtime === true) tellOfTimes(context, operation.changes);
+  tellOfInexactTimes(context.tell, report);
   return report;
 }
 
@@ -311,6 +312,21 @@ export function tellOfTimes(context: Pick<Context, "tell">, changes: readonly Ch
   }
   const more = lost.length - MOST_TOLD;
   if (more > 0) context.tell?.(`${more} more files have the present time for the same reason`);
+}
+
+/** Tells of files whose times could not be set exactly. */
+export function tellOfInexactTimes(tell: Context["tell"], { inexactTimes = [] }: ApplyReport): void {
+  const [first] = inexactTimes;
+  if (first === undefined) return;
+  const offNs = inexactTimes.reduce((most, one) => (one.offNs > most ? one.offNs : most), 0n);
+  const off = offNs < 1_000_000n ? `${offNs} ns` : `${offNs / 1_000_000n} ms`;
+  const which =
+    inexactTimes.length === 1
+      ? `the time of ${shownPath(first.path)} is`
+      : `the times of ${inexactTimes.length} files are`;
+  tell?.(
+    `${which} up to ${off} off: the disk keeps coarser times, or this machine has no program \`touch\` of coreutils`,
+  );
 }
 
 const MOST_TOLD = 20;

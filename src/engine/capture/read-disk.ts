@@ -1,4 +1,4 @@
-import { type Change, type Entry, SYMLINK_MODE } from "../../core/values/entry.ts";
+import { type Change, type Entry, SYMLINK_MODE, entryTime } from "../../core/values/entry.ts";
 import { heldEntry, type FolderTraits } from "../../core/tree/folder-traits.ts";
 import { isRoot, parentOf, splitRoot, type WorkspacePath, comparePaths } from "../../core/values/path.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
@@ -185,8 +185,8 @@ function folderEntry(path: WorkspacePath, stat: FileStat): Entry {
 
 /** Returns the entry of a symlink with this target. */
 export function linkEntry(path: WorkspacePath, stat: FileStat, target: Uint8Array): Entry {
-  const mtimeMs = Number(stat.mtimeNs / 1_000_000n);
-  return { path, kind: "symlink", mode: SYMLINK_MODE, size: target.length, mtimeMs, hash: sha256(target) };
+  const time = entryTime(stat.mtimeNs);
+  return { path, kind: "symlink", mode: SYMLINK_MODE, size: target.length, ...time, hash: sha256(target) };
 }
 
 export interface Comparison {

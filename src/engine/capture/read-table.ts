@@ -1,4 +1,4 @@
-import type { Entry, EntryKind } from "../../core/values/entry.ts";
+import { type Entry, type EntryKind, restOfTime } from "../../core/values/entry.ts";
 import { hashFromBytes, hashToBytes } from "../../core/values/hash.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
@@ -23,8 +23,8 @@ export class ReadTable {
   #flags = new Uint8Array(FIRST_ROWS * 3);
   /** mode of the entry, mode of the stat, nlink, uid. */
   #numbers = new Uint32Array(FIRST_ROWS * 4);
-  /** size of the entry, its mtime, size of the stat. */
-  #sizes = new Float64Array(FIRST_ROWS * 3);
+  /** size of the entry, the two numbers of its time, size of the stat. */
+  #sizes = new Float64Array(FIRST_ROWS * 4);
   /** mtime_ns, ctime_ns, inode, device. */
   #stats = new BigInt64Array(FIRST_ROWS * 4);
   #rows: Map<WorkspacePath, number> | undefined;
@@ -52,7 +52,7 @@ export class ReadTable {
     this.#paths.push(entry.path);
     this.#flags.set([KINDS.indexOf(entry.kind), unstable ? 1 : 0, entry.hash === undefined ? 0 : 1], row * 3);
     this.#numbers.set([entry.mode, stat.mode, stat.nlink, stat.uid], row * 4);
-    this.#sizes.set([entry.size, entry.mtimeMs, stat.size], row * 3);
+    this.#sizes.set([entry.size, entry.mtimeMs, entry.mtimeRestNs ?? 0, stat.size], row * 4);
     this.#stats.set([stat.mtimeNs, stat.ctimeNs, BigInt.asIntN(64, stat.ino), BigInt.asIntN(64, stat.dev)], row * 4);
     if (entry.hash !== undefined) this.#hashes.set(hashToBytes(entry.hash), row * 32);
     this.#rows = undefined;
@@ -85,8 +85,9 @@ export class ReadTable {
       path: this.#paths[row] ?? ("" as WorkspacePath),
       kind: KINDS[this.#flags[row * 3] ?? 0] ?? "file",
       mode: this.#numbers[row * 4] ?? 0,
-      size: this.#sizes[row * 3] ?? 0,
-      mtimeMs: this.#sizes[row * 3 + 1] ?? 0,
+      size: this.#sizes[row * 4] ?? 0,
+      mtimeMs: this.#sizes[row * 4 + 1] ?? 0,
+      mtimeRestNs: restOfTime(this.#sizes[row * 4 + 2] ?? 0),
       hash: hasHash ? hashFromBytes(this.#hashes.subarray(row * 32, row * 32 + 32)) : undefined,
     };
   }
@@ -96,7 +97,7 @@ export class ReadTable {
     const stat: FileStat = {
       kind: entry.kind,
       mode: this.#numbers[row * 4 + 1] ?? 0,
-      size: this.#sizes[row * 3 + 2] ?? 0,
+      size: this.#sizes[row * 4 + 3] ?? 0,
       mtimeNs: this.#stats[row * 4] ?? 0n,
       ctimeNs: this.#stats[row * 4 + 1] ?? 0n,
       ino: BigInt.asUintN(64, this.#stats[row * 4 + 2] ?? 0n),
@@ -117,7 +118,7 @@ export class ReadTable {
     this.#hashes = Buffer.concat([this.#hashes], rows * 32);
     this.#flags = grown(this.#flags, new Uint8Array(rows * 3));
     this.#numbers = grown(this.#numbers, new Uint32Array(rows * 4));
-    this.#sizes = grown(this.#sizes, new Float64Array(rows * 3));
+    this.#sizes = grown(this.#sizes, new Float64Array(rows * 4));
     const stats = new BigInt64Array(rows * 4);
     stats.set(this.#stats);
     this.#stats = stats;

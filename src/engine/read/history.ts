@@ -29,6 +29,7 @@ import { eventShape } from "./event-feed.ts";
 import { parseGivenPath, unknownPath } from "../log/known-paths.ts";
 import { resolveMoment } from "./moments.ts";
 import { historyStart } from "../log/history-start.ts";
+import { timeShape } from "../state/file-shape.ts";
 import { isProtected } from "../state/protected.ts";
 import { iterationsPruned, missingContent } from "../facts/pruning.ts";
 import { isInBase } from "../log/read-base.ts";
@@ -205,7 +206,7 @@ function fileShape(row: IterationRow): ManifestFileShape | undefined {
     kind: entry.kind,
     hash: entry.hash ?? "",
     size: entry.size,
-    mtime_ms: entry.mtimeMs,
+    ...timeShape(entry),
     permissions: entry.mode,
     ...exactPath(path),
   };

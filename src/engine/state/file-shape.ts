@@ -13,9 +13,14 @@ export function isPresent(row: IterationRow | undefined): row is PresentRow {
   return row?.entry !== undefined;
 }
 
+/** Returns the time of an entry in the form of the API. */
+export function timeShape({ mtimeMs, mtimeRestNs = 0 }: Entry): Pick<FileShape, "mtime_ms" | "mtime_ns"> {
+  return mtimeRestNs === 0 ? { mtime_ms: mtimeMs } : { mtime_ms: mtimeMs, mtime_ns: mtimeRestNs };
+}
+
 /** Returns an iteration of a path in the form of the API. */
 export function fileShape({ path, entry, iteration, seq }: PresentRow): FileShape {
-  const { kind, size, hash = "", mode, mtimeMs } = entry;
+  const { kind, size, hash = "", mode } = entry;
   return {
     path: shownPath(path),
     ...exactPath(path),
@@ -23,7 +28,7 @@ export function fileShape({ path, entry, iteration, seq }: PresentRow): FileShap
     size,
     hash,
     permissions: mode,
-    mtime_ms: mtimeMs,
+    ...timeShape(entry),
     iteration,
     seq,
   };

@@ -176,6 +176,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
       target: () => context.store.emptyWorktree(options.to ?? ""),
       contents: (hashes) => context.blobs.readMany(hashes),
       token: context.newId(),
+      tell: context.tell,
       options: { ...options, force },
     });
     if (options.keepMtime === true) tellOfTimes(context, whole);

@@ -289,6 +289,7 @@ export class OriginSession {
     return [
       "witness",
       "folder",
+      "times",
       ...(this.#trees === undefined ? [] : (["tree", "erasures"] as const)),
       ...(this.#blocks === undefined ? [] : (["blocks"] as const)),
       ...(foreseen === undefined ? [] : (["ahead"] as const)),
@@ -317,6 +318,7 @@ export class OriginSession {
     this.#options.onReplica?.();
     this.#claimed = head.sequence;
     this.#agreed = agreedOn(capabilities, this.#offered);
+    if (this.#trees !== undefined) this.#trees.sendsExactTimes = this.#agreed.has("times");
     const own = await history.head();
     const settled = await this.#options.writeBack?.target.settled(sandbox_id);
     await this.#channel.send({

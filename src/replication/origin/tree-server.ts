@@ -32,6 +32,8 @@ const FOLDER_BYTES = 256;
  * slow replica.
  */
 export class TreeServer {
+  /** True if the capability `times` was agreed on. */
+  sendsExactTimes = false;
   readonly #channel: Channel;
   readonly #trees: TreeSource;
   readonly #waiting: Request[] = [];
@@ -91,6 +93,12 @@ export class TreeServer {
     }
   }
 
+  readonly #childToFields = (child: ListedChild): Child => {
+    const { mtimeRestNs = 0 } = child.row.entry ?? {};
+    const fields = childToFields(child);
+    return this.sendsExactTimes && mtimeRestNs !== 0 ? { ...fields, mtime_ns: mtimeRestNs } : fields;
+  };
+
   async *#answers(request: Request): AsyncGenerator<Response, void> {
     if (request.type === "TreeRequest") yield* this.#listings(request);
     else yield* this.#erasures(request);
@@ -114,7 +122,7 @@ export class TreeServer {
     for (const fields of folders) {
       const asked = askedFrom(fields);
       const { hash, touched, children } = await view.list(asked);
-      const listing = { path: asked.path, hash: hash ?? null, touched, children: children.map(childToFields) };
+      const listing = { path: asked.path, hash: hash ?? null, touched, children: children.map(this.#childToFields) };
       if (!answer.hasRoom) {
         yield { type: "TreeResponse", sequence, folders: answer.folders };
         answer = new Answer();

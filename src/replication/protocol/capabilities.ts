@@ -14,7 +14,8 @@ export type Capability =
   | "blocks"
   | "read-only"
   | "protected"
-  | "ahead";
+  | "ahead"
+  | "times";
 
 /** The messages that need a capability as a whole. */
 const OF_MESSAGE: Readonly<Partial<Record<MessageType, Capability>>> = {
@@ -34,7 +35,15 @@ export function agreedOn(theirs: readonly string[], ours: readonly Capability[])
   return new Set(ours.filter((one) => theirs.includes(one)));
 }
 
-/** Returns the capability that a message needs; `undefined` if it needs none. */
+/** Returns the capability that a message's optional fields need; `undefined` if it needs none. */
+function neededByFields(message: Message): Capability | undefined {
+  const isExact = ({ mtime_ns }: { readonly mtime_ns?: number | undefined }): boolean => mtime_ns !== undefined;
+  if (message.type === "WriteBack") return message.entries.some(isExact) ? "times" : undefined;
+  if (message.type !== "TreeResponse") return undefined;
+  return message.folders.some(({ children }) => children.some(isExact)) ? "times" : undefined;
+}
+
+/** Returns the capability that a message needs as a whole; `undefined` if it needs none. */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";
   if (message.type === "FullResyncRequired") return message.anchor === undefined ? undefined : "tree";
@@ -43,7 +52,7 @@ function neededBy(message: Message): Capability | undefined {
 
 /** Throws `USAGE` for a message that needs a capability which the two sides have not both named. */
 export function refuseUnagreed(message: Message, agreed: ReadonlySet<Capability>): void {
-  const needed = neededBy(message);
-  if (needed === undefined || agreed.has(needed)) return;
+  const needed = [neededBy(message), neededByFields(message)].find((one) => one !== undefined && !agreed.has(one));
+  if (needed === undefined) return;
   throw new ChronicleError("USAGE", `${message.type} uses the capability ${needed}, which was not agreed on`);
 }

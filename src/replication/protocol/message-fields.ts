@@ -17,6 +17,9 @@ export const hash = z.custom<Hash>((value) => typeof value === "string" && isHas
 /** The number of an event, an iteration or a journal's entry; 0 for none. */
 export const count = z.int().min(0);
 
+/** The nanoseconds of a time after its milliseconds. There is no such field for 0. */
+export const restOfTime = z.int().min(1).max(999_999);
+
 /** A short text. */
 export const name = z.string().min(1).max(MAX_NAME);
 

@@ -10,6 +10,7 @@ import {
   isState,
   plainName,
   stateFields,
+  restOfTime,
 } from "./message-fields.ts";
 import {
   MAX_ASKED,
@@ -239,6 +240,7 @@ const entry = z
     event_hash: hash.optional(),
     ...stateFields,
     mtime_ms: count,
+    mtime_ns: restOfTime.optional(),
     /**
      * The origin's event on which the change is based: the last event of this path that the replica had applied; 0 if
      * none.

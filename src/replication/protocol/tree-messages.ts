@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { parsePath, type WorkspacePath } from "../../core/values/path.ts";
-import { count, hash, pathFields, anyPathFromFields, pathToFields } from "./message-fields.ts";
+import { count, restOfTime, hash, pathFields, anyPathFromFields, pathToFields } from "./message-fields.ts";
 import { MAX_CHILDREN, MAX_FOLDERS } from "./limits.ts";
 
 /** A name in a folder, as text or in Base64. */
@@ -66,6 +66,7 @@ const child = z
     permissions: z.int().min(0).max(0o7777),
     size: count,
     mtime_ms: z.int(),
+    mtime_ns: restOfTime.optional(),
     /** The hash of the content or the link's target, or the folder's Merkle hash; null for `absent`. */
     hash: hash.nullable(),
     /** The event that recorded this state. */

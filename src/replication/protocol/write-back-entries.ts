@@ -6,10 +6,16 @@ import { optional } from "../../util/optional.ts";
 
 type WireEntry = MessageOf<"WriteBack">["entries"][number];
 
+/** How entries are sent: `isExact` if the capability `times` was agreed on. */
+interface WireForm {
+  readonly isExact: boolean;
+}
+
 /** Converts an entry to its wire form. Throws `PATH_INVALID` for a path that peers refuse: one absolute on Windows. */
 export function entryToWire(
   { localSeq, eventHash, path, entry, seen, actor, session, turn, action }: WriteBackEntry,
   inline: Uint8Array | undefined,
+  { isExact }: WireForm,
 ): WireEntry {
   const fields = pathToFields(path);
   pathFromFields(fields);
@@ -23,7 +29,7 @@ export function entryToWire(
     permissions: entry?.mode ?? 0,
     is_deletion: entry === undefined,
     ...optional({ inline_content: inline }),
-    mtime_ms: Math.max(0, entry?.mtimeMs ?? 0),
+    ...timeToWire(entry, isExact),
     master_rowid_seen: seen,
     // An entry must have an actor.
     actor: plainNameOf(actor) ?? "unknown",
@@ -31,10 +37,17 @@ export function entryToWire(
   };
 }
 
+/** A time before 1970 is sent as 0. */
+function timeToWire(entry: Entry | undefined, isExact: boolean): Pick<WireEntry, "mtime_ms" | "mtime_ns"> {
+  const { mtimeMs = 0, mtimeRestNs = 0 } = entry ?? {};
+  if (!isExact || mtimeMs < 0 || mtimeRestNs === 0) return { mtime_ms: Math.max(0, mtimeMs) };
+  return { mtime_ms: mtimeMs, mtime_ns: mtimeRestNs };
+}
+
 /** Converts an entry of a validated message. Throws `PATH_INVALID`. */
 export function entryFromWire(wire: WireEntry): WriteBackEntry {
   const path = pathFromFields(wire);
-  const { kind, content_hash, size, permissions, mtime_ms } = wire;
+  const { kind, content_hash, size, permissions, mtime_ms, mtime_ns } = wire;
   const entry: Entry | undefined =
     kind === "absent"
       ? undefined
@@ -44,6 +57,7 @@ export function entryFromWire(wire: WireEntry): WriteBackEntry {
           mode: kind === "symlink" ? SYMLINK_MODE : permissions,
           size,
           mtimeMs: kind === "dir" ? 0 : mtime_ms,
+          mtimeRestNs: kind === "dir" ? undefined : mtime_ns,
           hash: content_hash ?? undefined,
         };
   const { local_seq: localSeq, event_hash: eventHash, master_rowid_seen: seen, actor } = wire;

@@ -24,7 +24,7 @@ export function capabilitiesOf({
   mirror,
   withProtected,
 }: Pick<Introduction, "mirror" | "withProtected">): Capability[] {
-  const named: Capability[] = ["rename", "witness", "folder", "blocks", "read-only", "ahead"];
+  const named: Capability[] = ["rename", "witness", "folder", "blocks", "read-only", "ahead", "times"];
   if (mirror !== undefined) named.push("tree", "erasures");
   if (withProtected === true) named.push("protected");
   return named;

@@ -294,6 +294,7 @@ export class ReplicaSession {
     this.#isWelcome = true;
     this.#agreed = agreedOn(capabilities, capabilitiesOf(this.#options));
     this.#blocks.isKnown = this.#agreed.has("blocks");
+    if (this.#writeBack !== undefined) this.#writeBack.sendsExactTimes = this.#agreed.has("times");
     this.#workspace = workspace;
     this.#options.onOrigin?.({ sequence: head.sequence, isReadOnly: this.#agreed.has("read-only") });
     this.#heartbeatTimer[Symbol.dispose]();

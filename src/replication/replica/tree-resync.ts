@@ -180,7 +180,16 @@ export class TreeResync {
 }
 
 function rowOf(path: WorkspacePath, child: TreeChild): IterationRow {
-  const { kind, permissions: mode, size, mtime_ms: mtimeMs, hash, sequence: seq, iteration } = child;
+  const {
+    kind,
+    permissions: mode,
+    size,
+    mtime_ms: mtimeMs,
+    mtime_ns: mtimeRestNs,
+    hash,
+    sequence: seq,
+    iteration,
+  } = child;
   if (kind === "absent") return { path, seq, iteration, entry: undefined };
   const isFolder = kind === "dir";
   const entry: Entry = {
@@ -189,6 +198,7 @@ function rowOf(path: WorkspacePath, child: TreeChild): IterationRow {
     mode,
     size: isFolder ? 0 : size,
     mtimeMs: isFolder ? 0 : mtimeMs,
+    mtimeRestNs: isFolder ? 0 : mtimeRestNs,
     hash: isFolder ? undefined : (hash ?? undefined),
     ...(kind === "file" && child.class !== undefined ? { class: child.class } : {}),
   };

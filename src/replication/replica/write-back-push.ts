@@ -52,6 +52,8 @@ interface InFlight {
  * Entries that the origin has decided, as it says in `HelloAck`, are not sent again, whatever this side remembers.
  */
 export class WriteBackPush {
+  /** True if the capability `times` was agreed on. */
+  sendsExactTimes = false;
   readonly #channel: Channel;
   readonly #options: WriteBackPushOptions;
   /** The last answered entry; `undefined` before `begin`. */
@@ -168,7 +170,9 @@ export class WriteBackPush {
     if (upTo < after) throw forgotten(upTo, after);
     const refused = entries.filter((entry) => !isSendable(entry));
     const wired: WriteBack["entries"] = [];
-    for (const entry of entries) if (isSendable(entry)) wired.push(entryToWire(entry, await this.#inlineOf(entry)));
+    const form = { isExact: this.sendsExactTimes };
+    for (const entry of entries)
+      if (isSendable(entry)) wired.push(entryToWire(entry, await this.#inlineOf(entry), form));
     let rejected = refused.map(({ localSeq }) => ({ localSeq, reason: "path" as const, unheard: true as const }));
     for (const message of writeBacksOf(sandboxId, wired)) {
       const answer = await this.#deliver(message);
@@ -234,7 +238,7 @@ function patienceFor({ entries }: WriteBack): number {
 
 function isSendable(entry: WriteBackEntry): boolean {
   try {
-    entryToWire(entry, undefined);
+    entryToWire(entry, undefined, { isExact: false });
     return true;
   } catch (error) {
     if (error instanceof ChronicleError && error.code === "PATH_INVALID") return false;

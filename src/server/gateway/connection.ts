@@ -283,11 +283,11 @@ async function atIteration(on: WorkspaceApi, path: string, asked: number | "last
 }
 
 async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<string, unknown>> {
-  const { path, path_b64, kind, size, hash, permissions, mtime_ms, iteration, seq } = file;
+  const { path, path_b64, kind, size, hash, permissions, mtime_ms, mtime_ns, iteration, seq } = file;
   if (kind === "dir") throw new ChronicleError("REFUSED", `${path} is a folder`, { hint: "ask for it by list_files" });
-  const exact = withoutUndefined({ path_b64 });
+  const [exact, rest] = [withoutUndefined({ path_b64 }), withoutUndefined({ mtime_ns })];
   const shown = await shownContent(on.id, file);
-  return { path, ...exact, kind, size, hash, permissions, mtime_ms, iteration, seq, ...shown };
+  return { path, ...exact, kind, size, hash, permissions, mtime_ms, ...rest, iteration, seq, ...shown };
 }
 
 /** The maximum length of a content in one message, in bytes. The rest of a longer one is read over HTTP. */

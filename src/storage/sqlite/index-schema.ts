@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /** Version of the tables, in `user_version`. An index of another version is emptied, and rebuilt from the log. */
-const FORMAT = 8;
+const FORMAT = 9;
 
 /**
  * `state`: the last event that the index includes. `frontier` ends with a checksum of `seq`, `hash`, `offset` and the
@@ -13,6 +13,7 @@ const FORMAT = 8;
  * `folders`: one row for each folder that ever contained something. The top is row 1, and its parent is 0.
  * `remote_work`: `replica`, `session`, `turn`, `action` and `actor` are bytes, empty if absent.
  * `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 4 a protected file.
+ *   `mtime_ns`: the nanoseconds after `mtime`, which is in milliseconds.
  */
 const TABLES = `
   CREATE TABLE state (
@@ -30,7 +31,8 @@ const TABLES = `
   INSERT INTO folders VALUES (1, 0, x'');
   CREATE TABLE iterations (
     folder INTEGER NOT NULL, name BLOB NOT NULL, seq INTEGER NOT NULL, iteration INTEGER NOT NULL,
-    kind INTEGER NOT NULL, mode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, hash BLOB,
+    kind INTEGER NOT NULL, mode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL, hash BLOB,
     PRIMARY KEY (folder, name, seq)) WITHOUT ROWID;
   CREATE INDEX iterations_by_seq ON iterations (seq);
   CREATE INDEX iterations_protected ON iterations (folder, name) WHERE kind = 4;

@@ -12,7 +12,7 @@ import {
 import { RecentMap } from "../../util/recent-map.ts";
 import type { IterationRow, IterationPage } from "../index-store.ts";
 import { numberAt, type Row, atMost, bytesAt, DamagedCell, type Statements, textAt } from "./statements.ts";
-import type { Entry, EntryKind } from "../../core/values/entry.ts";
+import { type Entry, type EntryKind, restOfTime } from "../../core/values/entry.ts";
 import { hashToBytes, type Hash } from "../../core/values/hash.ts";
 import type { FolderTable } from "./folder-table.ts";
 import { RowInserts } from "./row-inserts.ts";
@@ -25,7 +25,7 @@ const PROTECTED = 4;
 
 /** The hash as text ("" if there is none), because SQLite takes twice as long to read many small blobs. */
 const HASH = "lower(hex(hash))";
-const COLUMNS = `seq, iteration, kind, mode, size, mtime, ${HASH}`;
+const COLUMNS = `seq, iteration, kind, mode, size, mtime, mtime_ns, ${HASH}`;
 
 /**
  * The most rows on a page of a folder, or of the rows by seq. The first page of a folder is smaller, because most
@@ -105,7 +105,8 @@ function entryOf(path: WorkspacePath, row: Row): Entry | undefined {
     mode: numberAt(row, 3),
     size: numberAt(row, 4),
     mtimeMs: numberAt(row, 5),
-    hash: hashAt(row, 6),
+    mtimeRestNs: restOfTime(numberAt(row, 6)),
+    hash: hashAt(row, 7),
   };
   return code === PROTECTED ? { ...entry, class: "protected" } : entry;
 }
@@ -140,7 +141,7 @@ export class IterationTable {
 
   /** Adds rows. Requires a transaction. */
   addAll(rows: Iterable<IterationRow>): void {
-    const inserts = new RowInserts(this.#sql, "iterations", 9);
+    const inserts = new RowInserts(this.#sql, "iterations", 10);
     let folderPath: WorkspacePath | undefined;
     let folder = 0;
     let count = 0;
@@ -155,13 +156,13 @@ export class IterationTable {
       if (parent !== folderPath) folder = this.#folders.ensure((folderPath = parent));
       const name = pathToBytes(nameOf(path));
       if (entry === undefined) {
-        inserts.add(folder, name, seq, iteration, DELETED, 0, 0, 0, null);
+        inserts.add(folder, name, seq, iteration, DELETED, 0, 0, 0, 0, null);
         continue;
       }
-      const { kind, mode, size, mtimeMs, hash } = entry;
+      const { kind, mode, size, mtimeMs, mtimeRestNs = 0, hash } = entry;
       const hashBytes = hash === undefined ? null : hashToBytes(hash);
       const code = entry.class === "protected" ? PROTECTED : KINDS.indexOf(kind);
-      inserts.add(folder, name, seq, iteration, code, mode, size, mtimeMs, hashBytes);
+      inserts.add(folder, name, seq, iteration, code, mode, size, mtimeMs, mtimeRestNs, hashBytes);
     }
     inserts.finish();
   }
@@ -185,7 +186,7 @@ export class IterationTable {
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations WHERE ${among} ORDER BY seq DESC LIMIT 1`;
     const row = this.#sql.first(sql, hashToBytes(hash));
     if (row === undefined) return undefined;
-    const path = childOf(this.#folders.pathOf(numberAt(row, 7)), decodeName(bytesAt(row, 8)));
+    const path = childOf(this.#folders.pathOf(numberAt(row, 8)), decodeName(bytesAt(row, 9)));
     return iterationRow(path, row);
   }
 
@@ -260,7 +261,7 @@ export class IterationTable {
     const page = this.#sql.all(sql, folder, pathToBytes(first), pathToBytes(last), seq);
     const rows = new Map<string, Row>();
     let end = "";
-    for (const row of page) rows.set((end = decodeName(bytesAt(row, 7))), row);
+    for (const row of page) rows.set((end = decodeName(bytesAt(row, 8))), row);
     // The last name on a full page may have later rows.
     const isWhole = page.length < limit;
     return { rows, isAnswered: (name) => isWhole || compareNames(name, end) < 0 };
@@ -281,13 +282,13 @@ export class IterationTable {
   /** Yields the entries in a folder at a seq, by name, starting after a name, a page at a time. */
   *entriesIn(folder: number, seq: number, behind: Buffer = NONE): Generator<NamedRow> {
     // With a single max(), SQLite takes the other columns from the row with the maximum.
-    const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, ${HASH}, name FROM iterations
+    const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, mtime_ns, ${HASH}, name FROM iterations
       WHERE folder = ? AND name > ? AND seq <= ? GROUP BY name ORDER BY name LIMIT `;
     let after = behind;
     for (let page = FIRST_PAGE; ; page = PAGE) {
       const rows = this.#sql.all(sql + page, folder, after, seq);
       for (const row of rows) {
-        after = bytesAt(row, 7);
+        after = bytesAt(row, 8);
         if (row[2] !== DELETED) yield { name: decodeName(after), row };
       }
       if (rows.length < page) return;
@@ -296,10 +297,10 @@ export class IterationTable {
 
   /** Like `entriesIn`, for callers that read one folder after the other. */
   entriesAhead(seq: number): (folder: number) => Iterable<NamedRow> {
-    const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, ${HASH}, CAST(name AS TEXT), folder FROM iterations
+    const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, mtime_ns, ${HASH}, CAST(name AS TEXT), folder FROM iterations
       WHERE folder >= ? AND seq <= ? GROUP BY folder, name ORDER BY folder, name LIMIT `;
-    const ahead = new ReadAhead({ from: (folder, limit) => this.#sql.all(sql + limit, folder, seq), folderAt: 8 });
-    return (folder) => namedRows(ahead.of(folder), 7)?.filter(isPresent) ?? this.entriesIn(folder, seq);
+    const ahead = new ReadAhead({ from: (folder, limit) => this.#sql.all(sql + limit, folder, seq), folderAt: 9 });
+    return (folder) => namedRows(ahead.of(folder), 8)?.filter(isPresent) ?? this.entriesIn(folder, seq);
   }
 
   /** Yields the folders that were ever in a folder, as `entriesIn` does. A row begins with the number of its folder. */
@@ -334,7 +335,7 @@ export class IterationTable {
       WHERE (seq, folder, name) > (?, ?, ?) AND seq <= ? ORDER BY seq, folder, name LIMIT ${PAGE}`;
     const found = this.#sql.all(sql, seq, folder, name, upTo);
     const rows = found.map((row) => {
-      const path = childOf(this.#folders.pathOf(numberAt(row, 7)), decodeName(bytesAt(row, 8)));
+      const path = childOf(this.#folders.pathOf(numberAt(row, 8)), decodeName(bytesAt(row, 9)));
       return iterationRow(path, row);
     });
     const last = found.length < PAGE ? undefined : found.at(-1);

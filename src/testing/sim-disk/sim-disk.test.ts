@@ -65,7 +65,7 @@ describe("SimDisk: what a crash leaves", () => {
     const disk = SimDisk.fromTree({ "/f": { content: "x", mode: 0o644, mtimeMs: 1000 } });
     const fd = disk.open("/f", "read");
     disk.chmod(fd, 0o600);
-    disk.setMtime(fd, 2000);
+    disk.setMtime(fd, 2_000_000_000n);
     expect(disk.crash("forget").lstat("/f")).toMatchObject({ mode: 0o644, mtimeNs: 1_000_000_000n });
     disk.sync(fd);
     expect(disk.crash("forget").lstat("/f")).toMatchObject({ mode: 0o600, mtimeNs: 2_000_000_000n });
@@ -311,7 +311,7 @@ describe("SimDisk: faults", () => {
     const fd = disk.open("/d/f", "create");
     disk.write(fd, Buffer.from("12345678"), 0);
     disk.chmod(fd, 0o640);
-    disk.setMtime(fd, 1000);
+    disk.setMtime(fd, 1_000_000_000n);
     disk.truncate(fd, 6);
     disk.sync(fd);
     disk.close(fd);

@@ -242,9 +242,7 @@ export class SimDisk implements Disk {
     return Promise.resolve(new Set(folders));
   }
 
-  setMtime(fd: number, mtimeMs: number): void {
-    const whole = Math.floor(mtimeMs);
-    const mtimeNs = BigInt(whole) * 1_000_000n + BigInt(Math.floor((mtimeMs - whole) * 1_000_000));
+  setMtime(fd: number, mtimeNs: bigint): void {
     this.#setAttribute("setMtime", this.#machine.descriptor(fd, "setMtime"), (node) => {
       node.mtimeNs = mtimeNs;
     });

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isKeptTime, type Entry } from "../../core/values/entry.ts";
+import { isKeptTime, type Entry, timeNsOf } from "../../core/values/entry.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { type Step, block, releaseAll, rootsOf } from "./apply-step.ts";
 import type { RestoreWorkers, StageFile } from "./restore-workers.ts";
@@ -304,7 +304,7 @@ function finishFile(
   const made = modes ? withMode(disk, file, after.mode) : disk.fstat(file.fd);
   // Writing and changing the owner clear setuid and setgid, so these bits are set last.
   if ((after.mode & 0o6000) !== 0 && modes) disk.chmod(file.fd, after.mode);
-  if (request.keepMtime === true && isKeptTime(after.mtimeMs)) disk.setMtime(file.fd, after.mtimeMs);
+  if (request.keepMtime === true && isKeptTime(after.mtimeMs)) disk.setMtime(file.fd, timeNsOf(after));
   if (done.each) disk.sync(file.fd);
   syncs?.finished(file);
   step.stat = request.keepMtime === true || (after.mode & 0o6000) !== 0 ? disk.fstat(file.fd) : made;
@@ -440,7 +440,7 @@ async function stageByWorkers(
 
 function fileOf({ root, path, staged, after }: Step, { keepMtime }: Pick<ApplyRequest, "keepMtime">): StageFile {
   if (after?.hash === undefined) throw new TypeError(`${path} holds no content`);
-  const { hash, size, mtimeMs } = after;
+  const { hash, size } = after;
   // Some disks that keep no modes refuse to set one.
   const mode = root.traits.modes ? after.mode : 0o600;
   return {
@@ -448,6 +448,6 @@ function fileOf({ root, path, staged, after }: Step, { keepMtime }: Pick<ApplyRe
     path: staged ?? path,
     size,
     mode,
-    mtimeMs: keepMtime === true && isKeptTime(mtimeMs) ? mtimeMs : undefined,
+    mtimeNs: keepMtime === true && isKeptTime(after.mtimeMs) ? timeNsOf(after) : undefined,
   };
 }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
+import { type Change, type Entry, isKeptTime, sameEntry, timeNsOf } from "../../core/values/entry.ts";
 import { parentOf, ROOT, splitRoot, type WorkspacePath, comparePaths, isWithin } from "../../core/values/path.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { type OpenRoot, standsInPlace } from "../scan/scan.ts";
@@ -81,7 +81,8 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
     if (!(await makeReady(context, run, { request, progress }))) return discard(run, roots);
     holdAliases(steps);
     if (!(await putIntoPlace(run, roots, { request, progress }))) return await takeAllBack(run, roots);
-    return await finish(context, run, { roots, later: request.emptiesLater === true, startedNs });
+    const report = await finish(context, run, { roots, later: request.emptiesLater === true, startedNs });
+    return request.keepMtime === true ? { ...report, inexactTimes: steps.flatMap(inexactTime) } : report;
   } finally {
     releaseRoots(roots);
     if (context.early !== undefined) dropEarly(context.early);
@@ -406,6 +407,14 @@ function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
     inherited: applied.flatMap(({ after, asked }) => (after === undefined || after.mode === asked ? [] : [after])),
     lostOwners: applied.flatMap(({ path, lostOwner }) => (lostOwner === undefined ? [] : [{ path, ...lostOwner }])),
   };
+}
+
+/** Returns a file whose time is not the wanted one, though it is one that can be kept. */
+function inexactTime({ path, after, staged, stat, blocked }: Step): { path: WorkspacePath; offNs: bigint }[] {
+  if (staged === undefined || stat === undefined || blocked !== undefined) return [];
+  if (after?.kind !== "file" || !isKeptTime(after.mtimeMs)) return [];
+  const offNs = stat.mtimeNs - timeNsOf(after);
+  return offNs === 0n ? [] : [{ path, offNs: offNs < 0n ? -offNs : offNs }];
 }
 
 function blockedOf(steps: readonly Step[]): BlockedPath[] {

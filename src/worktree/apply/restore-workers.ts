@@ -11,8 +11,8 @@ export interface StageFile {
   readonly size: number;
   /** Permission bits, without setuid and setgid. */
   readonly mode: number;
-  /** Modification time in ms; `undefined` for now. */
-  readonly mtimeMs: number | undefined;
+  /** Modification time in ns since the epoch; `undefined` for now. */
+  readonly mtimeNs: bigint | undefined;
 }
 
 /**

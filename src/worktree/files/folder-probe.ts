@@ -88,8 +88,8 @@ export function rulesForNames(traits: FolderTraits): FolderTraits["names"] | und
 /** The number of names that are searched for a name with letters. */
 const MOST_NAMES = 16;
 
-/** 2001-09-09 01:46:40.123 UTC. */
-const PAST_MS = 1_000_000_000_123;
+/** 2001-09-09 01:46:40.001953125 UTC, which a double of seconds holds exactly. */
+const PAST_NS = 1_000_000_000_001_953_125n;
 const SECOND_NS = 1_000_000_000;
 
 /** The time step of FAT, which no file system exceeds. */
@@ -177,7 +177,7 @@ class Probe {
   /** Tests whether setting the mtime back leaves the ctime later than it. */
   #times(file: WorkspacePath): Pick<FolderTraits, "ctime" | "timeStepNs"> {
     using opened = this.#fs.openRead(file);
-    const isSet = this.#can(() => this.#disk.setMtime(opened.fd, PAST_MS));
+    const isSet = this.#can(() => this.#disk.setMtime(opened.fd, PAST_NS));
     const stat = this.#fs.fstat(opened);
     return { ctime: isSet && stat.ctimeNs > stat.mtimeNs, timeStepNs: stepOf(stat) };
   }

@@ -1,4 +1,4 @@
-import { type Entry, SYMLINK_MODE } from "../../core/values/entry.ts";
+import { type Entry, SYMLINK_MODE, entryTime } from "../../core/values/entry.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
@@ -41,7 +41,7 @@ export function entryOf(path: WorkspacePath, stat: FileStat, hash: Hash | undefi
   if (stat.kind === "dir") return { path, kind: "dir", mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
   const kind = stat.kind === "symlink" ? "symlink" : "file";
   const mode = kind === "symlink" ? SYMLINK_MODE : stat.mode;
-  return { path, kind, mode, size: stat.size, mtimeMs: Number(stat.mtimeNs / 1_000_000n), hash };
+  return { path, kind, mode, size: stat.size, ...entryTime(stat.mtimeNs), hash };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { isKeptTime, type Change, type Entry, SYMLINK_MODE } from "../../core/values/entry.ts";
+import { isKeptTime, type Change, type Entry, SYMLINK_MODE, entryTime, timeNsOf } from "../../core/values/entry.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { MemoryFiles, MemoryNode } from "./memory-files.ts";
@@ -13,9 +13,8 @@ const DEFAULT_MASK = 0o7000;
 export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
   const { kind, content, stat } = node;
   if (kind === "dir") return { path, kind, mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
-  const mtimeMs = Number(stat.mtimeNs / 1_000_000n);
   const mode = kind === "symlink" ? SYMLINK_MODE : stat.mode;
-  return { path, kind, mode, size: content.length, mtimeMs, hash: sha256(content) };
+  return { path, kind, mode, size: content.length, ...entryTime(stat.mtimeNs), hash: sha256(content) };
 }
 
 /** The parts of a request that a check needs: it reads no contents. */
@@ -158,7 +157,7 @@ export class MemoryApply {
     if (after.kind === "symlink") this.#files.symlink(content, path);
     else this.#files.write(path, content, after.mode);
     const isTimed = this.#request.keepMtime === true && after.kind === "file" && isKeptTime(after.mtimeMs);
-    if (isTimed) this.#files.setMtime(path, after.mtimeMs);
+    if (isTimed) this.#files.setMtime(path, timeNsOf(after));
   }
 }
 

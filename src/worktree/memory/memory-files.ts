@@ -73,12 +73,12 @@ export class MemoryFiles {
     this.#tell(path);
   }
 
-  setMtime(path: WorkspacePath, mtimeMs: number): void {
+  setMtime(path: WorkspacePath, mtimeNs: bigint): void {
     const node = this.#nodes.get(path);
     if (node === undefined) return;
     this.#nodes.set(path, {
       ...node,
-      stat: { ...node.stat, mtimeNs: BigInt(mtimeMs) * 1_000_000n, ctimeNs: this.#tick() },
+      stat: { ...node.stat, mtimeNs, ctimeNs: this.#tick() },
     });
   }
 

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { entryTime } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import {
   pathInRoot,
@@ -225,7 +226,7 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
     const stat = fs.lstat(splitRoot(entry.path).path);
     if (stat?.kind !== entry.kind) continue;
     found += 1;
-    if (stat.size === entry.size && stat.mtimeNs / 1_000_000n === BigInt(entry.mtimeMs)) return true;
+    if (stat.size === entry.size && entryTime(stat.mtimeNs).mtimeMs === entry.mtimeMs) return true;
   }
   return looked === 0 || found * 2 >= looked;
 }

@@ -9,7 +9,7 @@ import type { KnownGit } from "../git/root-git.ts";
 import { StatCache } from "./stat-cache.ts";
 import { ROW_BYTES, StatTable, columnsOver } from "./stat-table.ts";
 
-const MAGIC = "CHRSTAT1";
+const MAGIC = "CHRSTAT2";
 const FORMAT = 1;
 const PREFIX_BYTES = 24;
 /** Up to this many changes are appended; for more, the file is rewritten. */

@@ -1,4 +1,4 @@
-import type { Entry, EntryKind } from "../../core/values/entry.ts";
+import { type Entry, type EntryKind, restOfTime } from "../../core/values/entry.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
@@ -58,6 +58,7 @@ export interface Columns {
   readonly end: Uint32Array;
   /** The end of the name in the bytes of all names. */
   readonly nameEnd: Uint32Array;
+  readonly mtimeRestNs: Uint32Array;
   readonly nlink: Uint32Array;
   readonly uid: Uint32Array;
   readonly mode: Uint16Array;
@@ -79,6 +80,7 @@ const LAYOUT: Layout = [
   ["parent", 4, (b, at, rows) => new Int32Array(b, at, rows)],
   ["end", 4, (b, at, rows) => new Uint32Array(b, at, rows)],
   ["nameEnd", 4, (b, at, rows) => new Uint32Array(b, at, rows)],
+  ["mtimeRestNs", 4, (b, at, rows) => new Uint32Array(b, at, rows)],
   ["nlink", 4, (b, at, rows) => new Uint32Array(b, at, rows)],
   ["uid", 4, (b, at, rows) => new Uint32Array(b, at, rows)],
   ["mode", 2, (b, at, rows) => new Uint16Array(b, at, rows)],
@@ -226,6 +228,7 @@ export class StatTable {
       mode: c.entryMode[row] ?? 0,
       size: isDir ? 0 : size,
       mtimeMs: isDir ? 0 : (c.mtimeMs[row] ?? 0),
+      mtimeRestNs: isDir ? undefined : restOfTime(c.mtimeRestNs[row] ?? 0),
       hash,
     };
     return { entry, stat, racy: this.isRacy(row) };
@@ -286,6 +289,7 @@ export class StatTableBuilder {
     // An entry that is known only from the record has no stat, so the entry's size is kept.
     c.size[row] = entry.kind === "dir" ? stat.size : entry.size;
     c.mtimeMs[row] = entry.mtimeMs;
+    c.mtimeRestNs[row] = entry.mtimeRestNs ?? 0;
     c.nlink[row] = stat.nlink;
     c.uid[row] = stat.uid;
     c.mode[row] = stat.mode;
@@ -372,6 +376,7 @@ function copyWide(from: Columns, row: number, to: Columns, at: number): void {
 }
 
 function copyNarrow(from: Columns, row: number, to: Columns, at: number): void {
+  to.mtimeRestNs[at] = from.mtimeRestNs[row] ?? 0;
   to.nlink[at] = from.nlink[row] ?? 0;
   to.uid[at] = from.uid[row] ?? 0;
   to.mode[at] = from.mode[row] ?? 0;

@@ -25,9 +25,9 @@ async function captured(on: WorkspaceApi, wanted: boolean | undefined, what: str
 }
 
 function shapeOf(content: FileContent): FileShape {
-  const { path: shown, path_b64, kind, size, hash, permissions, mtime_ms, iteration, seq } = content;
-  const exact = path_b64 === undefined ? {} : { path_b64 };
-  return { path: shown, ...exact, kind, size, hash, permissions, mtime_ms, iteration, seq };
+  const { path: shown, path_b64, kind, size, hash, permissions, mtime_ms, mtime_ns, iteration, seq } = content;
+  const [exact, rest] = [withoutUndefined({ path_b64 }), withoutUndefined({ mtime_ns })];
+  return { path: shown, ...exact, kind, size, hash, permissions, mtime_ms, ...rest, iteration, seq };
 }
 
 function contentOf(content: FileContent): ContentReply {

@@ -152,7 +152,7 @@ const restore = workspaceRoute(calls.restore, {
     moment: moment("which moment"),
     paths: paths("only these and what is beneath them (default: everything)").optional(),
     dry_run: dryRun,
-    keep_mtime: bool("restore the files' modification times").optional(),
+    keep_mtime: bool("restore the files' modification times, to the nanosecond").optional(),
     force: leave,
   }),
   answer: (on, { body: { moment: when, dry_run, keep_mtime, ...options } }) =>

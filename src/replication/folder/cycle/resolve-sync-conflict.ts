@@ -1,5 +1,5 @@
 import type { IdentifiedConflict, ConflictEnd } from "../../../core/records/conflict-record.ts";
-import { sameEntry, type Entry } from "../../../core/values/entry.ts";
+import { sameEntry, type Entry, laterTime } from "../../../core/values/entry.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { sha256, type Hash } from "../../../core/values/hash.ts";
 import { comparePaths, displayPath, isWithin, type WorkspacePath } from "../../../core/values/path.ts";
@@ -126,8 +126,8 @@ function unmergeable(path: WorkspacePath): ChronicleError {
 /** Returns a file with this content, and the permissions of whichever side has a file. */
 function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry, "size"> & { hash: Hash }): Entry {
   const file = [local, remote].find((entry) => entry?.kind === "file");
-  const mtimeMs = Math.max(local?.mtimeMs ?? 0, remote?.mtimeMs ?? 0);
-  return { path, kind: "file", mode: (file?.mode ?? 0o644) & 0o777, size, mtimeMs, hash };
+  const mode = (file?.mode ?? 0o644) & 0o777;
+  return { path, kind: "file", mode, size, ...laterTime(local, remote), hash };
 }
 
 function changedMeanwhile(path: WorkspacePath): ChronicleError {
