@@ -44,14 +44,14 @@ export interface ActionRequest {
    */
   readonly onFailure?: "block" | "warn";
   /**
-   * Off the record: nothing is stored, and the result is `null`. Changes by an `action(…)` then stay out of the
-   * history, as with `offRecord(…)`; it is refused in the same cases. A bare `snapshotAction` has no end, so the next
-   * capture records the changes that follow it.
+   * Off the record: nothing is stored, and the result is `null`. `action(…)` then does the same as `offRecord(…)`: the
+   * changes stay out of the history, and the call is refused in the same cases. A bare `snapshotAction` has no end, so
+   * the next capture records the changes that follow it.
    */
   readonly otr?: boolean;
   /**
-   * The process that will finish it. When that process is gone, the action is abandoned. Default: this process; `null`:
-   * none.
+   * The process that will finish the action. When that process is gone, the action is abandoned. Default: this process;
+   * `null`: none.
    */
   readonly pid?: number | null;
 }
@@ -88,8 +88,8 @@ export interface ActionsOf {
   /** Ids of actions that stay open, such as those of a sub-agent that works in the background. */
   readonly except?: readonly string[];
   /**
-   * True if the actions may never have run, because they were denied or interrupted. Changes since then name them only
-   * as candidates, and an undo of the turn or session leaves those changes. Default: the changes are theirs.
+   * True if the actions may never have run, because they were denied or interrupted. The changes that would be theirs
+   * then name them only as candidates, and an undo of the turn or session leaves these changes.
    */
   readonly unsure?: boolean;
 }
@@ -114,7 +114,7 @@ export interface RollbackOptions {
   readonly dryRun?: boolean;
   /** Skips what cannot be restored and does the rest. */
   readonly force?: boolean;
-  /** Restores only these paths outside of the workspace (absolute, as in `outside`). */
+  /** Restores only these paths outside of the workspace (absolute, as in `ActionShape.outside`). */
   readonly outside?: readonly string[];
 }
 
@@ -131,7 +131,7 @@ export interface TransactionOptions {
   readonly scope?: "folder" | "actions";
   /** The process whose death ends it. Default: this process; `null`: it stays until it is ended explicitly. */
   readonly pid?: number | null;
-  /** The end of the transaction once that process is gone, at the workspace's next change (default `rollback`). */
+  /** What the workspace's next change does with the transaction once that process is gone (default `rollback`). */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
 
@@ -205,15 +205,15 @@ export interface ActionApi {
    */
   snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
   /**
-   * Records the changes of an action and ends it. Throws `NOT_FOUND` for an unknown id. Finishing again does nothing,
-   * except for an action that was denied or abandoned and has run after all.
+   * Records the changes of an action and ends it. An action that ends as `denied` has none. Throws `NOT_FOUND` for an
+   * unknown id. Finishing again does nothing, except for an action that was denied or abandoned and has run after all.
    */
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**
    * Brackets a function: snapshot, run, finish (`failed` if it throws; the error is passed on). If the changes cannot
-   * be recorded, the action is closed all the same with a note in its coverage, and the call throws the reason. If not
-   * even that can be written, the error names the action, has the error of `work` as `cause`, and the next `action(…)`
-   * closes that action before it begins its own.
+   * be recorded, the action is closed all the same with a note in its coverage, and the call throws the reason, unless
+   * `work` threw or `onFailure` is `warn`. If not even that can be written, the error names the action and has that of
+   * `work` (if it threw) as `cause`; the next `action(…)` closes that action before it begins its own.
    */
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T>;
   /** Returns all actions that have a snapshot, oldest first. */
@@ -240,12 +240,12 @@ export interface ActionApi {
    * id.
    */
   endSession(id: string): Promise<SessionShape>;
-  /** Abandons the open actions of a session, or of one of its turns, because it has ended. Returns their ids. */
+  /** Abandons the open actions of a session or turn, because that session or turn has ended. Returns their ids. */
   abandonActions(of: ActionsOf): Promise<string[]>;
 
   /**
-   * Begins a transaction, or a savepoint if one of the same session and owner is active. The present state is captured
-   * first: changes from here on belong to the transaction until it ends.
+   * Begins a transaction. It is a savepoint if a transaction of the same session and scope is active that has the same
+   * owner, or none. The present state is captured first: changes from here on belong to the transaction until it ends.
    */
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
   /**
@@ -265,10 +265,10 @@ export interface ActionApi {
    */
   transactions(): Promise<TransactionShape[]>;
   /**
-   * Calls `work` within a transaction. Commits when it returns; rolls back when it throws, and passes the error on. A
-   * commit that fails is tried once more and then rolled back. The error then has `data.status`: `rolled_back`, or
-   * `active` if not even that was possible; the next call of the session rolls that transaction back before it begins.
-   * Nested calls are savepoints.
+   * Calls `work` within a transaction. Commits when it returns; rolls back when it throws, and passes the error on. If
+   * that rollback fails, throws its error, with the error of `work` as `cause`. A commit that fails is tried once more
+   * and then rolled back; the error then has `data.status`: `rolled_back`, or `active` if not even that was possible.
+   * The next call of the session first rolls back what is still active. Nested calls are savepoints.
    */
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;
 
@@ -291,13 +291,17 @@ export interface ActionApi {
    */
   restoreVersion(id: string): Promise<VersionRestoreShape>;
 
-  /** Prunes everything that no rule keeps. Throws `FORBIDDEN` for an agent's connection. */
+  /**
+   * Prunes everything that no rule keeps. Throws `FORBIDDEN` for an agent's connection, and `REFUSED` if the history is
+   * not signed.
+   */
   prune(options?: PruneOptions): Promise<PruneShape>;
   /**
    * Removes contents from the history: they are no longer given out, and their bytes leave the store with the first
    * `gc` after 24 hours. The log keeps their hashes, so it still verifies. A path's present content is not erased,
    * unless the path is named and the rules leave it out by now: it is then no longer recorded, and its file stays.
-   * Throws `NOT_FOUND`, `REFUSED` if nothing of it can be erased, and `FORBIDDEN` for an agent's connection.
+   * Throws `NOT_FOUND`, `FORBIDDEN` for an agent's connection, and `REFUSED` if nothing of it can be erased, if a
+   * content is that of an origin which the workspace follows, or if the history is not signed.
    */
   erase(options: EraseOptions): Promise<EraseShape>;
   /** Returns the erasures that are in force, oldest first. */

@@ -196,7 +196,7 @@ export interface PruneShape {
 export interface ErasedContentShape {
   hash: string;
   bytes: number;
-  /** The paths that have or had the content; at most the first of `total_paths`. */
+  /** The first of the `total_paths` paths that have or had the content. */
   paths: string[];
   total_paths: number;
   /** The paths that have it now. */
@@ -221,7 +221,7 @@ export interface EraseShape {
   kept: ErasedContentShape[];
   /** The number of matching contents that were erased before. */
   already: number;
-  /** Erased copies that were kept aside of such files, or of others with the same content. */
+  /** The first of the erased copies that were kept aside: of the named files, or of others with the same content. */
   kept_aside: { path: string; bytes: number; until: string }[];
   /** Paths that are no longer recorded; their files stay on disk. */
   untracked: string[];

@@ -6,7 +6,7 @@ import { optional } from "../util/optional.ts";
 /** Runs functions within actions of one workspace. */
 export class ActionBracket {
   readonly #workspace: ActionApi;
-  /** Ends that could not be recorded. Until then, these actions stay open and may own anybody's changes. */
+  /** Ends that could not be recorded. Until they are, these actions stay open and may own anybody's changes. */
   readonly #unrecorded = new Map<string, ActionEnd>();
 
   constructor(workspace: ActionApi) {
@@ -33,7 +33,10 @@ export class ActionBracket {
     throw this.#unrecorded.has(action.id) ? notEnded(action, trouble) : trouble;
   }
 
-  /** Ends an action; without its changes if they cannot be recorded. Returns the error, or `undefined`. */
+  /**
+   * Ends an action, without its changes if they cannot be recorded. Returns the error, or `undefined`. An end that
+   * cannot be recorded either way is kept in `#unrecorded`.
+   */
   async #finish(id: string, end: ActionEnd): Promise<unknown> {
     try {
       await this.#workspace.finishAction(id, end);
@@ -45,7 +48,7 @@ export class ActionBracket {
     }
   }
 
-  /** Closes an action without its changes; its coverage then says what is missing. */
+  /** Closes an action even if its changes cannot be recorded: its coverage then says so. Ignores a missing action. */
   async #close(id: string, end: ActionEnd): Promise<void> {
     try {
       await this.#workspace.finishAction(id, { ...end, onFailure: "warn" });
@@ -155,7 +158,7 @@ export class TransactionBracket {
   }
 }
 
-/** Returns how a transaction has already ended, if that is why it could not be ended. */
+/** Returns how a transaction had already ended, if that is why it could not be ended; else `undefined`. */
 function endOf(error: unknown): unknown {
   return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
 }
@@ -178,8 +181,8 @@ function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): Chron
 }
 
 /**
- * The error to throw when `work` threw and its rollback failed too. That is the error of `work` if `work` had rolled
- * back itself.
+ * Returns the error to throw when `work` threw and the rollback failed too: that of `work`, if `work` had rolled the
+ * transaction back itself.
  */
 function notRolledBack({ id }: TransactionShape, { error, trouble }: TwoTroubles): unknown {
   if (!(trouble instanceof ChronicleError)) return trouble;

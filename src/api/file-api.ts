@@ -168,10 +168,16 @@ export interface FileApi {
     to: string,
     options?: WriteCondition & WriteBy & { readonly overwrite?: boolean },
   ): Promise<FileWriteShape>;
-  /** Returns the iterations of a path, oldest first. Throws `NOT_FOUND` with paths of the same name. */
+  /**
+   * Returns the iterations of a path, oldest first. Throws `NOT_FOUND` for a path that was never recorded; the error
+   * names recorded paths with the same file name.
+   */
   history(path: string, options?: HistoryOptions): Promise<IterationShape[]>;
   /** Returns a content by its hash, if some path of this workspace has or had it. Throws `NOT_FOUND`, `PRUNED`. */
   blob(hash: string): Promise<BlobContent>;
-  /** Yields events as they are recorded by any process, in order, each once. Ends when the workspace is closed. */
+  /**
+   * Yields events as they are recorded by any process, in order, each once. Ends with `signal`, or when the workspace
+   * is closed.
+   */
   events(options?: EventsOptions): AsyncIterable<LogEventShape>;
 }

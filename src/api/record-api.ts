@@ -48,8 +48,8 @@ export interface UnverifiedImportShape {
   /** The records that came from the checkpoint, which ends with event `seq`. No line of the log contains them. */
   checkpoint?: { file_sha256: string; seq: number; records: number };
   /**
-   * The first line that does not verify: its number, the byte at which it begins, how much was left out from it on, and
-   * why.
+   * The first line that does not verify: its number, the byte at which it begins, how many bytes and lines were left
+   * out from there on, and why.
    */
   tear?: { line: number; byte: number; bytes: number; lines: number; reason: string };
 }
@@ -94,7 +94,7 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
    * written and the error is passed on. Returns the number of records.
    */
   migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number>;
-  /** Copies the log and the state into a new folder beneath this absolute one. Returns the new folder's path. */
+  /** Copies the log and the state into a new folder beneath `folder` (absolute). Returns the new folder's path. */
   backup(folder: string): Promise<string>;
   /** Yields the records that are not deleted, as lines of canonical JSON `{"id":…,"record":…}` without a newline. */
   export(): AsyncIterable<string>;

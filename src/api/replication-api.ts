@@ -82,6 +82,6 @@ export interface ReplicaAcceptor {
    */
   accept(connection: ReplicaConnection, admission: ReplicaAdmission): Promise<void>;
   load(): Promise<ReplicaLoad>;
-  /** Accepts no more connections and tells every replica. Resolves once every started batch is answered. */
+  /** Accepts no more connections and ends the present ones. Resolves once every started batch is answered. */
   close(): Promise<void>;
 }

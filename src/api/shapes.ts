@@ -455,7 +455,7 @@ export interface RepairFailureShape {
 /** The result of checking the log against a given head. */
 export interface ExpectedHeadShape {
   seq: number;
-  /** True if the log holds the head's event and matches the head, and its signature is no problem: see `signature`. */
+  /** True if the log has the head's event and agrees with the head, whose signature is no problem: see `signature`. */
   ok: boolean;
   /**
    * `valid`: signed by our own key, by that of a signer that the log names, or by the key that was given with the head.

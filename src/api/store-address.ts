@@ -7,7 +7,7 @@ const SCHEMES = ["file", "memory"] as const;
 
 type StoreScheme = (typeof SCHEMES)[number];
 
-/** Returns the scheme of a store's address; `undefined`: it is a path. Throws `USAGE` for an address of no storage. */
+/** Returns the scheme of a store's address; `undefined` for a path. Throws `USAGE` for an address of any other form. */
 export function storeScheme(address: string): StoreScheme | undefined {
   const written = /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
   if (written === undefined) return undefined;

@@ -68,7 +68,7 @@ export interface InitShape {
 export interface OpenOptions extends ProgressOptions {
   /** An absolute folder; the nearest enclosing workspace is used. */
   readonly folder: string;
-  /** If there is none, begins one here (takes the baseline) instead of throwing `NOT_FOUND`. */
+  /** If no workspace encloses the folder, begins one in it (takes the baseline) instead of throwing `NOT_FOUND`. */
   readonly create?: boolean;
   readonly force?: boolean;
   /** Never settles, recovers or writes: for commands that only read. */
@@ -79,8 +79,8 @@ export interface OpenOptions extends ProgressOptions {
    */
   readonly upstream?: boolean;
   /**
-   * `agent`: cannot prune, compact, collect, configure or pin; each attempt throws `FORBIDDEN` and is recorded. Default:
-   * `person`.
+   * `agent`: cannot prune, erase, compact, collect, configure, pin, rebuild, archive, forget, or accept a head; each
+   * attempt throws `FORBIDDEN` and is recorded. Default: `person`.
    */
   readonly role?: "person" | "agent";
   /**

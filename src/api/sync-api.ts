@@ -162,29 +162,29 @@ export interface SyncShape {
    */
   kept_back?: number;
   /**
-   * The first twenty paths that the origin has refused, in path order. Absent if the token may only read, which is then
-   * the reason for all. The answer to a `flush` names more of them, also with such a token.
+   * The first twenty paths that the origin has refused, in path order. Absent if the token may only read: that is the
+   * reason for every path. The answer to a `flush` names more of them, also with a token that may only read.
    */
   refused?: RefusedPathShape[];
-  /** The number of those paths that are files which editors and desktops make for themselves (`editorFiles`). */
+  /** How many of the `kept_back` paths are files that editors and desktops make for themselves (`editorFiles`). */
   left_out?: number;
   /** The first twenty of these paths, in path order. */
   left_out_paths?: LeftOutPathShape[];
   /**
-   * The number of those paths that are the state of a git repository, by its topmost name (`.git`, or a name that some
-   * disk treats as the same). A history may hold them, but they are never replicated.
+   * How many of the `kept_back` paths are the state of a git repository, by its topmost name (`.git`, or a name that
+   * some disk treats as the same). A history may hold them, but they are never replicated.
    */
   git_left_out?: number;
   /** The first twenty of these paths, in path order. */
   git_left_out_paths?: LeftOutPathShape[];
   /**
-   * The number of those paths that the folder's disk cannot hold, such as links and some names. They stay at the
+   * How many of the `kept_back` paths the folder's disk cannot hold, such as links and some names. They stay at the
    * origin.
    */
   not_held?: number;
   /** The first twenty of these paths, in path order. */
   not_held_paths?: NotHeldPathShape[];
-  /** The number of those paths whose content here was erased: it is neither recorded nor sent. */
+  /** How many of the `kept_back` paths have a content that was erased here: it is neither recorded nor sent. */
   erased?: number;
   /** The first twenty of these paths, in path order. */
   erased_paths?: LeftOutPathShape[];

@@ -95,7 +95,7 @@ export interface VerifyOptions extends ProgressOptions {
   /** An earlier output of `head` or `head --json`: truncation, replacement and roll-back since then are detected. */
   readonly expect?: string;
   /**
-   * Places that may have good bytes of missing or damaged contents. Each content is searched by its hash, place after
+   * Places that may have good bytes of missing or damaged contents. Each content is looked for by its hash, place after
    * place, and stored anew when found. Not with `quick`, and not for agents.
    */
   readonly repairFrom?: readonly RepairPlace[];
@@ -141,8 +141,8 @@ export interface RunOptions extends ProgressOptions {
   /** Open descriptors of this process, from 3 up, that the command inherits under the same numbers. Default: none. */
   readonly descriptors?: readonly number[];
   /**
-   * The command's words and variables (`NAME=value`) as bytes, for those that are not UTF-8: all words, and such
-   * variables.
+   * The command's words and variables as bytes, if some are not UTF-8. `command`: all words, if any of them is not.
+   * `env`: only the variables that are not, as `NAME=value`.
    */
   readonly bytes?: { readonly command?: readonly Uint8Array[]; readonly env?: readonly Uint8Array[] };
   /** Undoes everything if the command fails. */
@@ -305,7 +305,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
    */
   acceptHead(): Promise<AcceptedHeadShape>;
   /**
-   * Moves the log into the archive, and continues in a new one. Throws `REFUSED` if the log cannot be dropped safely.
+   * Moves the log into the archive, and continues in a new one. Throws `REFUSED` if the history is not signed or cannot
+   * be proved, and, with `dropArchive`, while work is open whose beginning would be lost.
    */
   compact(options?: CompactOptions): Promise<CompactShape>;
   /** Frees contents of the whole store. `gc` and `du` cover all of its workspaces, as the store's methods do. */

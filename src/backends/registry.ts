@@ -41,7 +41,7 @@ const filesAndSqlite: FileBackendsOptions = {
   lock: (path) => new SqliteLock(nodeDisk, path),
 };
 
-/** The options for a process that answers one call and ends: its databases are left as they are. */
+/** The options for a process that answers one call and ends: it does not close its databases (`leftOpen`). */
 const filesAndSqliteOnce: FileBackendsOptions = {
   ...filesAndSqlite,
   openIndex: (path, tell) => leftOpen(nodeDisk, path, openIndexFile(path, tell)),

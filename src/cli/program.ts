@@ -53,7 +53,7 @@ function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
   command.helpOption("-h, --help", "help with examples");
 }
 
-/** The usage line of a command, without the program's name. */
+/** Returns the usage line of a command, without the program's and the command's name. */
 export function usageOf(spec: CommandSpec): string {
   return spec.usage ?? ["[options]", ...spec.args.map((arg) => arg.name)].join(" ");
 }
@@ -108,8 +108,8 @@ function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) 
 }
 
 /**
- * Returns the options given to a command itself. Defaults of options that also exist before its name are left out,
- * since they would hide those.
+ * Returns the options given to a command itself, and its defaults. A default is left out if the option has a value from
+ * before the command's name, which it would hide.
  */
 function givenOptions(command: Command): Record<string, unknown> {
   const all: Record<string, unknown> = command.opts();

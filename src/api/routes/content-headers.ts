@@ -35,7 +35,10 @@ export function contentHeaders(file: FileShape): Record<string, string> {
   };
 }
 
-/** Returns the file that the headers describe; `undefined` if some are missing. `header` looks one up by its name. */
+/**
+ * Returns the file that the headers describe; `undefined` without a path or a known kind. `header` looks one up by its
+ * name.
+ */
 export function fileOfHeaders(header: (name: string) => string | undefined): FileShape | undefined {
   const kind = KINDS.find((one) => one === header("chronicle-kind"));
   const shown = header("chronicle-path");

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 /**
- * The fields of queries and bodies, each with its bounds. Queries come as text, which `count`, `flag` and `many` parse.
- * The engine's own validators check the values again.
+ * The fields of queries and bodies, each with its bounds. Queries come as text, which `count`, `bits`, `flag` and
+ * `many` parse. The engine's own validators check the values again.
  */
 
 const MAX_WORD = 200;
@@ -104,7 +104,10 @@ export const jsonObject = (what: string) =>
     .refine((value) => depthOf(value) <= MAX_DEPTH, `must not be nested deeper than ${MAX_DEPTH}`)
     .describe(what);
 
-/** Returns how deep arrays and objects are nested in a parsed value. Does not recurse, since the depth is untrusted. */
+/**
+ * Returns how deep arrays and objects are nested in a parsed value; beyond `MAX_DEPTH` it stops counting. Does not
+ * recurse, since the depth is untrusted.
+ */
 function depthOf(value: unknown): number {
   let level: unknown[] = [value];
   for (let depth = 0; ; depth += 1) {

@@ -14,7 +14,7 @@ const OPERATION_OF: Readonly<Record<string, FileRequest["operation"]>> = {
   iteration: "fileAtIteration",
 };
 
-/** Returns the operation that a virtual path means. */
+/** Returns the operation that a virtual path means; `undefined` for any other path. */
 function virtualMeaning(rest: string): FileRequest | undefined {
   const virtual = virtualPath(rest);
   if (virtual === undefined) return undefined;
@@ -34,8 +34,9 @@ function otherMeaning(rest: string): FileRequest | undefined {
 
 /**
  * Returns the operation that a GET of `files/<rest>` means. `as` (`content`, `history`, `iteration`) decides it.
- * Without `as`, `x/history` is the history of `x` if `x` was ever recorded as a file or a link, or if no file has that
- * name. A virtual path is read as virtual, unless `as` is `content` or fits the other reading of the path.
+ * Without `as`, `x/history` is the history of `x` if `x` was ever recorded as a file or a link, or if no file
+ * `x/history` was; `x/at/3` likewise. A virtual path is read as virtual, unless `as` is `content` or fits the other
+ * reading of the path.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };
@@ -75,9 +76,10 @@ type VirtualPath =
   | { readonly kind: "iteration"; readonly path: string; readonly iteration: number | "last" };
 
 /**
- * Parses a virtual path. Clients that can only read files use it to read the past: `.chronicle/query/<path>` is the
- * history of a path as JSON, `.chronicle/at/<n>/<path>` its content at iteration n (or `last`). Only these two exact
- * forms at the root of a workspace are virtual; anything else in a folder `.chronicle` is an ordinary file.
+ * Parses a virtual path; returns `undefined` for any other path. Clients that can only read files use it to read the
+ * past: `.chronicle/query/<path>` is the history of a path as JSON, `.chronicle/at/<n>/<path>` its content at iteration
+ * n (or `last`). Only these two exact forms at the root of a workspace are virtual; anything else in a folder
+ * `.chronicle` is an ordinary file.
  */
 export function virtualPath(given: string): VirtualPath | undefined {
   const asked = /^\.chronicle\/query\/(.+)$/s.exec(given)?.[1];

@@ -14,7 +14,10 @@ export const PAGE = 100;
 /** The largest page size. */
 export const MAX_PAGE = 1_000;
 
-/** Returns the page of a whole list that begins after the cursor's item. `key` returns an item's cursor. */
+/**
+ * Returns the page of a whole list that begins after the cursor's item. `key` returns an item's cursor. Throws `USAGE`
+ * for a cursor of no item.
+ */
 export function pageOf<Item>(all: readonly Item[], paging: Paging, key: (item: Item) => string): Page<Item> {
   const { limit = PAGE, cursor } = paging;
   const begin = cursor === undefined ? 0 : all.findIndex((item) => key(item) === cursor) + 1;
@@ -31,7 +34,7 @@ export function pageWithMore<Item>(found: readonly Item[], limit: number, key: (
   return { items, next: found.length > limit && last !== undefined ? key(last) : null };
 }
 
-/** Returns a cursor as a number. */
+/** Returns a cursor as a number. Throws `USAGE`. */
 export function numberOf(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw strayCursor();
   return Number(cursor);
@@ -47,7 +50,7 @@ function strayCursor(): ChronicleError {
 /**
  * Returns the seq after which a stream of events begins; without `after`, the present head. Called before anything is
  * streamed, so that a request for missing events gets an error. Throws `PRUNED` for events that a compaction has
- * dropped, `NOT_FOUND` for events that are not recorded yet; `data.after` is a seq from which the caller can continue.
+ * dropped, `NOT_FOUND` for events that are not recorded yet; `data.after` is a seq after which the caller can continue.
  */
 export async function eventStart(on: WorkspaceApi, after: number | undefined): Promise<number> {
   const [last] = await on.log({ reverse: true, limit: 1 });

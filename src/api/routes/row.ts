@@ -26,7 +26,7 @@ interface RouteText {
   readonly namesFolders?: true;
 }
 
-/** The input of a request. Queries are flat; a body is JSON, or bytes of any length. */
+/** The input of a request. Queries are flat; a body is JSON (`body`) or bytes (`bytes`). */
 interface RouteInput<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType> {
   readonly query?: Query;
   readonly body?: Body;

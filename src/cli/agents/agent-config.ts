@@ -73,8 +73,8 @@ const LAUNCHER = /[/\\]bin[/\\]chronicle\.js$/;
 const RUNNER = /^(?:.*[/\\])?(?:node|nodejs|npx|npm|pnpx|pnpm|yarn|bunx|bun|deno)(?:\.(?:exe|cmd))?$/;
 
 /**
- * Returns the command line of an entry among MCP servers if it is Chronicle's own. Another server may have the same
- * name.
+ * Returns the command line of an entry among MCP servers; `undefined` if it is not Chronicle's. Another server may have
+ * the same name.
  */
 export function ownCommand(entry: unknown): string[] | undefined {
   if (!isObject(entry) || typeof entry["command"] !== "string") return undefined;

@@ -340,7 +340,7 @@ function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: stri
   });
 }
 
-/** Returns a file's text; `undefined` if it is unreadable, since then the user's agent cannot read it either. */
+/** Returns a file's text; `undefined` if it is missing or unreadable: the user's agent then cannot read it either. */
 function textOrNothing(file: string): string | undefined {
   try {
     return readTextIfThere(file);
@@ -351,8 +351,8 @@ function textOrNothing(file: string): string | undefined {
 }
 
 /**
- * Returns a file's settings. A file that the agent does not accept switches nothing off; it is reported if Chronicle is
- * installed into it.
+ * Returns a file's settings; `undefined` for a file that cannot be read, or that the agent does not accept: it switches
+ * nothing off. `refusals` reports it if Chronicle is installed into it.
  */
 function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
   const text = textOrNothing(file)?.replace(/^\uFEFF/, "");

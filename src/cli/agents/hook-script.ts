@@ -98,9 +98,10 @@ exit 0;
 `;
 
 /**
- * The shell function that answers the hook in a process of its own, with the agent's input as its stdin. An image that
- * does not fit exits before it reads any input. Exit codes: Node returns 14 for an image of another Node, the image
- * returns 75 for a hook that was replaced since, and a code above 125 means that it could not be started, or crashed.
+ * The shell function that answers the hook in a process of its own, with the agent's input as its stdin. It tries the
+ * image first, and then the hook itself. An image that does not fit exits before it reads any input: Node returns 14
+ * for an image of another Node, the image returns 75 for a hook that was replaced since, and a code above 125 means
+ * that Node could not be started, or crashed.
  */
 const HERE = `here() {
   set -- "$agent" --store "$store" --parent "$parent" \${strict:+--strict} \${direct:+--direct}
@@ -165,7 +166,8 @@ present() {
  * faster than curl and available nearly everywhere; both are an order of magnitude faster than starting Node. Its
  * arguments: the agent, then perhaps `--strict`, and `--direct`, which neither asks nor starts the server.
  *
- * With `--strict` every failure exits with code 2, which tells every agent not to run the tool.
+ * With `--strict`, every failure before a tool exits with code 2, which tells every agent not to run the tool. Only an
+ * uninstalled Chronicle stops nothing (`lostChecks`).
  */
 export function hookScript({ home, node, entry, image, version, configHome }: HookScript): string {
   const config = configHome === undefined ? "" : `XDG_CONFIG_HOME=${shellWord(configHome)}\nexport XDG_CONFIG_HOME\n`;

@@ -29,12 +29,12 @@ export interface FilePlan {
   readonly namesake: boolean;
 }
 
-/** The state of one file. `found` is `undefined` if there is no such file. */
+/** The state of one file. `found` is `undefined` if there is no such file, or if it cannot be read or parsed. */
 export interface FileState {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
   readonly found: Found | undefined;
-  /** Why the agent does not take the file. */
+  /** Why the agent does not accept the file, or why Chronicle cannot read it. */
   readonly refused?: { readonly what: string; readonly hint: string };
 }
 
@@ -130,7 +130,7 @@ function whyUnreadable(path: string, error: unknown): { readonly what: string; r
   return { what: `${path} cannot be read: ${errno}`, hint: "mend that file" };
 }
 
-/** Returns Chronicle's entries in a file; none if it cannot be parsed. Its misfit gives the reason. */
+/** Returns Chronicle's entries in a file; `undefined` if it cannot be parsed, for the reason that its misfit gives. */
 function foundOrNothing(file: ConfigFile, text: string): Found | undefined {
   try {
     return found(file, text);

@@ -76,7 +76,7 @@ function lastTokenBefore(text: string, offset: number): number {
   return last;
 }
 
-/** Finds faults that only `JSON.parse` rejects, which the clients use. `jsonc-parser` accepts a little more. */
+/** Finds faults that only `JSON.parse` rejects: the clients use it, and `jsonc-parser` accepts a little more. */
 function otherMisfit(text: string): Misfit | undefined {
   try {
     JSON.parse(text);

@@ -75,7 +75,10 @@ export function misplacedStrict(text: string, before: string): string[] {
   );
 }
 
-/** Returns the text with each group once: in the place of Chronicle's present group, else after the existing groups. */
+/**
+ * Returns the text with each group once: in the place of Chronicle's present group, else after the existing groups. If
+ * Chronicle's present hook shares a group with others, only that hook is replaced.
+ */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
   return wanted.reduce(putGroup, text);
 }

@@ -53,8 +53,9 @@ function refuseNoAddress(url: string, from: string): void {
 
 /**
  * Returns the server for a command line: `--remote`, else `$CHRONICLE_REMOTE`, unless it is empty. `undefined`: the
- * store of this machine, also if only `--store` is given. Throws `USAGE` for a command, or an option, that works on
- * this machine only.
+ * store of this machine, also if the variable is set and `--store` is given, or the command ignores the variable.
+ * Throws `USAGE` for an invalid address, for both options, and for a command, or an option, that works on this machine
+ * only.
  */
 export function remoteOf(
   { env }: Pick<Io, "env">,

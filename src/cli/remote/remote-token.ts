@@ -11,7 +11,7 @@ interface TokenSources {
   readonly file: string | undefined;
   /** `$CHRONICLE_TOKEN`. */
   readonly given: string | undefined;
-  /** Called only if there is a file. */
+  /** Called only for a file with a relative path. */
   readonly cwd: () => string;
 }
 

@@ -111,7 +111,7 @@ export function harmlessLines(changes: readonly OmittedChangeShape[] = []): stri
   return told(changes, [...KEPT, ...LEFT]);
 }
 
-/** Returns lines on changes of omitted paths by a run that was undone. `left`: the paths that were not undone. */
+/** Returns lines on the changes of omitted paths by a run that was undone. `left`: paths that were not, to leave out. */
 export function takenBackLines(changes: readonly OmittedChangeShape[] = [], left: readonly string[] = []): string[] {
   const isTaken = ({ path }: OmittedChangeShape): boolean => !left.includes(path);
   return told(changes.filter(isTaken), [...TAKEN_BACK, ...LEFT]);

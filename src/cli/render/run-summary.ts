@@ -10,7 +10,7 @@ const MOST_PATHS = 10;
 const MOST_AMBIGUOUS = 3;
 const LONGEST_COMMAND = 60;
 
-/** The style of a summary. People at a terminal get the paths; a log file gets at most three lines. */
+/** The style of a summary. People at a terminal get the paths; a log file gets one line, and one for each remark. */
 export interface SummaryStyle {
   readonly paint: Paint;
   readonly forPeople: boolean;

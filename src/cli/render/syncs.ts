@@ -11,7 +11,7 @@ const ARROWS: Readonly<Record<SyncShape["mode"], string>> = {
   "one-way-replica": "⇐",
 };
 
-/** Returns one line per sync: its id, state, folder, direction and origin. */
+/** Returns one line per sync: its id, folder, direction, origin, state and number of conflicts. */
 export function syncLines(syncs: readonly SyncShape[], paint: Paint): string[] {
   const rows = syncs.map((one) => [
     paint("dim", one.id.slice(0, 8)),
@@ -48,7 +48,7 @@ interface RefusedStyle {
 
 /**
  * Returns lines on paths that stay where they are: those that the origin refused, with the reason and the remedy,
- * editors' own files, and git's own state.
+ * editors' own files, git's own state, paths that the folder's disk cannot hold, and files with an erased content.
  */
 export function keptLines(sync: SyncShape, style: RefusedStyle): string[] {
   return [
@@ -169,8 +169,8 @@ export function stateText(sync: SyncShape, paint: Paint): string {
 }
 
 /**
- * Returns the text for `in-sync`. It says `up to date` if the origin refuses changes of the folder, since the sides
- * then differ.
+ * Returns the text for `in-sync`. It says `up to date` if the origin refuses changes of the folder, or the token may
+ * only read: the sides may then differ.
  */
 function inSyncText(sync: SyncShape, paint: Paint): string {
   const {

@@ -60,7 +60,10 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   replicate: (input) => input.flag("withProtected"),
 };
 
-/** True if an agent gives this command. `command`: its name. */
+/**
+ * True if an agent gives this command. `command`: its name. The ancestors of the process are checked only for the
+ * commands in `PERSONS`.
+ */
 export async function isAgents(io: Io, input: Input, command = ""): Promise<boolean> {
   if (io.env[ROLE_VARIABLE] === "agent") return true;
   if (!Object.hasOwn(PERSONS, command) || PERSONS[command]?.(input) !== true) return false;

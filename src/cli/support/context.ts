@@ -93,7 +93,7 @@ export class CommandContext {
     this.#isUnsigned = false;
   }
 
-  /** Returns the store, and opens it on the first call. The options apply to that call only. */
+  /** Returns the store, and opens it on the first call. The options of later calls have no effect. */
   async store({ once = false, ...as }: As = {}): Promise<StoreApi> {
     const { io, input, remote } = this;
     const role = (await this.isAgent()) ? { role: "agent" as const } : {};
@@ -110,8 +110,8 @@ export class CommandContext {
   }
 
   /**
-   * Opens the workspace that `--workspace` names, else the nearest one around the current folder (on a server: the one
-   * that it chooses). If `create` makes a new one, stderr says so.
+   * Opens the workspace that `--workspace` names, else the nearest one around the current folder (with a server: that
+   * of `RemoteServer.workspace`). If `create` makes a new one, stderr says so.
    */
   async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
     const how = { ...options, ...this.progress(), ...(this.#isUpstream ? { upstream: true } : {}) };
@@ -253,7 +253,7 @@ export class CommandContext {
     return new UserPaths(workspace, standingFolderIfThere(this.io) ?? workspace.path, true);
   }
 
-  /** Options for a progress line during long work: on a terminal, after a second. */
+  /** Returns the options for a progress line during long work: on a terminal, after a second. */
   progress(): ProgressOptions {
     if (!this.io.err.isTerminal || this.json) return {};
     const line = (this.#progress ??= new ProgressLine(this.io.err, () => this.io.now()));

@@ -40,7 +40,7 @@ export async function withCandidates(workspace: WorkspaceApi, error: unknown): P
   return typeof path !== "string" || excluded !== undefined ? error : notRecorded(workspace, path, path);
 }
 
-/** True if the error says that the path is not known. */
+/** True for `NOT_FOUND`, the engine's error for an unknown path. */
 export function isUnknownPath(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "NOT_FOUND";
 }

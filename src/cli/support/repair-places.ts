@@ -19,7 +19,7 @@ interface AskedServer {
 
 /**
  * Opens the places that `--repair-from` names. Connections are closed with `opened`. Throws `USAGE` for an invalid
- * address, `NOT_FOUND` for a server without such a workspace.
+ * address, and for `origin` if the workspace follows none; `NOT_FOUND` for a server without such a workspace.
  */
 export async function repairPlaces(
   context: CommandContext,

@@ -37,7 +37,7 @@ function isSpawnError(error: unknown): error is Error {
 }
 
 /**
- * Returns the shell's exit code for a command that could not be started: 127 not found, 126 not executable. `undefined`
+ * Returns the shell's exit code for a command that could not be started: 127 if it was not found, else 126. `undefined`
  * if neither the error nor its cause is a failed start.
  */
 export function startFailureCode(error: unknown): number | undefined {

@@ -27,7 +27,7 @@ export function writtenPath(
   return path;
 }
 
-/** Throws `UNSAFE` for such a place if the path is absolute already. */
+/** Throws `UNSAFE` for an absolute path in the store or in the configuration folder, as `writtenPath` does. */
 export function refuseOwn(
   { io, input }: Given,
   what: string,

@@ -10,7 +10,7 @@ export interface Following {
   readonly signal: AbortSignal;
   /** Ends the following once a sync meets this condition. */
   readonly until?: (sync: SyncShape) => boolean;
-  /** Printed once, when the origin has admitted the sync. */
+  /** Returns a note to print once, when the origin has admitted the sync. */
   readonly note?: (sync: SyncShape) => string | undefined;
 }
 

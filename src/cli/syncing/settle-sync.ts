@@ -30,7 +30,7 @@ import { targetHolding, targetOf } from "./sync-client.ts";
 const HOW =
   "give one of --keep-local, --accept-upstream and --merge (with --tool COMMAND or --merged FILE, if you like)";
 
-/** `sync conflicts`. */
+/** Prints the open conflicts of a sync: `sync conflicts`. */
 export async function listConflicts(
   context: CommandContext,
   syncs: SyncApi,
@@ -56,7 +56,7 @@ export async function listConflicts(
   return EXIT.done;
 }
 
-/** `sync resolve`. */
+/** Settles a conflict of a sync: `sync resolve`. */
 export async function settleConflict(
   context: CommandContext,
   syncs: SyncApi,
@@ -127,7 +127,10 @@ interface Asked {
   readonly typed: string;
 }
 
-/** Finds the conflict of a path as typed here, or as `sync conflicts` names it; or by its id. Throws `NOT_FOUND`. */
+/**
+ * Finds the conflict of a path as typed here, or as `sync conflicts` names it; or by its id, or a prefix of the id.
+ * Throws `NOT_FOUND`, `AMBIGUOUS`.
+ */
 async function conflictAt(context: CommandContext, { syncs, sync, typed }: Asked): Promise<ConflictShape> {
   const open = await syncs.conflicts(sync.id);
   const path = await pathsOf(context, sync)

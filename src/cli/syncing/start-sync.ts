@@ -22,7 +22,7 @@ import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
 
-/** `sync start`. */
+/** Starts a sync, in the background or with `--foreground` in this process: `sync start`. */
 export async function startSync(context: CommandContext, args: readonly string[]): Promise<number> {
   const [url, folder, ...more] = args;
   if (url === undefined || folder === undefined || more.length > 0)
@@ -41,7 +41,7 @@ export async function startSync(context: CommandContext, args: readonly string[]
   return sync.state === "halted" ? EXIT.failed : EXIT.done;
 }
 
-/** Returns the options of `start`. Throws `USAGE`, and `FORBIDDEN` if an agent asks for secrets. */
+/** Returns the options of `start`. Throws `USAGE`, `UNSAFE`, and `FORBIDDEN` if an agent asks for secrets. */
 export async function startOptions(
   context: CommandContext,
   { url, workspace }: UpstreamAddress,
@@ -283,7 +283,7 @@ function upstreamToken(context: CommandContext, url: string): { readonly token?:
 /** The maximum wait for an answer of the origin, in milliseconds. A running origin answers at once. */
 const ANSWER_MS = 2_000;
 
-/** The time for which a sync may be offline before its refusal is recorded, in milliseconds. */
+/** How long `reached` waits once a sync is offline, in milliseconds: a refusal may become known a moment later. */
 const SETTLING_MS = 300;
 
 /**

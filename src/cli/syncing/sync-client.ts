@@ -49,7 +49,7 @@ export async function backgroundClient(context: CommandContext): Promise<SyncCli
   return clientAt(run);
 }
 
-/** Connects to the syncs of the store's server, if it runs. */
+/** Connects to the syncs of the store's server; `undefined` if it does not run. */
 export async function runningClient(context: CommandContext): Promise<SyncClient | undefined> {
   const { run } = placeOf(context);
   return (await whoAnswers(run.address, context.io.version)) === undefined ? undefined : clientAt(run);
@@ -98,8 +98,8 @@ export async function targetOf(context: CommandContext, syncs: SyncApi, typed: s
 }
 
 /**
- * Finds the sync whose folder contains a typed path; else the one that is meant if nothing is typed. Throws
- * `NOT_FOUND`, `AMBIGUOUS`.
+ * Finds the sync that `--workspace` names, else the one whose folder contains a typed path, else that of `targetOf` if
+ * nothing is typed. Throws `NOT_FOUND`, `AMBIGUOUS`.
  */
 export async function targetHolding(context: CommandContext, syncs: SyncApi, path: string): Promise<SyncShape> {
   const isNamed = context.input.text("workspace") !== undefined;

@@ -3,7 +3,7 @@ import { MEMORY_STORE } from "../../api/store-api.ts";
 import type { Input } from "../../process/input.ts";
 import { shownCommand } from "../../process/printable.ts";
 
-/** Rewrites each command in a text of this program as a person must type it here. */
+/** Rewrites each command of this program in a text as a person must type it here. */
 export type WithGlobalOptions = (text: string) => string;
 
 /** Options that choose a history, as commander names them and as people type them. */

@@ -187,7 +187,7 @@ const conflicts = workspaceRoute(calls.listConflicts, {
     pageOf(await on.conflicts(withoutUndefined({ all, patch })), part, ({ id }) => id),
 });
 
-/** The largest merged content, in bytes. It is held in memory, since a person or a model makes it. */
+/** The largest merged content, in bytes. It is held in memory: a person or a model makes it, so it is small. */
 const MAX_MERGED = 64 * 1024 * 1024;
 
 const resolve = workspaceRoute(calls.resolveConflict, {

@@ -60,8 +60,8 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 }
 
 /**
- * Returns the moment that was shown. Until the answer, a relative time moves, and another snapshot may become the
- * latest.
+ * Returns the moment that was shown, as `seq:N` if what was asked for may mean another one by the time of the answer: a
+ * relative time moves, and another snapshot may become the latest.
  */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;

@@ -20,13 +20,13 @@ import { optional } from "../../../util/optional.ts";
 interface Recorded {
   readonly result: RunShape;
   readonly undoTakes: string | undefined;
-  /** The workspace's id, if the command removed the current folder, by which the workspace is found. */
+  /** The workspace's id, if the command removed the current folder: the workspace is then no longer found by it. */
   readonly away: string | undefined;
 }
 
 /**
- * Returns the summary of the operation that `undo` would undo after a run that changed nothing; `undefined`, with a
- * message, if it cannot be read.
+ * Returns the summary of the operation that `undo` would undo after a run that changed nothing. Returns `undefined` if
+ * there is none, and, with a message, if it cannot be read.
  */
 async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Promise<string | undefined> {
   try {

@@ -13,7 +13,10 @@ function sentence(item: WorkspaceShape): string {
   return `the history of ${item.path === "" ? named : printable(item.path)} (${item.id}, ${item.seq} events)`;
 }
 
-/** Returns whether the user agrees: on a terminal, the question names the workspace; elsewhere only `--yes` agrees. */
+/**
+ * Returns whether the user agrees, by `--yes` or at the terminal, where the question names the workspace. With `--now`,
+ * only a person at a terminal can agree. For an unknown or ambiguous id there is no question: `forget` reports it.
+ */
 async function agreed(context: CommandContext, prefix: string): Promise<boolean> {
   const now = context.input.flag("now");
   if (now) refuseWithoutPerson(context, "a history");
@@ -58,7 +61,7 @@ export async function forget(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Returns the time from which a history may be freed, to the minute. */
+/** Returns until when a history is kept at least, to the minute; `kept` if that has no end. */
 function until(at: string | null): string {
   return at === null ? "kept" : `until ${at.slice(0, 16).replace("T", " ")}`;
 }

@@ -72,7 +72,7 @@ function afterwards(context: CommandContext, workspace: WorkspaceApi, result: Pr
 
 /**
  * Returns whether the user agrees, by `--yes` or at the terminal, since the pruned states can be restored for one day
- * only.
+ * only. With `--now` they cannot be restored at all, so only a person at a terminal can agree.
  */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
   const now = context.input.flag("now");

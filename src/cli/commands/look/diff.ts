@@ -38,14 +38,14 @@ function linesOf(context: CommandContext, result: DiffShape, paths: UserPaths): 
 
 const MOST_NOT_COMPARED = 100;
 
-/** The paths that may differ and were not compared: not what the rules leave out. */
+/** Returns the paths that may differ and were not compared. Paths that the rules leave out are not among them. */
 function notCompared({ coverage }: DiffShape): CoverageShape["omitted"] {
   const isUnknown = (one: CoverageShape["omitted"][number]): boolean =>
     !isMeant(one) || one.reason === "off-record" || one.reason === "erased";
   return (coverage?.omitted ?? []).filter(isUnknown);
 }
 
-/** A patch goes where programs read it: what it lacks is said beside it. */
+/** Names the paths that a patch lacks on stderr, since programs read stdout, which has the patch. */
 function sayNotCompared(context: CommandContext, result: DiffShape): void {
   const unknown = notCompared(result);
   if (unknown.length === 0) return;

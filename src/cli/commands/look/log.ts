@@ -18,8 +18,8 @@ function optionsOf(input: Input): LogOptions {
 }
 
 /**
- * Returns up to `limit` events in the requested order: the newest ones, or, with `--from`, the first ones from there,
- * so that a program can page.
+ * Returns up to `limit` events (0: all) in the requested order: the newest ones, or, with `--from` and without
+ * `--reverse`, the first ones from there, so that a program can page.
  */
 async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
   if (limit === 0) return workspace.log(options);

@@ -20,7 +20,7 @@ const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemin
 /** The warning for a project's files, which may be committed although they name programs of one person's machine. */
 const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
 
-/** The text before the path of the file that has such a server. */
+/** The text before the path of a file in which a server of the user's own is called `chronicle`. */
 const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle's MCP server is not added to";
 
 /** Returns the named agents; without names all of them, if `mayBeAll`. */

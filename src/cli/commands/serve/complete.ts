@@ -5,7 +5,7 @@ import { type CommandSpec, type Completes, GLOBAL_OPTIONS, type OptionSpec } fro
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { CONFIG_KEYS } from "../../support/config-value.ts";
 
-/** The codes of the library's scripts: offer files as well, or only the given words. */
+/** Codes for the scripts of `@bomb.sh/tab`, in the last line of `complete`: offer files as well, or only the words. */
 const WITH_FILES = 0;
 const WITHOUT_FILES = 4;
 
@@ -76,7 +76,7 @@ export async function completion(context: CommandContext): Promise<number> {
 const SHELLS: readonly string[] = ["bash", "zsh", "fish"];
 
 /**
- * The completion script for bash, from 3.2 on. The library's script is not used: it passes the typed words to `eval`,
+ * The completion script for bash, from 3.2 on. That of `@bomb.sh/tab` is not used: it passes the typed words to `eval`,
  * needs bash-completion, and never offers files.
  */
 const BASH = `# bash completion for chronicle

@@ -24,7 +24,10 @@ export async function hook({ io, input }: CommandContext): Promise<number> {
   }
 }
 
-/** The answer is given: agents ignore it if the exit code tells of a failure, so what fails here is only said. */
+/**
+ * Installs the hook if there is none. A failure is only reported: the answer is already printed, and agents ignore it
+ * if the exit code is not 0.
+ */
 function installForNextTime(io: Io, places: ReturnType<typeof placesOf>): void {
   try {
     if (readTextIfThere(hookScriptPath(places)) === undefined) writeHookScript(io, places);
