@@ -62,7 +62,7 @@ export interface ReplicaAdmission {
   readonly presenter: ReplicaPresenter;
   /** True if the replica may not write back. */
   readonly readOnly: boolean;
-  /** The actor of changes that name no actor, or may not name one. `undefined`: changes may name any actor. */
+  /** Replaces the actor of changes that name a person, or Chronicle itself. `undefined`: changes may name any actor. */
   readonly actor?: string;
 }
 

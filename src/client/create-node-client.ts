@@ -91,7 +91,7 @@ class NodeTransport implements Transport {
       });
       sent.once("response", resolve).once("error", reject);
       const upload = this.#upload(sent, body);
-      // A server may refuse a request before it has read the whole body.
+      // Not awaited: a server may refuse a request before it has read the whole body.
       upload.catch(reject);
       return this.#replyOf(await promise);
     } catch (cause) {

@@ -75,8 +75,8 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>, base: strin
 }
 
 /**
- * True if request bodies are streamed. A browser collects a body in a blob, as not all of them can stream one, and only
- * over some connections.
+ * True if request bodies are streamed. In a browser a body is collected in a blob: not all browsers can stream one, and
+ * those that can do so only over some connections.
  */
 const STREAMS = !("document" in globalThis || "WorkerGlobalScope" in globalThis);
 

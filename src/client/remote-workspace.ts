@@ -228,7 +228,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
 
 const RECORD_REQUESTS = { verify: calls.verifyRecords, importChronomemory: calls.importRecords };
 
-/** The records of users in a workspace of a server. Replies hold JSON: `RecordBody`. */
+/** The records of users in a workspace of a server. Their bodies arrive as JSON, and are cast to `RecordBody`. */
 class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreApi {
   readonly #requests: Requests;
 
@@ -261,7 +261,7 @@ class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreAp
 
   /**
    * Reads the records, changes them here, and writes them in one request. Throws `PRECONDITION_FAILED` if a record was
-   * written meanwhile.
+   * written meanwhile. A record that was deleted meanwhile stays deleted.
    */
   async migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number> {
     const rewrites = (await this.all()).map(([id, before]) => ({

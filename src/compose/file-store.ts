@@ -97,7 +97,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Returns the existing workspace of the first root, or the one to adopt. The other roots must be among its roots.
+   * Returns the existing workspace of the first root, if there is one, or the one to adopt. The other roots must be
+   * among its roots.
    */
   async #existing(
     roots: readonly RootRecord[],
@@ -305,7 +306,7 @@ class FileStore implements StoreApi {
     how: HowToOpen & { readonly role: OpenOptions["role"] | undefined },
   ): Promise<OpenedContext> {
     const { role = this.#options.role, ...rest } = how;
-    // Hide the names that a person has added here to the protected ones from agents in the origin's history, too.
+    // The names that a person has protected here also hide contents of the origin's history from agents.
     const ownNames = (): Promise<readonly string[]> =>
       this.#with(id, ({ context }) => answer(context, () => addedNames(context)));
     const secretNames = role === "agent" ? await ownNames() : undefined;
@@ -385,8 +386,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Returns the workspace of this root: found by its path, by the identity of a moved folder, or through a bind mount.
-   * `mayAdopt`: the new place of a moved folder is recorded.
+   * Returns the workspace of this root, if there is one: found by its path, by the identity of a moved folder, or
+   * through a bind mount. `mayAdopt`: the new place of a moved folder is recorded.
    */
   async #workspaceOf(root: RootRecord, mayAdopt: boolean): Promise<FoundWorkspace | undefined> {
     const all = await this.#cache.list();
@@ -431,8 +432,9 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Carries out `init --adopt`. Throws `UNSAFE` if the folder has a history of its own, or if the old folder still
-   * exists. `force` permits the latter, and a folder that was moved here with a history of its own.
+   * Carries out `init --adopt`. Throws `REFUSED` for a workspace without a folder, and `UNSAFE` if the new folder has a
+   * history of its own, or if the old folder still exists. `force` permits the latter, and a folder that was moved here
+   * with a history of its own.
    */
   async #takeOver(found: ListedWorkspace, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
     const folder = placeOfRoot(root);

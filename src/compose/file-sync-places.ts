@@ -171,7 +171,10 @@ export class FileSyncPlaces implements SyncPlaces {
     return this.#tokens.get(id);
   }
 
-  /** Returns the origin of a workspace's sync, and the token for it; `undefined` if it follows none. */
+  /**
+   * Returns the origin of a workspace's sync, and the token for it; `undefined` if the workspace follows none, is gone,
+   * or cannot be read.
+   */
   async originOf(id: string): Promise<KnownOrigin | undefined> {
     const record = (await this.#look(id))?.record;
     if (record === undefined) return undefined;
@@ -296,7 +299,8 @@ async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaH
 }
 
 /**
- * Returns the same halt for a folder that does not follow the origin yet, if the origin is a workspace of this store.
+ * Like `checkNesting`, for a folder that does not follow the origin yet: checks only the origin's own folder, and only
+ * if the origin is a workspace of this store.
  */
 async function checkNestingInStore(
   parts: StoreParts,
@@ -423,7 +427,7 @@ const ANY = { files: 1, bytes: 1 };
 /**
  * Returns the writer that stages a first sync's files while their contents arrive, and clears the stage of an earlier
  * process. Returns `undefined` if the disk folds names, as it would be unknown which files exist, or if the disk cannot
- * hold every entry, which the apply reports.
+ * hold every entry or permission, which the apply reports, or if the worktree has no stage.
  */
 function earlyFilesOf(
   disk: Disk,

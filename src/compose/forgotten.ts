@@ -18,8 +18,8 @@ import { endedName, moveWorkspace, withNames } from "../store/workspace-file.ts"
 import { optional } from "../util/optional.ts";
 
 /**
- * Brings back the pruned part that a note describes, and removes that note, and those of all prunings that the same
- * step withdraws. Returns the id of the workspace.
+ * Brings back the part that a note describes, if it is a pruning's. Removes that note, and those of all prunings that
+ * the same step withdraws. Returns the id of the workspace.
  */
 async function unforgetPart(
   parts: StoreParts,
@@ -86,7 +86,7 @@ export async function forgetWorkspace(
 
 /**
  * Brings back a forgotten history, or a part of one, by its id, its name, or a unique prefix of its id. Returns the id
- * of the workspace.
+ * of the workspace. Throws `NOT_FOUND`, `AMBIGUOUS`, and `UNSAFE` if another workspace has its name or folder by now.
  */
 export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
   refuseOthersStore(parts.backends.disk, { home: parts.layout.home, configFolder: parts.configFolder });
@@ -174,7 +174,7 @@ function forgottenIds({ backends: { disk }, layout }: StoreParts): string[] {
 export async function freeForgotten(parts: StoreParts): Promise<void> {
   const stones = new Tombstones(parts);
   const isOver = ({ until }: Tombstone): boolean => Date.parse(until) <= parts.backends.now();
-  // Only the note goes here: the collection frees the contents that a pruning has given up by the age of its event.
+  // Removes only the note of a pruning: the collection frees its contents, once the pruning's event is old enough.
   for (const one of partsGivenUp(parts, stones)) if (one.part?.kind === "pruning" && isOver(one)) stones.remove(one.id);
   const over = (): Tombstone[] =>
     forgottenIds(parts)

@@ -278,8 +278,8 @@ export function traitsOf(
 }
 
 /**
- * Returns the user whose git configuration applies. It is taken to lie beside Chronicle's if the latter's folder is
- * named `chronicle`.
+ * Returns the user whose git configuration applies. Git's folder is taken to lie beside Chronicle's configuration
+ * folder if that is named `chronicle`, else in `~/.config`.
  */
 function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   const beside = configFolder.endsWith("/chronicle") ? configFolder.slice(0, -"/chronicle".length) : undefined;

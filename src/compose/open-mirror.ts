@@ -102,7 +102,7 @@ export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   return [own, ...mirrorsOf(parts, files, id)];
 }
 
-/** Returns the histories of a mirror. They have no other heads, as lines that they lack are sent again. */
+/** Returns the histories of a mirror. No heads are kept outside of their logs: lines that they lack are sent again. */
 function mirrorsOf({ backends }: StoreParts, { upstream }: WorkspaceLayout, id: string): MarkedHistory[] {
   return mirrorParts(backends, upstream).map((anchor) => ({
     key: `${id}/${anchor?.seq ?? 0}`,

@@ -36,7 +36,7 @@ export function openAcceptor(parts: StoreParts, onError: (error: unknown) => voi
 
 /**
  * Restricts what a replica may write: nothing if it is read-only. If the admission names an actor, this name replaces
- * that of a person in the entries that the replica sends.
+ * those of people and of Chronicle in the entries that the replica sends; `ambiguous` stays.
  */
 function admittedWrites(
   target: WriteBackTarget,

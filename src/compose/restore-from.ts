@@ -26,7 +26,8 @@ export type Source = Pick<FileApi, "files" | "blob">;
 /**
  * Fills an empty folder of this machine (`options.to`) with the files that a workspace elsewhere had at a moment.
  * Checks every content against its hash as it arrives. Leaves out protected files whose bytes the caller may not have.
- * Throws `NOT_FOUND` for a path that did not exist then.
+ * Throws `NOT_FOUND` for a path that did not exist then, `REFUSED` for a folder that is not empty, and `FORBIDDEN` if
+ * every file would be left out.
  */
 export async function restoreFrom(
   source: Source,

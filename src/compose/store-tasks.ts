@@ -104,7 +104,7 @@ async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | und
   }
 }
 
-/** Throws `REFUSED` if forgetting a history would remove the proof that it was changed. */
+/** Throws `REFUSED` for a history that is unsigned, or contradicts its signed head: it may prove that it was changed. */
 export async function refuseToForget(parts: StoreParts, id: string): Promise<void> {
   const what = "forgetting a history";
   const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
@@ -349,8 +349,8 @@ async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<
 const WITH_OWN_HINT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLLBACK_DETECTED"];
 
 /**
- * Returns the error that names the history which blocks the collection. Contents are shared, so that one unreadable
- * history blocks the whole store.
+ * Returns the error that names the history which blocks the collection. Contents are shared, so one unreadable history
+ * blocks the whole store.
  */
 function unreadable(id: string, error: unknown): unknown {
   if (!(error instanceof ChronicleError)) return error;

@@ -111,7 +111,7 @@ export function harmlessLines(changes: readonly OmittedChangeShape[] = []): stri
   return told(changes, [...KEPT, ...LEFT]);
 }
 
-/** Returns lines on the changes of omitted paths by a run that was undone. `left`: paths that were not, to leave out. */
+/** Returns lines on changes of omitted paths by a run that was undone, except the paths in `left`, which were not. */
 export function takenBackLines(changes: readonly OmittedChangeShape[] = [], left: readonly string[] = []): string[] {
   const isTaken = ({ path }: OmittedChangeShape): boolean => !left.includes(path);
   return told(changes.filter(isTaken), [...TAKEN_BACK, ...LEFT]);

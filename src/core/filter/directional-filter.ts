@@ -137,9 +137,8 @@ const DIAGNOSTICS = `
 
 /**
  * The filter between an agent's host and a sandbox (`--policy sandbox`). Everything that is tracked goes to the
- * sandbox. Sources, configuration, documents and images come back from it, whatever their names. Build output,
- * dependency folders, large binaries, temporary files, diagnostics and ignored files do not, nor does a file over 32
- * MiB.
+ * sandbox. Everything comes back from it (sources, configuration, documents, images), except build output, dependency
+ * folders, large binaries, temporary files, diagnostics, ignored files, and files over 32 MiB.
  */
 export const SANDBOX_POLICY: FilterPolicy = {
   toReplica: [],

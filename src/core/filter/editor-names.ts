@@ -64,8 +64,8 @@ export function isEditorName(path: WorkspacePath): boolean {
 }
 
 /**
- * Recognises a file that editors and desktops make temporarily or for their own use, by its kind, name and size. The
- * caller must check that `beside` exists. Folders never count, whatever their names.
+ * Recognises a file that editors and desktops make temporarily or for their own use, by its kind, name and size; returns
+ * `undefined` for any other. The caller must check that `beside` exists. Folders never count, whatever their names.
  */
 export function editorFile({ path, kind, size }: Pick<Entry, "path" | "kind" | "size">): EditorFile | undefined {
   const name = nameOf(path);
