@@ -125,11 +125,11 @@ export interface TransactionOptions {
   readonly session?: string;
   /**
    * The changes that belong to the transaction. `actions`: only those by actions and writes; a rollback leaves other
-   * changes. `folder`: also changes to the folder while it is open that no action owns. Default: `folder`; over HTTP
-   * `actions`.
+   * changes. `folder`: also changes that no action owns, if they are made to the folder while the transaction is open.
+   * Default: `folder`; over HTTP `actions`.
    */
   readonly scope?: "folder" | "actions";
-  /** The process whose death ends it. Default: this process; `null`: it stays until it is ended explicitly. */
+  /** The process whose death ends the transaction. Default: this process; `null`: it is only ended explicitly. */
   readonly pid?: number | null;
   /** What the workspace's next change does with the transaction once that process is gone (default `rollback`). */
   readonly onOwnerDeath?: "rollback" | "keep";

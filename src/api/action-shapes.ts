@@ -16,7 +16,7 @@ export interface ActionShape {
   files_backed_up: string[];
   /**
    * Absolute paths outside of the workspace whose state was kept. They are restored only when named one by one. Empty
-   * for an action of a caller elsewhere (`ActingAs.onlyInside`).
+   * if the caller is on another machine (`ActingAs.onlyInside`).
    */
   outside: string[];
   /** The `hash` of the previous action; empty for the first. */
@@ -159,7 +159,7 @@ export interface VersionShape {
   based_on: number;
   /** The path's last event when the version arrived, and its iteration; 0: there was none. */
   lost_to: { seq: number; iteration: number };
-  /** True if the path has this state now, so the version is not missing. */
+  /** True if the path has this state now, so nothing of the version is missing. */
   is_present?: true;
   /** The replica has merged it with the state that it lost to: this iteration of the path has all of its changes. */
   merged_in?: { seq: number; iteration: number };
@@ -216,7 +216,7 @@ export interface EraseShape {
   bytes: number;
   /** The first of the erased contents. */
   contents: ErasedContentShape[];
-  /** Contents that matched but stay, because paths have them now. */
+  /** Contents that matched but stay, because paths have them now, or the history itself needs them. */
   total_kept: number;
   kept: ErasedContentShape[];
   /** The number of matching contents that were erased before. */

@@ -18,9 +18,10 @@ export interface ConflictShape {
   /**
    * `content`: both changed the same or adjacent lines. `binary`: the content is not text, or too large to merge.
    * `mode`: the permissions differ. `kind`: one is a file, the other a link or a folder. `deleted`, `edited`,
-   * `created`: the path was deleted, edited or created after the change that the undo inverts. `folder`: something else
-   * is now at the place of a folder. Only in a sync: `blocked`: the upstream's side cannot be written; `collision`: the
-   * folder's disk treats the name as that of another path.
+   * `created`: the path was deleted, edited or created after the change that the undo inverts. (In a sync: deleted here
+   * and edited upstream; edited here and deleted upstream; created on both sides.) `folder`: something else is now at
+   * the place of a folder. Only in a sync: `blocked`: the upstream's side cannot be written; `collision`: the folder's
+   * disk treats the name as that of another path.
    */
   reason:
     | "content"

@@ -43,7 +43,7 @@ export interface ListFilesOptions {
   readonly after?: string;
 }
 
-/** The class of a content. Absent on a client of a server, since a server sends nothing that its caller may not see. */
+/** The class of a content. A client of a server has none: a server sends nothing that its caller may not see. */
 export interface Classed {
   /** `protected`: a secret by the name of its file. Agents and readers get `FORBIDDEN` instead of its bytes. */
   readonly class?: "protected";
@@ -173,7 +173,7 @@ export interface FileApi {
    * names recorded paths with the same file name.
    */
   history(path: string, options?: HistoryOptions): Promise<IterationShape[]>;
-  /** Returns a content by its hash, if some path of this workspace has or had it. Throws `NOT_FOUND`, `PRUNED`. */
+  /** Returns a content by its hash, if this workspace has or had it. Throws `NOT_FOUND`, `PRUNED`, `ERASED`. */
   blob(hash: string): Promise<BlobContent>;
   /**
    * Yields events as they are recorded by any process, in order, each once. Ends with `signal`, or when the workspace

@@ -49,7 +49,7 @@ export function exitCodeOf(code: ErrorCode): number {
   return EXIT_OF[code];
 }
 
-/** HTTP statuses (RFC 9110, 6585). A `PRUNED` or `ERASED` content existed, and will not come back. */
+/** HTTP statuses (RFC 9110, 6585). 410: a `PRUNED` or `ERASED` content existed, and was given up on purpose. */
 const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   USAGE: 400,
   PATH_INVALID: 400,

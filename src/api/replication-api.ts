@@ -58,7 +58,7 @@ export interface ReplicaAdmission {
    * that this caller may not see, `AMBIGUOUS` if it must be named.
    */
   place(asked: string | undefined): Promise<ReplicaPlace>;
-  /** The caller that connects it. A replica belongs to its first caller from then on. */
+  /** The caller that connects the replica. A replica belongs to its first caller from then on. */
   readonly presenter: ReplicaPresenter;
   /** True if the replica may not write back. */
   readonly readOnly: boolean;
@@ -77,8 +77,8 @@ export interface ReplicaLoad {
 /** The origin's side: leads conversations with replicas. */
 export interface ReplicaAcceptor {
   /**
-   * Must be called in the turn of the event loop in which the connection opened. Resolves when the conversation is
-   * over. Never rejects: errors of the peer are reported to it.
+   * Must be called in the turn of the event loop in which the connection opened, or its first messages may be lost.
+   * Resolves when the conversation is over. Never rejects: errors of the peer are reported to it.
    */
   accept(connection: ReplicaConnection, admission: ReplicaAdmission): Promise<void>;
   load(): Promise<ReplicaLoad>;

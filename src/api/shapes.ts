@@ -38,7 +38,9 @@ export interface OmittedChangeShape {
   recorded?: true;
 }
 
-/** A change by an operation to an omitted path that was kept aside. The change is in no history. */
+/**
+ * A change that an operation (an undo, a restore) made to an omitted path from what was kept aside. It is in no history.
+ */
 export interface AsideChangeShape {
   path: string;
   path_b64?: string;
@@ -364,8 +366,8 @@ export interface IterationShape {
 }
 
 /**
- * The origin's iteration that a replica took over. The fields on actor and time are present if the replica holds that
- * event.
+ * The origin's iteration that a replica took over. The fields on actor and time are present if the replica holds the
+ * event of that iteration.
  */
 export interface OriginIterationShape {
   seq: number;

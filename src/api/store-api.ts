@@ -128,7 +128,7 @@ export interface StoreApi {
   gc(): Promise<GcShape>;
   /** Returns how much space the store takes. */
   du(): Promise<DuShape>;
-  /** Checks the machine, the store and the key, and returns the problems. */
+  /** Checks the machine, the store and the key, and returns each check with its result. */
   doctor(): Promise<DoctorShape>;
   close(): Promise<void>;
 }

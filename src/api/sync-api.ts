@@ -19,7 +19,7 @@ export interface SyncSettings {
   readonly filterTo?: readonly string[];
   /** Patterns of paths that are not written back. Default: the patterns so far; an empty list removes them. */
   readonly filterFrom?: readonly string[];
-  /** A named filter, applied before those patterns. */
+  /** A named filter, applied before the patterns of `filterTo` and `filterFrom`. */
   readonly policy?: "sandbox";
   /**
    * The treatment of files that editors and desktops make for themselves beside others (backups, swap files, locks,

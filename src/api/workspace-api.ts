@@ -280,8 +280,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   run(options: RunOptions): Promise<RunShape>;
   /**
    * Calls `work` off the record: nothing that it does is stored. Its changes stay out of the history until somebody
-   * else changes those paths or records them by name. Meanwhile only declared paths of tools and writes of this API
-   * (`putFile` and the like) are recorded. Throws `REFUSED` in a workspace without a folder.
+   * else changes those paths or records them by name. While `work` runs, only declared paths of tools and writes of
+   * this API (`putFile` and the like) are recorded. Throws `REFUSED` in a workspace without a folder.
    */
   offRecord<T>(work: () => Promise<T> | T): Promise<T>;
   /** Records changes until stopped. */
@@ -321,7 +321,7 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   retention(): Promise<RetentionSourcesShape>;
   /**
    * Records that a caller was refused `what`, and throws `FORBIDDEN`. It is for a server, whose roles the engine does
-   * not know. `unlisted`: the number of earlier refusals that were not recorded. Absent where the log is not available.
+   * not know. `unlisted`: the number of earlier refusals that were not recorded. A server's client has no such method.
    */
   refuse?(what: string, unlisted?: number): Promise<never>;
   /**

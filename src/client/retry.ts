@@ -12,7 +12,7 @@ export interface RetryRule {
 
 export const RETRY: RetryRule = { tries: 5, firstWait: 100, longestWait: 5_000 };
 
-/** The default of `longestInAll`: a server that itself waits for a lock is not waited for five times. */
+/** The default of `longestInAll`. A server may itself wait for a lock at each try: five such waits are too long. */
 const LONG_ENOUGH_MS = 20_000;
 
 /**

@@ -159,7 +159,7 @@ function keyOf(requestId: string): string {
   return fit(key, /^[\x21-\x7e]{1,128}$/, "a requestId takes up to 128 characters, percent-encoded");
 }
 
-/** Returns text that fits a header. Throws `USAGE` for other text, since that is no fault of the server. */
+/** Returns text that fits a header. Throws `USAGE` for other text: sent, it would look like a fault of the server. */
 function fit(text: string, pattern: RegExp, message: string): string {
   if (pattern.test(text)) return text;
   throw new ChronicleError("USAGE", message);

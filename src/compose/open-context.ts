@@ -52,7 +52,7 @@ export interface StoreParts extends OpenedBlobs {
   readonly headPace: HeadPace;
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
-  /** Like `onNote`, for limits that the disk sets to the indexes. Reports each note once. */
+  /** Like `onNote`, for indexes whose files the disk does not permit. Reports each note once. */
   readonly tellOfIndexes: (note: string) => void;
   readonly onCommit: StoreOptions["onCommit"];
   readonly onUnsigned: StoreOptions["onUnsigned"];

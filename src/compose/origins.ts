@@ -135,7 +135,7 @@ export class Origins implements AsyncDisposable {
     }
   }
 
-  /** Closes the places that have no lease, and waits for those being closed. Throws the error of a failed close. */
+  /** Closes the workspaces that have no lease, and waits for those being closed. Throws the error of a failed close. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const [id, place] of this.#places) if (place.leases === 0) void this.#close(id, place);
     await Promise.all(this.#ending);

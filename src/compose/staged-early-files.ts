@@ -20,7 +20,7 @@ export interface StagedEarlyFilesOptions {
   readonly stage: EarlyStage;
   /** The threads that write. Without them, this thread writes. */
   readonly pools: KeptStagePool | undefined;
-  /** With fewer files and fewer bytes, it does nothing. */
+  /** With fewer files and fewer bytes than these, no file is written early. */
   readonly least: { readonly files: number; readonly bytes: number };
 }
 

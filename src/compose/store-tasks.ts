@@ -104,7 +104,7 @@ async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | und
   }
 }
 
-/** Throws `REFUSED` for a history that is unsigned, or contradicts its signed head: it may prove that it was changed. */
+/** Throws `REFUSED` for a history that is not signed, or contradicts its head: its log may be the proof of a change. */
 export async function refuseToForget(parts: StoreParts, id: string): Promise<void> {
   const what = "forgetting a history";
   const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
@@ -272,7 +272,7 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
 
 /**
  * Returns those of the asked contents that the histories of one workspace need, except the history `own`. Returns
- * `undefined` if it has no other history.
+ * `undefined` if the workspace has no other history.
  */
 async function neededBy(
   parts: StoreParts,

@@ -63,13 +63,13 @@ export interface AgentConfig {
 /** The configuration's scope: all projects of the user, or one project. */
 export type Scope = "user" | "project";
 
-/** Chronicle's program, or its package. */
+/** Matches Chronicle's program, or its package. */
 const PROGRAM = /^(?:@chronicle-dev\/chronicle(?:@.*)?|(?:.*[/\\])?chronicle(?:\.(?:[cm]?js|cmd|exe))?)$/;
 
-/** The path that `install` writes, whichever program runs it. */
+/** Matches the path that `install` writes. An entry with it is Chronicle's, whichever program runs it. */
 const LAUNCHER = /[/\\]bin[/\\]chronicle\.js$/;
 
-/** Programs that may run Chronicle's program. */
+/** Matches programs that may run Chronicle's program. */
 const RUNNER = /^(?:.*[/\\])?(?:node|nodejs|npx|npm|pnpx|pnpm|yarn|bunx|bun|deno)(?:\.(?:exe|cmd))?$/;
 
 /**

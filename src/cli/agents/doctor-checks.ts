@@ -81,8 +81,8 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
 }
 
 /**
- * Reports troubles of the last day: of hooks, and, if there were any, of the long-lived process, its replicas and the
- * refused attempts of agents.
+ * Reports the diagnostics of the last day: those on hooks; and, if there are any, those on the long-lived process, on
+ * its replicas, and on refused attempts of agents.
  */
 function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);

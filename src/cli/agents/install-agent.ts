@@ -23,7 +23,7 @@ export interface FilePlan {
   readonly before: string | undefined;
   /** `undefined`: the file is removed. */
   readonly after: string | undefined;
-  /** The path at which the previous text is kept first. */
+  /** The path at which the previous text is kept before the change; `undefined`: it is not kept. */
   readonly backup: string | undefined;
   /** True if a server of the user's own has the name of Chronicle's; it stays. */
   readonly namesake: boolean;

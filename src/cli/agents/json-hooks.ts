@@ -87,7 +87,7 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   const groups = groupsAt(text, event);
   const whole = groups.findIndex(isOurs);
   const at = whole >= 0 ? whole : groups.findIndex((one) => isShared(one, group));
-  // No group that is only Chronicle's is before `at`, so removing others leaves the index valid.
+  // This removes no group before `at`, which stays valid: none before it is Chronicle's alone.
   const result = dropFrom(text, event, groups, at);
   const path: JsonPath = ["hooks", event];
   if (groups.length === 0) return putAt(result, path, [group]);

@@ -137,7 +137,7 @@ function refusedCount(sync: SyncShape): number {
   return kept - leftOut - git - notHeld - erased;
 }
 
-/** Returns the origin, with its workspace, by the name in the request, else by the beginning of its id. */
+/** Returns the origin's address and its workspace: the name that was asked for, else the beginning of the id. */
 export function originOf({ upstream, workspace, asked = workspace }: SyncShape): string {
   const named = asked === workspace && UUID.test(asked) ? asked.slice(0, 8) : asked;
   return printable(named === "" ? upstream : `${upstream}#${named}`);

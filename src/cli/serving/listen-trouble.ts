@@ -48,7 +48,7 @@ export function listenTrouble(error: unknown): unknown {
   }
 }
 
-/** `sun_path` of sockaddr_un(7), less the NUL. */
+/** The length of the longest path of a socket, in bytes: `sun_path` of unix(7), less the NUL. */
 const LONGEST = 107;
 
 /**

@@ -245,7 +245,7 @@ export class CommandContext {
 
   /**
    * Translates paths. In a workspace chosen by name, paths are relative to its root, unless the current folder is
-   * within it; on a server they always are.
+   * within it. In a workspace of a server, they are always relative to its root.
    */
   paths(workspace: WorkspaceApi): UserPaths {
     if (this.remote !== undefined) return new UserPaths(workspace, undefined);

@@ -23,7 +23,7 @@ export interface FilterPolicy {
   readonly useGitignore: boolean;
 }
 
-/** The most simple patterns that are tested one after the other. With more, a lookup of names is faster. */
+/** The maximum number of simple patterns tested one after the other. With more, a lookup of names is faster. */
 const MAX_FAST = 12;
 
 /**

@@ -9,7 +9,7 @@ interface EditorFile {
   readonly beside: WorkspacePath | undefined;
 }
 
-/** One form of such files. The first group of `name`, if there is one, is the name of the file that it belongs to. */
+/** One form of editors' files. The first group of `name`, if there is one, names the file that it belongs to. */
 interface Form {
   readonly name: RegExp;
   readonly kind?: Entry["kind"];
@@ -64,8 +64,9 @@ export function isEditorName(path: WorkspacePath): boolean {
 }
 
 /**
- * Recognises a file that editors and desktops make temporarily or for their own use, by its kind, name and size; returns
- * `undefined` for any other. The caller must check that `beside` exists. Folders never count, whatever their names.
+ * Recognises a file that editors and desktops make temporarily or for their own use, by its kind, name and size.
+ * Returns `undefined` for any other. The caller must check that `beside` exists. Folders never count, whatever their
+ * names.
  */
 export function editorFile({ path, kind, size }: Pick<Entry, "path" | "kind" | "size">): EditorFile | undefined {
   const name = nameOf(path);

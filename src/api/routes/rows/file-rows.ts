@@ -19,7 +19,7 @@ const as = (meant: "content" | "history" | "iteration") =>
     .describe("the meaning of a path whose file is itself called `history`, or lies in a folder called `at`")
     .optional();
 
-/** Records a path's present state before it is read. In a hosted workspace there is nothing to capture. */
+/** Records a path's present state before it is read, if `wanted`. In a hosted workspace there is nothing to capture. */
 async function captured(on: WorkspaceApi, wanted: boolean | undefined, what: string): Promise<void> {
   if (wanted === true && on.path !== "") await on.record([what === "" ? "." : what]);
 }

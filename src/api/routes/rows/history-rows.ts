@@ -102,7 +102,9 @@ const diff = workspaceRoute(calls.diff, {
     on.diff(from, to, withoutUndefined({ paths: only, patch })),
 });
 
-/** Most bytes of a path that is its own cursor: each may take three characters of a request's head. */
+/**
+ * The most bytes of a path that is its own cursor. Percent-encoded, each may take three characters in a request's head.
+ */
 const MOST_IN_CURSOR = 1_000;
 
 /**

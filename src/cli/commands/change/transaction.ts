@@ -72,7 +72,7 @@ async function committed(context: CommandContext, workspace: WorkspaceApi, done:
   const what = changed === 0 ? "no changes" : `${counted(changed, "change")}${actions}`;
   if (run !== undefined)
     return changed === 0 ? what : `${what}; part of run ${run.slice(0, 8)}, and taken back with it`;
-  // A transaction that only changed files kept aside is an operation, too.
+  // `changed` does not tell this: a transaction that only changed files kept aside is an operation, too.
   const isStep = (await workspace.operations()).some((one) => one.id === id);
   return isStep ? `${what}; ${context.worded("chronicle undo takes it back")}` : what;
 }

@@ -102,7 +102,7 @@ async function agreed(
     if (!resumes && isWithoutQuestion(preview)) return meant;
     if (!(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
-    // An operation stays the same whenever it is named; a selection may grow meanwhile.
+    // A named operation stays the same. A selection may grow until the answer, so it is looked at again.
     if (!resumes && preview.operation !== null) return meant;
     const now = await look(meant);
     if (isSameStep(preview, now)) return meant;

@@ -108,8 +108,8 @@ async function listAll(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns the id of the session or turn of the actions that is meant by a whole id or a prefix; `undefined` if there is
- * none. Throws `AMBIGUOUS` if several ids have that prefix.
+ * Returns the id of a session or turn of the actions, by the whole id or a prefix; `undefined` if there is none. Throws
+ * `AMBIGUOUS` if several ids have that prefix.
  */
 function meantId(all: readonly ActionShape[], what: "session" | "turn", asked: string | undefined): string | undefined {
   if (asked === undefined) return undefined;

@@ -83,7 +83,7 @@ function change(context: CommandContext, meant: readonly AgentConfig[], what: "i
   });
   const mends = what === "install" && !isHookCurrent(io, places);
   if (!dryRun) {
-    // The path may go through a link, or through the agent's own folder from a variable.
+    // A link, or the variable that moves the agent's files, may lead into Chronicle's own folders.
     if (what === "install")
       for (const { path } of all.flatMap(({ plans }) => plans)) refuseOwn(context, "an agent's configuration", path);
     if (what === "install") writeHookScript(io, places);
@@ -114,7 +114,7 @@ interface Telling {
   readonly what: "install" | "uninstall";
   readonly dryRun: boolean;
   readonly scope: Scope;
-  /** True if the hook that the configuration names was missing or wrong. */
+  /** True if the hook that the configuration names was missing or not current. */
   readonly mends: boolean;
 }
 

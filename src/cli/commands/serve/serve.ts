@@ -192,7 +192,7 @@ function tellFolder(context: CommandContext, hosted: WorkspaceApi | Error): void
   else context.say(`${folder} is not served: ${printable(hosted.message)}`);
 }
 
-/** Reports the folders that are not watched all the time. */
+/** Reports how many folders are not watched all the time, if any. */
 function tellWatching(context: CommandContext, watched: number, left: number): void {
   if (left === 0 || context.json || context.input.flag("quiet")) return;
   context.say(
