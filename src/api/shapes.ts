@@ -39,7 +39,8 @@ export interface OmittedChangeShape {
 }
 
 /**
- * A change that an operation (an undo, a restore) made to an omitted path from what was kept aside. It is in no history.
+ * A change that an operation (an undo, a restore) made to an omitted path from what was kept aside. No history
+ * contains it.
  */
 export interface AsideChangeShape {
   path: string;
