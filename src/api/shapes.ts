@@ -17,7 +17,7 @@ export interface OmissionShape {
 
 /**
  * An omitted path (a rule or a limit leaves it out of every capture) that a run or an action has changed. The change is
- * in no diff and no history; an earlier state of the path may be (`recorded`).
+ * in no diff and no history, but the history may have an earlier state of the path (`recorded`).
  */
 export interface OmittedChangeShape {
   path: string;
@@ -274,8 +274,8 @@ export interface UndoShape extends RestoreShape {
   /** The direction of the step that was (or would be) done. Undoing an undo redoes the work. */
   direction: "undo" | "redo";
   /**
-   * For an undo of a selection, and its redo: the selection, such as `turn 3f2a…`. `operation` is null for that undo,
-   * and for its redo it is the undo.
+   * For an undo of a selection, and its redo: the selection, such as `turn 3f2a…`. For that undo, `operation` is null;
+   * for its redo, it is the undo.
    */
   selection?: string;
   /** Further notes for people: the iterations that have the edits which `force` overwrote; a run that was killed. */

@@ -58,10 +58,10 @@ function admittedWrites(
 }
 
 /**
- * Throws `FORBIDDEN` unless this presenter may present the replica. The first presenter holds the replica: its id can
- * be read in the history, and anybody else who used it would get its answers, and settle entries that it has not sent.
- * A presenter whose token names the replica takes it over. An operator may present any replica, which stays its
- * holder's.
+ * Throws `FORBIDDEN` unless this presenter may present the replica. The first presenter holds the replica: the
+ * replica's id can be read in the history, and anybody else who presented it would get the replica's answers, and
+ * settle entries that the replica has not sent. A presenter whose token names the replica takes it over. An operator
+ * may also present a replica that another presenter holds, which remains its holder.
  */
 function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator, replicas }: ReplicaPresenter): void {
   const holder = cursors.holder(replica);

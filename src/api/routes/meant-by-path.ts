@@ -23,7 +23,7 @@ function virtualMeaning(rest: string): FileRequest | undefined {
   return { operation: "fileAtIteration", params: { path, n: String(virtual.iteration) } };
 }
 
-/** Returns the operation that `x/history` or `x/at/3` may mean; `undefined`: it can only be a content. */
+/** Returns the operation that `x/history` or `x/at/3` may mean; `undefined` for a path that can only mean a content. */
 function otherMeaning(rest: string): FileRequest | undefined {
   const history = /^(.+)\/history$/s.exec(rest)?.[1];
   if (history !== undefined) return { operation: "fileHistory", params: { path: history } };

@@ -57,7 +57,7 @@ export function missingEvents(text: string, wanted: readonly string[]): string[]
   return there.size === 0 ? [] : wanted.filter((event) => !there.has(event));
 }
 
-/** Returns the places of Chronicle's own hooks: event, index of the group, index in it. */
+/** Returns the places of Chronicle's own hooks: event, index of the group, index in the group. */
 export function ourPlaces(text: string): { readonly event: string; readonly group: number; readonly hook: number }[] {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return [];
@@ -76,8 +76,8 @@ export function misplacedStrict(text: string, before: string): string[] {
 }
 
 /**
- * Returns the text with each group once: in the place of Chronicle's present group, else after the existing groups. If
- * Chronicle's present hook shares a group with others, only that hook is replaced.
+ * Returns the text with each wanted group once: in the place of Chronicle's present group, else after the existing
+ * groups. If Chronicle's present hook shares a group with others, only that hook is replaced.
  */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
   return wanted.reduce(putGroup, text);
@@ -87,7 +87,7 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   const groups = groupsAt(text, event);
   const whole = groups.findIndex(isOurs);
   const at = whole >= 0 ? whole : groups.findIndex((one) => isShared(one, group));
-  // This removes no group before `at`, which stays valid: none before it is Chronicle's alone.
+  // No group before `at` is Chronicle's alone, so none of them is removed, and `at` stays valid.
   const result = dropFrom(text, event, groups, at);
   const path: JsonPath = ["hooks", event];
   if (groups.length === 0) return putAt(result, path, [group]);

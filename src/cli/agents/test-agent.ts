@@ -98,7 +98,7 @@ async function look(
   if (made !== undefined) await store.forget(made.id);
   if (found === undefined)
     return { agent, ok: false, detail: "the hook ran, but it recorded no action", took_ms: took };
-  // The temporary folder may be within an existing workspace, which keeps its record of the call.
+  // If the temporary folder is within an existing workspace, that workspace keeps its record of the call.
   const forgotten = made === undefined ? "" : ", and forgotten again";
   const detail = `an action was recorded (${found.action_summary})${forgotten}; the hooks took ${took} ms`;
   return { agent, ok: found.state !== "open", detail, took_ms: took };

@@ -61,7 +61,7 @@ export class CommandContext {
   #isAgent: Promise<boolean> | undefined;
   #isAnyhow: Promise<boolean> | undefined;
   readonly #workspaces: WorkspaceApi[] = [];
-  /** Workspaces of a server that may have been changed. */
+  /** The workspaces of a server that this command may have changed. */
   readonly #changed: WorkspaceApi[] = [];
   #isUnsigned = false;
   #progress: ProgressLine | undefined;
@@ -153,8 +153,8 @@ export class CommandContext {
   }
 
   /**
-   * True if the caller may prune, forget and free what was recorded. Others are not asked for confirmation, since they
-   * are refused in any case.
+   * True if the caller may prune, forget and free what was recorded. Other callers are not asked for confirmation,
+   * since they are refused in any case.
    */
   async isOperator(): Promise<boolean> {
     if (await this.isAgent()) return false;
@@ -198,7 +198,7 @@ export class CommandContext {
     refuseOwn(this, "a history", this.io.cwd());
     const { workspace, result } = await store.init({ roots: [this.io.cwd()], ...this.progress() });
     const begun = this.closing(workspace);
-    // Another process may have begun it meanwhile.
+    // `created` is false if another process has created the workspace meanwhile.
     if (result.created && !this.json) {
       const how = { io: this.io, all: await store.workspaces() };
       for (const line of await newHistoryLines(workspace, result.snapshot.coverage, how)) this.say(line);

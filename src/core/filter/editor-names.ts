@@ -9,7 +9,10 @@ interface EditorFile {
   readonly beside: WorkspacePath | undefined;
 }
 
-/** One form of editors' files. The first group of `name`, if there is one, names the file that it belongs to. */
+/**
+ * One form of editors' files. The first group of `name`, if there is one, is the name of the file that the editor's
+ * file belongs to.
+ */
 interface Form {
   readonly name: RegExp;
   readonly kind?: Entry["kind"];
@@ -32,7 +35,7 @@ const FORMS: readonly Form[] = [
   // Backups: Emacs, Vim, gedit, joe, Kate; numbered ones of Emacs.
   { name: /^(.+)\.~\d+~$/s },
   { name: /^(.+)~$/s },
-  // Swap files of Vim: pages of 4 KiB. The file that belongs to one may never have been saved.
+  // Swap files of Vim: pages of 4 KiB. The edited file may never have been saved.
   { name: /^\.(.+)\.sw[a-p]$/s, alone: (bytes) => bytes > 0 && bytes % 4_096 === 0 },
   { name: /^\.sw[a-p]$/, size: (bytes) => bytes > 0 && bytes % 4_096 === 0 },
   { name: /^\.(.+)\.kate-swp$/s },

@@ -72,7 +72,7 @@ async function committed(context: CommandContext, workspace: WorkspaceApi, done:
   const what = changed === 0 ? "no changes" : `${counted(changed, "change")}${actions}`;
   if (run !== undefined)
     return changed === 0 ? what : `${what}; part of run ${run.slice(0, 8)}, and taken back with it`;
-  // `changed` does not tell this: a transaction that only changed files kept aside is an operation, too.
+  // A transaction with `changed` 0 may be an operation, too: it may have changed only files that are kept aside.
   const isStep = (await workspace.operations()).some((one) => one.id === id);
   return isStep ? `${what}; ${context.worded("chronicle undo takes it back")}` : what;
 }

@@ -71,8 +71,8 @@ function afterwards(context: CommandContext, workspace: WorkspaceApi, result: Pr
 }
 
 /**
- * Returns whether the user agrees, by `--yes` or at the terminal, since the pruned states can be restored for one day
- * only. With `--now` they cannot be restored at all, so only a person at a terminal can agree.
+ * Returns whether the user agrees, by `--yes` or at the terminal: the pruned states can be restored for one day only.
+ * With `--now` they cannot be restored at all, so only a person at a terminal can agree.
  */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
   const now = context.input.flag("now");

@@ -80,7 +80,7 @@ async function nameOf(context: CommandContext, id: string): Promise<string | und
 }
 
 /**
- * Adds notes on agents that seem to be recorded but are not. Agents run on this machine, so there are none for a
+ * Adds notes on agents that seem to be recorded but are not. Agents run on this machine, so none are added for a
  * server.
  */
 function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {

@@ -109,7 +109,8 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
 }
 
 /**
- * Returns notes on agents whose hooks are not called. Such an agent still starts this server, the only way to reach it.
+ * Returns notes on agents whose hooks are not called. These agents still start this server, so only its notes can reach
+ * them.
  */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
   // No hook reaches a store in memory.
