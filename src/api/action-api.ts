@@ -260,8 +260,8 @@ export interface ActionApi {
    */
   rollbackTransaction(id: string, options?: { readonly force?: boolean }): Promise<TransactionRollbackShape>;
   /**
-   * Returns all transactions, oldest first. One whose owner is gone is ended by its rule at the next change of the
-   * workspace.
+   * Returns all transactions, oldest first. A transaction whose owner is gone is ended, as its `onOwnerDeath` says, at
+   * the next change of the workspace.
    */
   transactions(): Promise<TransactionShape[]>;
   /**

@@ -208,7 +208,7 @@ export interface EraseShape {
   dry_run: boolean;
   /** The event that records it; `null`: everything was erased before, or it is a dry run. */
   event: number | null;
-  /** The id that `unerase` takes, and the time until which it does. */
+  /** The id for `unerase`, and the time until which `unerase` accepts it. */
   id: string | null;
   until: string | null;
   /** The number of erased contents, and their size in bytes. */

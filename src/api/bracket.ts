@@ -79,7 +79,7 @@ export class TransactionBracket {
   readonly #workspace: ActionApi;
   /**
    * Transactions that could not be ended, by id, with their session. A later transaction of the session would be a
-   * savepoint of them.
+   * savepoint of one of them.
    */
   readonly #unended = new Map<string, string | undefined>();
 

@@ -58,7 +58,7 @@ export interface FileContent extends FileShape, Classed {
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
 
-/** A content without a path. It is protected if every path that had it is. */
+/** A content without a path. It is protected if every path that had it is protected. */
 export interface BlobContent extends Classed {
   readonly size: number;
   pieces(): AsyncIterable<Uint8Array>;

@@ -45,7 +45,7 @@ interface Place {
 
 /**
  * Writes files into an `EarlyStage`. The thread that verifies a block also writes the files that it holds. If any write
- * fails, no more are made, and all files are removed: the apply then stages them.
+ * fails, nothing more is written, and all files are removed: the apply then stages them.
  */
 export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #options: StagedEarlyFilesOptions;

@@ -26,8 +26,8 @@ export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspa
 
 /**
  * Returns a workspace as programs see it in a list. Reads the last bytes of the log, and opens the workspace only if
- * they are not enough. One that cannot be opened is listed with its problem, so that it can be forgotten. Returns
- * `undefined` if it was forgotten meanwhile.
+ * they are not enough. A workspace that cannot be opened is listed with its problem, so that it can be
+ * forgotten. Returns `undefined` if it was forgotten meanwhile.
  */
 export async function workspaceShape(
   parts: StoreParts,

@@ -351,8 +351,8 @@ function textOrNothing(file: string): string | undefined {
 }
 
 /**
- * Returns a file's settings; `undefined` for a file that cannot be read, or that the agent does not accept: it switches
- * nothing off. `refusals` reports it if Chronicle is installed into it.
+ * Returns a file's settings; `undefined` for a file that cannot be read, or that the agent does not accept: such a file
+ * switches nothing off. `refusals` reports it if Chronicle is installed into it.
  */
 function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
   const text = textOrNothing(file)?.replace(/^\uFEFF/, "");

@@ -27,8 +27,9 @@ export interface SyncSocketOptions {
 }
 
 /**
- * Lets other processes steer a sync of this one: `/v1/syncs` on a Unix socket for its owner alone, until disposed. The
- * store's server forwards calls about this sync. Throws `UNSAFE`, system errors.
+ * Lets other processes steer a sync that this process runs, until disposed: serves `/v1/syncs` on a Unix socket that
+ * only its owner may use. The store's server forwards calls about this sync to that socket. Throws `UNSAFE`, system
+ * errors.
  */
 export async function openSyncSocket(options: SyncSocketOptions): Promise<AsyncDisposable> {
   const { disk, run, uid, version, onError } = options;

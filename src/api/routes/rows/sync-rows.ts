@@ -13,7 +13,7 @@ import { optional } from "../../../util/optional.ts";
 
 const tag = "sync";
 
-/** The limits on patterns and on the characters of one, as in `core/filter/filter-pattern.ts`. */
+/** The most patterns, and the most characters of one of them: the latter as in `core/filter/filter-pattern.ts`. */
 const MAX_PATTERNS = 2_000;
 const MAX_PATTERN = 4_096;
 /** The largest merged content, in characters of Base64. A larger content must be merged in the folder itself. */
