@@ -64,8 +64,8 @@ function stateAt(glob: Glob, step: number): GlobState {
 }
 
 /**
- * Adds a step and those reachable without text. `seen` has one flag per step, for long patterns; short states are
- * searched.
+ * Adds a step to a state, and the steps that can be reached from it without text. `seen` flags the steps of a long
+ * state; without it, the state itself is searched.
  */
 function addStep(glob: Glob, step: number, state: number[], seen?: Uint8Array): void {
   if (seen === undefined ? state.includes(step) : seen[step] === 1) return;
@@ -107,7 +107,8 @@ export function accepts(glob: Glob, state: GlobState): boolean {
 
 /**
  * Returns the only possible next component, if there is just one: its name, and the state after the `/` that follows it
- * (`undefined` if the glob ends there). Returns `undefined` if the component has a wildcard.
+ * (`undefined` if the glob ends there). Returns `undefined` if the component has a wildcard, or if the state is not
+ * exactly one position.
  */
 export function literalComponent(
   glob: Glob,

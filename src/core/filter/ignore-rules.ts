@@ -9,8 +9,8 @@ import { foldCase } from "./tracked-paths.ts";
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
 
 /**
- * The most rules with wildcards inside that an applied file may have. Each one costs time for every path, which plain
- * names and paths, `*tail` and `head*` do not.
+ * The most rules of an applied file that must be tried on every path: names other than plain ones, `*tail` and `head*`,
+ * and paths whose first component has a wildcard. All other rules are found by a lookup.
  */
 export const MAX_WILD_RULES = 2000;
 
@@ -26,7 +26,7 @@ export interface IgnoreRule {
   readonly folderOnly: boolean;
 }
 
-/** The indexes of the last rules that a text selects, for files and for folders. -1: none. */
+/** The indexes of the last rules with one text, for files and for folders. -1: none. */
 interface Slot {
   file: number;
   folder: number;
@@ -59,11 +59,11 @@ export function byteText(name: string): string {
 }
 
 /**
- * The compiled rules of one file. Pass names as `byteText`. A file beyond the limits above is ignored as a whole,
+ * The compiled rules of one file. Pass names as `byteText`. A file beyond the limits above is not applied at all,
  * because one part of it could exclude what another part includes again.
  */
 export class RuleSet {
-  /** The reason why the file is not applied. */
+  /** The reason why the file is not applied; `undefined` if it is. */
   readonly problem: string | undefined;
   readonly #rules: readonly IgnoreRule[];
   readonly #names: NameRules;

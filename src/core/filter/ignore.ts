@@ -24,8 +24,8 @@ export interface CompiledFilter {
   /**
    * Returns the scope for the children of a folder. `parent` is the scope of the folder that contains it (`undefined`
    * for the root). `ruleFiles` are those that begin in this folder, lowest precedence first: for a repository's folder
-   * the user's own, `info/exclude`, those above the root, then `.gitignore`. They are ignored if `useGitignore` is off.
-   * If nothing changes, the parent's own scope is returned.
+   * the user's own, `info/exclude`, those above the root, then `.gitignore`. They have no effect if `useGitignore` is
+   * off. If nothing changes, the parent's own scope is returned.
    *
    * `repository`: the one that begins in this folder. As in git, outer rules end there, and no ignore rule excludes
    * the paths that it tracks.
@@ -191,7 +191,7 @@ export class FolderScope {
     return verdict.tracked || this.#forcing(name).length > 0 || this.#holdsTracked(verdict, name);
   }
 
-  /** True if git tracks something in a child folder that its ignore rules exclude. */
+  /** True if only git's ignore rules exclude a child folder, and git tracks something in it. */
   #holdsTracked({ rule }: Verdict, name: string): boolean {
     const { tracked } = this.#state.repository ?? {};
     if (tracked === undefined || rule !== "gitignore" || this.#exclusion(name, true) !== undefined) return false;

@@ -24,7 +24,7 @@ export function sweepsName({ names, spares }: NameSweep, name: string): boolean 
 /** The most words to which a part is expanded. Beyond it, some words are left out. */
 const MOST_ALTERNATIVES = 100;
 
-/** The length of the longest name. A longer part has no test. */
+/** The most characters of a part that gets a test: the length of the longest name. */
 const MOST_CHARACTERS = 255;
 
 /**

@@ -29,7 +29,10 @@ function isCounted(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1;
 }
 
-/** Parses the JSON of a record row. Throws `INTEGRITY_VIOLATION` unless the text is the canonical one of its fields. */
+/**
+ * Parses the JSON of a record row. Throws `INTEGRITY_VIOLATION` unless it is canonical JSON with the fields of a record
+ * that a base can hold.
+ */
 export function parseRecord(bytes: Buffer): BaseRecord {
   if (!isUtf8(bytes)) notABase("a record is not UTF-8");
   const value = parseCanonical(bytes.toString("utf8"));

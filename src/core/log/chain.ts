@@ -42,9 +42,10 @@ function mustHoldIntegers(recordId: string): boolean {
 }
 
 /**
- * Turns drafts into the events that follow `head`, all with the time `ts` (ISO-8601 UTC, milliseconds).
- * Throws `INTEGRITY_VIOLATION` for a draft that the log cannot hold (a fraction outside of `user:` records, lone
- * surrogates, an empty record id, a delete with a record), and `LIMIT_EXCEEDED` beyond `MAX_LINE_BYTES`.
+ * Turns drafts into the events that follow `head`, all with the time `ts` (ISO-8601 UTC, milliseconds). Throws
+ * `INTEGRITY_VIOLATION` for another form of time, for a head whose seq and hash do not fit, and for a draft that the
+ * log cannot hold (a fraction outside of `user:` records, lone surrogates, an empty record id, a delete with a record),
+ * and `LIMIT_EXCEEDED` beyond `MAX_LINE_BYTES`.
  */
 export function sealEvents(head: Head, drafts: readonly EventDraft[], ts: string): SealedEvent[] {
   if (!isTimestamp(ts))
@@ -117,7 +118,10 @@ export function parseLine(bytes: Uint8Array): LogEvent {
   throw new ChronicleError("LOG_DAMAGED", `the line is damaged: ${detail}`, { data: { kind } });
 }
 
-/** Checks a line as `parseLine` does, without throwing, and that it follows the previous event (`prev`). */
+/**
+ * Checks a line as `parseLine` does, and whether it follows the previous event (`prev`). Returns the fault instead of
+ * throwing.
+ */
 export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogEvent } | { readonly fault: LineFault } {
   const result = readLine(bytes);
   if ("fault" in result) return result;

@@ -12,7 +12,8 @@ import { optional } from "../../util/optional.ts";
  *     hash = SHA-256( json.dumps({seq, ts, op, record_id, record, prev_hash, recursion_depth},
  *                                sort_keys=True, ensure_ascii=False) ), lower-case hex
  *
- * `prev_hash` is the hash of the previous line, `""` for seq 1. It is one of the hashed fields, not a prefix of them.
+ * `prev_hash` is the hash of the previous line, `""` for the first line. It is one of the hashed fields, not a prefix
+ * of them.
  */
 
 /** One verified event of the original. */
@@ -147,7 +148,10 @@ function tearAt(left: readonly OriginalLine[], length: number, { message }: Chro
   return { line: at, byte: start, bytes: length - start, lines: left.length, reason: message };
 }
 
-/** Returns the checkpoint's records, except those that an event up to the checkpoint's seq has changed. */
+/**
+ * Returns the checkpoint's records, except those that an event of the log up to the checkpoint's seq has changed: the
+ * event is verified, the checkpoint is not.
+ */
 function takeCheckpoint(
   start: { readonly at: number; readonly seq: number },
   { events, hashes, head }: ReadLines,

@@ -22,7 +22,7 @@ function commitRecordId(historyId: string): string {
   return `commit:${historyId}`;
 }
 
-/** True if the record of such an event can hold a mark. */
+/** True if the record of this event can hold a mark. */
 function canHoldMark({ op, recordId }: Pick<EventDraft, "op" | "recordId">): boolean {
   return op !== "delete" && !recordId.startsWith("user:");
 }
@@ -73,7 +73,10 @@ export class CommitFollower {
     this.#after = after;
   }
 
-  /** Takes the next event. Returns its mark, a text that describes the fault in its mark, or `undefined`. */
+  /**
+   * Takes the next event. Returns its mark, a text that describes the fault in its mark, or `undefined` if it ends no
+   * commit.
+   */
   take(event: LogEvent): CommitMark | string | undefined {
     const mark = readMark(event);
     if (mark === undefined || typeof mark === "string") return mark;

@@ -33,7 +33,7 @@ export function encodeAnchor({ workspace, seq, hash, ts, root, base, frontier }:
 
 /**
  * Decodes the anchor, also one without a checksum, as earlier versions wrote it. Throws `LOG_DAMAGED`, and
- * `INTEGRITY_VIOLATION` for a text that is not canonical JSON.
+ * `INTEGRITY_VIOLATION` for a text that is not canonical JSON or a frontier that does not fit the seq.
  */
 export function decodeAnchor(file: string): HistoryAnchor {
   const unchecked = uncheckedIn(file);

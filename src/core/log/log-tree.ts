@@ -62,7 +62,7 @@ export class LogTree {
 
   /**
    * Appends the events of another tree that was built separately. Throws `INTEGRITY_VIOLATION` unless this tree's size
-   * is a multiple of a power of two that is at least the other's largest subtree.
+   * is a multiple of the size of the other's largest subtree, which is a power of two.
    */
   appendTree(piece: LogTree): void {
     let width = 2 ** Math.floor(Math.log2(Math.max(piece.size, 1)));

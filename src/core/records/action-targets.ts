@@ -130,7 +130,10 @@ function lacks(type: string, field: Field): ChronicleError {
 export interface Target {
   readonly path: string;
   readonly deep: boolean;
-  /** For a deep target: the names in it that may be touched even if the filter excludes them (default: all). */
+  /**
+   * For a deep target: the names in it that may be touched even if the filter excludes them. Default: all; none for a
+   * path that was forecast from a command.
+   */
   readonly sweeps?: readonly NameSweep[];
 }
 

@@ -50,7 +50,9 @@ export function claimedName(name: string): string | undefined {
   return RESERVED.find((word) => seen === folded(word) || mayBe(open, folded(word)));
 }
 
-/** Returns the name to show for an agent: its own, or `agent (<name>)` if its own looks like a person's. */
+/**
+ * Returns the name to show for an agent: its own, or `agent (<name>)` if its own looks like a person's or Chronicle's.
+ */
 export function agentName(name: string): string {
   return claimedName(name) === undefined ? name : `agent (${name})`;
 }
@@ -62,7 +64,7 @@ export function nameOfRole(role: "person" | "agent" | undefined): string {
 
 /**
  * Returns the name under which an agent acts: the given one, else `otherwise`, or `agent` if `otherwise` looks like a
- * person's.
+ * person's or Chronicle's.
  */
 export function agentsName(given: string | undefined, otherwise: string): string {
   return given ?? (claimedName(otherwise) === undefined ? otherwise : nameOfRole("agent"));
@@ -78,7 +80,7 @@ export function refuseClaimedName(name: string | undefined): void {
   });
 }
 
-/** Throws `USAGE` for an empty name, for one with invisible characters, and for the name of unknown owners. */
+/** Throws `USAGE` for an empty name, for one with invisible characters, and for `NOBODYS`. */
 export function checkActorName(name: string | undefined): void {
   if (name === undefined) return;
   if (typeof name !== "string" || name.trim() === "") refuse("is empty", "give a name, or leave the actor out");

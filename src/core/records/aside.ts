@@ -8,7 +8,7 @@ import { damaged, hashOf, object, text } from "../values/record-fields.ts";
  * secret, no replica gets any of it, and no reader sees it.
  */
 export interface Aside {
-  /** Blob: the changes that the session or action made to the paths. While that runs, each path counts as removed. */
+  /** Blob: the changes that the session or action made to the paths. While it is open, each path counts as removed. */
   readonly plan: Hash;
   /** The time until which the plan and its contents are kept. */
   readonly until: string;

@@ -35,13 +35,19 @@ export interface ConflictRecord {
   readonly path: WorkspacePath;
   readonly state: "open" | "settled";
   readonly settled?: ConflictEnd;
-  /** `blocked` (only in a sync): the state cannot be written. `collision`: the folder holds another name for it. */
+  /**
+   * Only in a sync: `blocked`, the state cannot be written; `collision`, the folder takes its name for another that it
+   * holds.
+   */
   readonly reason: ConflictReason | "blocked" | "collision";
   /** The id of the intent that met the conflict; `""` for a sync. */
   readonly undo: string;
   readonly sync?: SyncConflict;
   readonly met: string;
-  /** The state as the work left it, the state that was left in place, and the state that the undo wanted. */
+  /**
+   * The state as the work left it, the state that was left in place, and the state that the undo wanted. In a sync: the
+   * state on which the folder's side is based, the folder's state, and the origin's.
+   */
   readonly base: Entry | undefined;
   readonly current: Entry | undefined;
   readonly wanted: Entry | undefined;

@@ -47,17 +47,20 @@ export interface Coverage {
 interface ReasonTraits {
   /** The omission is intended: it leaves a capture complete. */
   readonly isMeant: boolean;
-  /** The path is out of the record as a whole. For all other reasons, the record may go on with an earlier state. */
+  /** The record holds no state of the path. With any other reason, it may hold an earlier one. */
   readonly isByRule: boolean;
   /** The reason concerns the path itself and all beneath it: what is there now was not read, so it has no backup. */
   readonly notRead: boolean;
   /** The path's content is never kept, not even aside. */
   readonly neverKept: boolean;
-  /** Not compared before and after a command: Chronicle's own, or tracked and read again. */
+  /** The path is not compared before and after a command: it is Chronicle's own, or is tracked and read again. */
   readonly notCompared: boolean;
   /** A recorded path keeps its earlier state in the record, so a restore must leave what is there now. */
   readonly keepsEarlier: boolean;
-  /** A recorded file may get the reason by what a command makes of it, such as a `chmod`: the command is told so. */
+  /**
+   * What a command does to a recorded file, such as a `chmod`, can be the reason. It is then reported as the command's
+   * change.
+   */
   readonly outgrown: boolean;
 }
 

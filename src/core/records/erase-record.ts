@@ -10,7 +10,7 @@ import { optional } from "../../util/optional.ts";
 /** The prefix of the ids of erasure records. */
 export const ERASE = "erase:";
 
-/** The request for an erasure: one of these. */
+/** The request for an erasure: exactly one of the fields is set. */
 export interface EraseAsked {
   readonly path?: string;
   readonly content?: Hash;
@@ -36,7 +36,7 @@ export interface EraseRecord {
   readonly until: string;
   /**
    * Earlier events that ended the recording of paths although their files stay, because an event of this record erased
-   * their contents. Those of the event's own commit are not repeated here. Default: none.
+   * their contents. Events of the erasure's own commit are not repeated here. Default: none.
    */
   readonly untracked?: SeqRanges;
   /** In a folder that follows an origin: the origin's workspace and the event that this erasure follows. */

@@ -69,7 +69,7 @@ export class Erasures {
     return this.#byContent().size;
   }
 
-  /** Returns the last erasure of a content. */
+  /** Returns the last erasure in force of a content. */
   of(hash: Hash): LoggedErasure | undefined {
     return this.#byContent().get(hash);
   }
@@ -85,7 +85,7 @@ export class Erasures {
     return changes.filter(({ path }) => this.ofAside(plan, path) === undefined);
   }
 
-  /** Returns the last erasure of the contents that a plan has kept aside of a path. */
+  /** Returns the last erasure in force of the contents that a plan has kept aside of a path. */
   ofAside(plan: Hash, path: WorkspacePath): LoggedErasure | undefined {
     return this.#byPlan().get(plan)?.get(path);
   }

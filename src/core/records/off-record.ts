@@ -34,7 +34,7 @@ export interface OffRecordCommand {
 /** A note of how a path was left off the record. */
 export interface OffRecordNote {
   readonly path: WorkspacePath;
-  /** The last event of the log at that time. A later event of the path ends the note. */
+  /** The last event of the log when the note was made. A later event of the path ends the note. */
   readonly seq: number;
   /** The state that was left; `undefined`: the path does not exist. */
   readonly state: OffRecordState | undefined;
@@ -90,7 +90,7 @@ function encodeState(state: OffRecordState | undefined): Json {
   };
 }
 
-/** Decodes the notes. Throws `LOG_DAMAGED`, `PATH_INVALID`. */
+/** Decodes the notes. Throws `LOG_DAMAGED`. */
 export function decodeOffRecord(encoded: string): OffRecord {
   const body = object(parsed(encoded), "what is off the record");
   if (whole(body, "format") !== FORMAT) damaged("the notes of what is off the record are of another format");

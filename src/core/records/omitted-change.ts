@@ -107,7 +107,7 @@ export function encodeOmittedList(rows: Iterable<ListedOmission>): Buffer {
   return Buffer.from(canonicalJson(encoded));
 }
 
-/** Decodes a list. Throws `LOG_DAMAGED`, `PATH_INVALID`. */
+/** Decodes a list. Throws `LOG_DAMAGED`, and `INTEGRITY_VIOLATION` for a text that is not canonical JSON. */
 export function decodeOmittedList(bytes: Uint8Array): ListedOmission[] {
   const value = parseCanonical(Buffer.from(bytes).toString("utf8"));
   if (!Array.isArray(value)) return damaged("the list of omitted paths is not a list");

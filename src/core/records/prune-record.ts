@@ -15,9 +15,7 @@ export interface PruneRecord {
   readonly floorSeq: number;
   /** States below the floor that are kept as well: seqs, ascending. */
   readonly kept: readonly number[];
-  /**
-   * The kept states below the floor that kept actions need. Another action that begins at such a state may be pruned.
-   */
+  /** Those of `kept` that kept actions need. An action that begins at any other state below the floor is pruned. */
   readonly keptActions: readonly number[];
   /** The number of actions and of snapshots that this event gave up. */
   readonly actions: number;

@@ -16,7 +16,7 @@ import { decodeVersion, decodeWriteBack, versionRecordId } from "./write-back.ts
 
 type Reader = (body: RecordBody, recordId: string) => unknown;
 
-/** The decoders of all records except those of paths, compactions, signers and users. */
+/** The decoders of all records except those of files, outside paths, compactions, signers and users. */
 const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["snapshot", decodeSnapshot],
   ["action", decodeAction],

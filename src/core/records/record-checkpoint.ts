@@ -83,7 +83,7 @@ export function decodeCheckpoint(bytes: Buffer): ReadState {
   return decode(state);
 }
 
-/** Decodes the state in a base. Throws `INTEGRITY_VIOLATION` if the bytes do not have the hash. */
+/** Decodes the state in a base. Throws `INTEGRITY_VIOLATION` if the bytes do not have the hash, or are no state. */
 export function decodeRecordBase(bytes: Buffer, hash: Hash): ReadState {
   if (sha256(bytes) !== hash) throw notState(`its bytes are not those of ${hash}`);
   return decode(bytes);

@@ -123,7 +123,9 @@ export interface IntentRecord {
   readonly took?: SeqRanges;
   /** For such an undo: the events of paths that did not merge with later work. They are not undone. */
   readonly met?: SeqRanges;
-  /** For such an undo: the paths that were left alone, complete once it is done. Their events are not undone. */
+  /**
+   * For such an undo: the paths that it left alone, whose events are not undone. The list is complete once it is done.
+   */
   readonly left?: readonly WorkspacePath[];
   /** For a write: its session, action and transaction, if each owns all of it (see `FileRecord`). */
   readonly session?: string;

@@ -65,7 +65,7 @@ export interface ReplicaRecord {
   readonly applied: number;
   /** The local event up to which the origin has answered, as far as known. Pruning spares later events. */
   readonly settled: number;
-  /** Paths that the next step does not count as deleted (see `Kept`). */
+  /** Set if the next step counts no missing path as deleted (see `Kept`). */
   readonly keeps?: Kept;
   readonly folder?: FolderIdentity;
   readonly paused?: boolean;

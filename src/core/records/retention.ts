@@ -31,8 +31,8 @@ export interface RetentionLimits {
 }
 
 /**
- * A person's rules for the moments to keep: one that any rule keeps is kept. Each is a number of moments, or of hours,
- * days … that have a moment, or an age.
+ * A person's rules for the moments to keep: one that any rule keeps is kept. Each is a number of moments (`last`), an
+ * age (`withinMs`), or a number of hours, days …: the newest moment in each of them is kept.
  */
 export interface KeepRules {
   readonly last?: number;
@@ -150,8 +150,8 @@ interface Judged {
 
 /**
  * Returns the moments beyond the limits. `maxSnapshots` counts actions that are neither pinned nor named; `maxAgeMs`
- * applies to every moment. If there are too many actions, a tenth more than necessary is given up, so that not every
- * action prunes. Half of the limit is reserved for unshielded actions, however many are shielded.
+ * applies to every moment. If there are too many actions, a tenth of the limit is given up in addition, so that not
+ * every action prunes. Half of the limit is reserved for unshielded actions, however many are shielded.
  */
 function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {
   const { maxSnapshots, maxAgeMs } = limits;
@@ -171,7 +171,7 @@ export function isCounted({ kind, shield }: KeptMoment): boolean {
   return kind === "action" && shield !== "pinned" && shield !== "named";
 }
 
-/** Whole periods since 1970, UTC; weeks begin on Monday. */
+/** The number of the period in which a time lies, in UTC. Weeks begin on Monday. */
 const PERIODS: Readonly<Record<"hourly" | "daily" | "weekly" | "monthly" | "yearly", (ts: number) => number>> = {
   hourly: (ts) => Math.floor(ts / HOUR),
   daily: (ts) => Math.floor(ts / DAY),

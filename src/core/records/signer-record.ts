@@ -26,7 +26,7 @@ export interface Acceptance {
   readonly log: Head;
   /** The kept head, or `null` if none could be read. */
   readonly head: Head | null;
-  /** The name of the kept head's note beside the heads, or `null` if there was none. */
+  /** The file in the folder `heads` that keeps the note of the kept head, or `null` if there was none. */
   readonly keptAs: string | null;
   /** For messages: the reason why the history could not continue by itself. */
   readonly reason: string;

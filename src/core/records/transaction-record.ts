@@ -16,7 +16,8 @@ export interface TransactionRecord {
   readonly session?: string;
   /**
    * `actions`: only the changes of actions and writes belong to it, and the operations of the client that began it.
-   * `undefined`: changes to the folder that no action made also belong to it while it is the innermost bracket.
+   * `undefined`: unless `session` is set, changes to the folder that no action made also belong to it while it is the
+   * innermost bracket.
    */
   readonly scope?: "actions";
   /** The client that began it, by its own name. */
@@ -29,7 +30,7 @@ export interface TransactionRecord {
   readonly pidMark?: string;
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
-  /** The action taken when its owner dies. */
+  /** What is done when the process `pid` dies. */
   readonly onOwnerDeath: "rollback" | "keep";
   /** The operation that rolled it back. */
   readonly undo?: string;

@@ -36,7 +36,8 @@ export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
 }
 
 /**
- * Returns the roots that are on another device or behind another mount than before: their contents may be different.
+ * Returns the ids of the roots (`undefined`: the first one) that are on another device or behind another mount than
+ * before: their contents may be different.
  */
 export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet<string | undefined> {
   const elsewhere = now.roots.filter((root) => {
@@ -69,8 +70,8 @@ export interface UncleanEnd {
   /** Paths that were recorded shortly before the end: the system may not have written them yet. */
   readonly recent: ReadonlySet<WorkspacePath>;
   /**
-   * Returns the modification time that a file was last seen with, in ms, if known: a file may be rewritten with the
-   * same bytes.
+   * Returns the modification time with which a file was last seen, in ms; `undefined` if unknown. It may be later than
+   * the recorded one: a file may be rewritten with the same bytes.
    */
   readonly seen: (path: WorkspacePath) => number | undefined;
   /** When the machine booted again, in ms since the epoch; `undefined` if it did not, or if that is unknown. */

@@ -47,7 +47,7 @@ export interface RootRecord {
   readonly limits: CaptureLimits;
 }
 
-/** `workspace:<id>`: event 1, and again whenever the roots or options change. */
+/** `workspace:<id>`: the record of the workspace, written as event 1 and again whenever one of its fields changes. */
 export interface WorkspaceRecord {
   readonly format: number;
   readonly created: string;
@@ -79,7 +79,7 @@ export interface ForkOrigin {
   readonly root: Hash;
 }
 
-/** The options of a filter as JSON: in a workspace's record, and in the filter that each snapshot names. */
+/** Encodes the options of a filter as JSON, for a workspace's record and for the filter that each snapshot names. */
 export function encodeFilter(filter: FilterOptions): RecordBody {
   return {
     use_gitignore: filter.useGitignore,
@@ -89,7 +89,7 @@ export function encodeFilter(filter: FilterOptions): RecordBody {
   };
 }
 
-/** The options of a filter in a body. Throws `LOG_DAMAGED`. */
+/** Decodes the output of `encodeFilter`. Throws `LOG_DAMAGED`. */
 export function decodeFilter(value: Json | undefined): FilterOptions {
   const body = object(value, "a filter");
   return {

@@ -32,7 +32,10 @@ export interface WriteBackBatch {
   /** The replica's last decided entry, as the conversation that brings these entries knows it. Default: not checked. */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
-  /** Contents that the replica does not have: naming a hash gives it no access to the contents of others. */
+  /**
+   * Contents that the replica could not send. They count as missing even if the store has them: naming a hash must give
+   * no access to the contents of others.
+   */
   readonly missing?: ReadonlySet<Hash>;
 }
 
@@ -100,15 +103,15 @@ export interface SettledWriteBack {
 
 /**
  * `writeback:<replica>`: the last answered change of a replica, with the answers to its last batch. A batch that is
- * sent again gets the same answers. The record is part of the commit that carries them out.
+ * sent again gets the same answers. The record is part of the commit that records the accepted entries.
  */
 export interface WriteBackRecord extends WriteBackAnswer {
   readonly settled: number;
   /** The hash of the event of `settled` in the replica's own log. */
   readonly hash?: Hash;
   /**
-   * The `local_seq` of each deletion of a folder that was refused because the folder is not empty. It is kept as a
-   * version. If the replica's next batch deletes the contents, the deletion is done.
+   * The `local_seq` of each deletion of a folder that was refused because the folder is not empty. The deletion is kept
+   * as a version. If the replica's next batch deletes the contents of the folder, it is done.
    */
   readonly going: readonly number[];
 }
@@ -169,8 +172,8 @@ function decodeRejected(body: RecordBody): RejectedEntry {
 }
 
 /**
- * `version:<replica>:<local_seq>`: a replica's state of a path that did not become the path's state, as there was a
- * later one. Its content is kept like others of the history.
+ * `version:<replica>:<local_seq>`: a replica's state of a path that did not become the path's state, because a later
+ * one was recorded. Its content is kept like others of the history.
  */
 export interface VersionRecord {
   readonly replica: string;

@@ -22,7 +22,7 @@ export interface ToolWords {
    * after each secret's name.
    */
   readonly secret: number | "value" | "values" | "named";
-  /** Applies only if such a flag is given. */
+  /** Applies only if a flag that matches is given. */
   readonly flag?: RegExp;
 }
 

@@ -183,7 +183,7 @@ const ESCAPES: Readonly<Record<number, string>> = {
   0x5c: "\\\\",
 };
 
-/** Quotes a name as git does in patches: with octal escapes if it has more than plain ASCII. */
+/** Quotes a name as git does in patches: with escapes, unless it is printable ASCII without `"` and `\`. */
 function patchName(name: string): string {
   if (/^[ !#-[\]-~]*$/.test(name)) return name;
   let quoted = "";

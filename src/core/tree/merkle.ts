@@ -112,7 +112,7 @@ export interface ManifestRoot {
  * Computes the Merkle root of all entries of a workspace, and the hash of every folder. `entries` must be in
  * `comparePaths` order, each folder directly before its contents (so further roots come first); the roots themselves
  * have no entry. `furtherRoots`: ids of further tracked roots, which may be empty. Throws `INTEGRITY_VIOLATION` if the
- * order is wrong, a path comes twice or its folder has no entry.
+ * order is wrong, a path comes twice, its folder has no entry, or an entry has an impossible mode or lacks its hash.
  */
 export function manifestRoot(entries: Iterable<Entry>, furtherRoots: readonly string[] = []): ManifestRoot {
   const folders = new Map<WorkspacePath, Hash>();

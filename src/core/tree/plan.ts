@@ -37,12 +37,15 @@ function encodeChange(change: UpstreamChange): Json {
   return body;
 }
 
-/** Decodes a plan. Throws `LOG_DAMAGED`, also for a path that leaves the workspace. */
+/**
+ * Decodes a plan. Throws `LOG_DAMAGED`, also for a path that leaves the workspace, and `INTEGRITY_VIOLATION` for bytes
+ * that are not canonical JSON.
+ */
 export function decodePlan(bytes: Uint8Array): UpstreamChange[] {
   return decodeChanges(parseCanonical(Buffer.from(bytes).toString("utf8")));
 }
 
-/** Decodes what `encodeChanges` returned. Throws like `decodePlan`. */
+/** Decodes the output of `encodeChanges`. Throws `LOG_DAMAGED`. */
 export function decodeChanges(value: Json): UpstreamChange[] {
   if (!Array.isArray(value)) throw new ChronicleError("LOG_DAMAGED", "the plan of a restore is not a list");
   return value.map((item: Json) => {

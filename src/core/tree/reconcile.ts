@@ -192,8 +192,8 @@ export interface MergedContents {
 }
 
 /**
- * Merges the contents of a pending decision by lines. Returns the pending decision's `otherwise` if they are not text,
- * or if both sides changed the same lines.
+ * Merges the contents of a pending decision by lines. Returns the pending decision's `otherwise` if one of them is not
+ * text (with the reason `binary`), or if both sides changed the same or adjacent lines.
  */
 export function mergeContents(
   { contents, mode, otherwise }: PendingMerge,
@@ -269,7 +269,7 @@ function resultOf(decision: Decision, side: Side): Entry | undefined {
   return decision.action === "merge" ? decision.contents[side] : decision[side];
 }
 
-/** Walks backwards, so that a folder's contents are handled before the folder. */
+/** Makes the trees whole (see `reconcileTrees`). Walks backwards, so that a folder's contents are handled before it. */
 function makeWhole(items: Item[], options: ReconcileOptions): void {
   const folders: Record<Side, Set<WorkspacePath>> = { local: new Set(), remote: new Set() };
   for (let i = items.length - 1; i >= 0; i -= 1) {

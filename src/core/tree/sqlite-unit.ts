@@ -33,7 +33,9 @@ export function unitOf(database: WorkspacePath): WorkspacePath[] {
   return [database, ...UNIT_SUFFIXES.map((suffix) => besideDatabase(database, suffix))];
 }
 
-/** Returns why a file of a unit is left alone: another file of it (`cause`) is, for this reason. */
+/**
+ * Returns why a file of a unit is left alone: another file of the unit (`cause`) is left alone, for the reason `why`.
+ */
 export function oneUnitWith(cause: WorkspacePath, why: string): string {
   return `its database is one unit with ${displayPath(nameOf(cause) as WorkspacePath)}: ${why}`;
 }

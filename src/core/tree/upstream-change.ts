@@ -45,7 +45,10 @@ export interface UpstreamChange extends Change {
   /** The actor of a change that was made elsewhere. */
   readonly by?: RemoteWork;
   readonly upstream?: UpstreamIteration;
-  /** Default: it never existed. A path that cannot be written is held with this base. */
+  /**
+   * The state that both sides last had in common; default: the path never existed. A path that cannot be written is
+   * held with this base.
+   */
   readonly base?: SyncBase;
   /** The states of the path that a replica has written, in order; only at an origin. The last one is `after`. */
   readonly written?: readonly WrittenState[];

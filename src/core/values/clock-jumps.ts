@@ -22,7 +22,7 @@ export interface TimedEvent {
   readonly ts: string;
 }
 
-/** Smallest notable jump. Smaller ones mean nothing, because clocks are adjusted by seconds all the time. */
+/** A jump is notable if it is longer than this, in milliseconds: clocks are adjusted by seconds all the time. */
 const TOLD_FROM_MS = 120_000;
 
 /**
@@ -84,10 +84,10 @@ export interface Crossing {
 }
 
 /**
- * Finds the spans in which the clock was behind, and was not ahead before. A clock that was ahead has leapt forward
- * before the jump, by at least as much as it then goes back. A clock that was behind leaps forward after the jump. If
- * neither leap is found, or both are, the clock counts as ahead. `firstFrom`: finds the first event of a span whose
- * time is at or after a time.
+ * Finds the spans after notable jumps in which the clock was behind, and was not ahead before. A clock that was ahead
+ * has leapt forward before the jump, by at least as much as it then goes back. A clock that was behind leaps forward
+ * after the jump. If neither leap is found, or both are, the clock counts as ahead. `firstFrom`: finds the first event
+ * of a span whose time is at or after a time.
  */
 export async function spansBehind(
   all: readonly ClockJump[],

@@ -14,7 +14,7 @@ const MAX_TIME_MS = 8.64e15;
 
 /**
  * Parses a duration such as `10m`, `2h30m`, `3d`, `1w`, `1.5h`, `250ms` to whole milliseconds. Units go from large to
- * small, each once. Returns `undefined` for any other text.
+ * small, each once. Returns `undefined` for any other text, and for more than `MAX_TIME_MS`.
  */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 64 || !/^(\d+(\.\d+)?(ms|[smhdw]))+$/.test(text)) return undefined;

@@ -79,8 +79,8 @@ export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "
 }
 
 /**
- * True if it came from the origin that the workspace follows. Writes of its own replicas have the same cause, but did
- * not.
+ * True if it came from the origin that the workspace follows. The writes of its own replicas have the same cause, but
+ * did not come from there.
  */
 export function cameFromOrigin(file: Pick<FileRecord, "cause" | "upstream" | "replica">): boolean {
   return isOriginsState(file) && file.replica === undefined;
@@ -105,7 +105,10 @@ type Body = Pick<LogEvent, "recordId" | "record">;
 
 const NO_CHANGES: readonly RecordedChange[] = [];
 
-/** Returns the changes of files that an event records; most kinds of events record none. The only reader of them. */
+/**
+ * Returns the changes of files that an event records; most kinds of events record none. Nothing else decodes file
+ * records.
+ */
 export function changesOf({ recordId, record }: Body): readonly RecordedChange[] {
   const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
   return path === undefined ? NO_CHANGES : [{ path, file: decodeFile(path, record) }];

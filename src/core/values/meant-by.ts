@@ -11,8 +11,8 @@ export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => s
 const SHOWN = /^[\da-f]{8,}$/;
 
 /**
- * True if the text is at least as long as the shortened ids in lists. A shorter text that reads as a number or a
- * duration is never the beginning of an id: one of sixteen ids begins with any given digit.
+ * True if the text is hex digits, at least as many as the shortened ids in lists have. A shorter text that reads as a
+ * number or a duration is never the beginning of an id: one of sixteen ids begins with any given digit.
  */
 export function isShownBeginning(text: string): boolean {
   return SHOWN.test(text);

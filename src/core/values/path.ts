@@ -196,7 +196,7 @@ export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   return (slash < 0 ? "" : path.slice(0, slash)) as WorkspacePath;
 }
 
-/** True if a name in such a tree stands for a further root. No name in a folder begins with a NUL. */
+/** True if a name in the tree of `nodeAbove` stands for a further root. No name in a folder begins with a NUL. */
 export function isRootName(name: string): boolean {
   return name.startsWith(ROOT_MARK);
 }
@@ -232,7 +232,10 @@ export function isRootId(id: string): boolean {
   return ROOT_ID.test(id);
 }
 
-/** Returns a path under a further tracked root. `root` undefined: the first root. */
+/**
+ * Returns a path under a further tracked root. `root` undefined: the first root. Throws `PATH_INVALID` for an
+ * impossible id.
+ */
 export function pathInRoot(root: string | undefined, path: WorkspacePath): WorkspacePath {
   if (root === undefined) return path;
   if (!ROOT_ID.test(root)) throw new ChronicleError("PATH_INVALID", `not a root id: ${JSON.stringify(root)}`);
@@ -247,7 +250,10 @@ export function splitRoot(path: WorkspacePath): { readonly root: string | undefi
   return { root: path.slice(1, slash), path: path.slice(slash + 1) as WorkspacePath };
 }
 
-/** Formats a path for people: escapes invisible characters, marks of direction and bytes that are not UTF-8. */
+/**
+ * Formats a path for people: escapes backslashes, invisible characters, marks of direction and bytes that are not
+ * UTF-8.
+ */
 export function displayPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   const shown = withVisible(inner.replaceAll("\\", "\\\\"), (c) => {

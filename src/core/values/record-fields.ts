@@ -34,7 +34,7 @@ export function text(body: RecordBody, key: string): string {
   return typeof value === "string" ? value : damaged(`${key} is not text`);
 }
 
-/** Returns a field that may be missing, else text. */
+/** Returns a field that must be text; `undefined` if it is missing. */
 export function optionalText(body: RecordBody, key: string): string | undefined {
   return body[key] === undefined ? undefined : text(body, key);
 }
@@ -51,7 +51,7 @@ export function oneOf<T extends string>(body: RecordBody, key: string, words: Re
   return (words as ReadonlySet<string>).has(value) ? (value as T) : damaged(`${key} is ${JSON.stringify(value)}`);
 }
 
-/** Returns a field that may be null. */
+/** Returns `null` if the field is null, else what `read` makes of it. */
 export function orNull<T>(body: RecordBody, key: string, read: (body: RecordBody, key: string) => T): T | null {
   return body[key] === null ? null : read(body, key);
 }
