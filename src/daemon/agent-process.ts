@@ -55,7 +55,10 @@ export function procText(disk: Disk, path: string): string | undefined {
   });
 }
 
-/** Returns the result of `work`; `undefined` if a process has ended meanwhile, or belongs to another user. */
+/**
+ * Returns the result of `work`; `undefined` after a system error: a process has ended meanwhile, or belongs to another
+ * user.
+ */
 export function orNothing<T>(work: () => T): T | undefined {
   try {
     return work();

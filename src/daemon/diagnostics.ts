@@ -40,7 +40,7 @@ export function addDiagnostic(disk: Disk, folder: string, line: string): boolean
   }
 }
 
-/** Returns the lines since a moment, oldest first, by source. */
+/** Returns the lines of the present file since a moment, oldest first, by source. */
 export function diagnosticsSince(disk: Disk, folder: string, since: Date): Readonly<Record<Source, readonly string[]>> {
   const lines = (readSmall(disk, diagnosticsFile(folder)) ?? "").split("\n");
   const recent = lines.filter((line) => line !== "" && line.slice(0, STAMP) >= since.toISOString());
@@ -62,7 +62,7 @@ function sourceOf(text: string): Source {
   return text.startsWith(OF_REPLICA) ? "replica" : "process";
 }
 
-/** Number of lines kept in memory while the disk takes none. */
+/** The most lines that are kept in memory while the disk takes none. */
 const MOST_KEPT = 200;
 /** An error that a timer meets repeatedly is reported again after this time, in milliseconds. */
 const AGAIN_MS = 60_000;
@@ -76,8 +76,8 @@ interface ServerDiagnosticsOptions {
 }
 
 /**
- * The diagnostics of a long-lived process. A line that the disk does not take goes to stderr at once, and to the file
- * once the disk takes it.
+ * The diagnostics of a long-lived process. A line that the disk does not take goes to `say` at once, and to the file
+ * once the disk takes it. At most `MOST_KEPT` lines wait for that.
  */
 export class ServerDiagnostics {
   readonly #options: ServerDiagnosticsOptions;
@@ -107,7 +107,7 @@ export class ServerDiagnostics {
     if (this.#kept.length < MOST_KEPT) this.#kept.push(`${line} (at ${new Date().toISOString()})`);
   }
 
-  /** Like `add`, for an error that recurs: reported once a minute. */
+  /** Like `add`, for an error that recurs: reported at most once a minute. */
   addOnce(line: string): void {
     const now = performance.now();
     if (now - (this.#told.get(line) ?? -Infinity) < AGAIN_MS) return;

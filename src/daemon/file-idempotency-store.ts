@@ -130,7 +130,10 @@ function withReply(reply: KeptReply | undefined): { readonly reply?: KeptReply }
   return reply === undefined ? {} : { reply };
 }
 
-/** Parses a line; `undefined` if it is torn. The last line may be: then its request was never begun. */
+/**
+ * Parses a line; `undefined` if it is torn, as the last line may be: its change was then never tried, or counts as
+ * begun.
+ */
 function lineIn(text: string): Line | undefined {
   try {
     const line: unknown = JSON.parse(text);

@@ -79,7 +79,7 @@ export class FileTokenStore implements TokenStore {
   }
 }
 
-/** Longer than any clock of a file system ticks, in milliseconds. */
+/** Longer than a tick of any file system's clock, in milliseconds. */
 const TICK_MS = 2_000;
 
 /** Makes a folder for this user alone, and missing parents. */

@@ -4,8 +4,8 @@ import { isOwnAddress, type RunInputs, syncRunFolder } from "./run-folder.ts";
 import type { FindOther } from "./joined-syncs.ts";
 
 /**
- * Finds the process that runs a sync of a store in the foreground, by its socket (see `openSyncSocket`). If that
- * process has died, nothing answers there.
+ * Returns a function that finds the process that runs a sync of a store in the foreground, by its socket (see
+ * `openSyncSocket`). It finds none if nothing answers at the socket, as when the process has died.
  */
 export function findSyncProcess(disk: Disk, inputs: RunInputs, version: string): FindOther {
   return async (id) => {

@@ -31,8 +31,8 @@ export function hookImagePath(home: string): string {
 
 /**
  * Returns a mark of the files that an image was made of: it changes when Node or the hook is replaced. Packages are
- * unpacked with the same times in every version, so the whole stat of the hook counts, including its inode. Node
- * compares its own version itself, and its file is sometimes shared by hard links, which change its ctime.
+ * unpacked with the same times in every version, so the whole stat of the hook counts, including its inode. The ctime
+ * of Node's own file does not count: hard links change it, and Node compares its version itself.
  */
 export function programMark(disk: Disk): string {
   const node = disk.lstat(process.execPath);

@@ -12,8 +12,9 @@ const LEFT_BEHIND_MS = 600_000;
 
 /**
  * Makes the image of the hook for a store (`hookImagePath`), unless the present one fits. Returns the path of the image
- * now there; `undefined` if none could be made: the store has no cache folder, or one of another user, or the hook was
- * not built. Without an image hooks are only slower. The image is tried before it is moved to where hooks look for it.
+ * now there; `undefined` if none could be made: the store has no cache folder or one of another user, the hook was not
+ * built, or the new image does not work. Without an image hooks are only slower. The image is tried before it is moved
+ * to where hooks look for it.
  */
 export async function makeHookImage(disk: Disk, home: string): Promise<string | undefined> {
   const image = hookImagePath(home);

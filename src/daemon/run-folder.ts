@@ -5,7 +5,7 @@ import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFully } from "../disk/write-fully.ts";
 import { quotePath } from "../core/shell/quote-command.ts";
 
-/** `sun_path` of sockaddr_un(7), less the NUL; macOS has less. */
+/** The length of macOS's `sun_path`, less the NUL. Linux has four bytes more: see sockaddr_un(7). */
 const LONGEST_SOCKET_PATH = 103;
 
 /**

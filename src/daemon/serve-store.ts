@@ -439,8 +439,8 @@ export class StoreServer {
   }
 
   /**
-   * Reports an error that concerns a replica as the replica's: its message may be wrong, and is no trouble of this
-   * process.
+   * Reports an error that concerns a replica as the replica's: what a replica says may be wrong, and is no trouble of
+   * this process.
    */
   #onReplicaError(error: unknown): void {
     if (!(error instanceof ChronicleError) || error.data["replica"] === undefined) return this.#onError(error);

@@ -35,13 +35,13 @@ export class ServedReplicas {
     return (await this.#listener?.load()) ?? { replicas: 0, lag: 0 };
   }
 
-  /** Takes a connection of the Unix socket. */
+  /** Takes a connection of the Unix socket; closes it if no replicas are served yet. */
   take(socket: Socket): void {
     if (this.#listener === undefined) socket.destroy();
     else this.#listener.take(socket);
   }
 
-  /** Takes a WebSocket if it asks to replicate; returns whether it did. */
+  /** Takes a WebSocket that asks to replicate. Returns false for any other, and if no replicas are served yet. */
   upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): boolean {
     if (this.#listener === undefined || !/^\/v1\/replicate(\?|$)/.test(request.url ?? "")) return false;
     this.#listener.upgrade(request, socket, visit);

@@ -19,7 +19,10 @@ const BUSY_FACTOR = 20;
  */
 const TICK_MS = 2_000;
 
-/** A log from which nothing could be read for this long, in milliseconds, is not read again. */
+/**
+ * A workspace that the store's list lacks is looked for again until its log was not written for this long, in
+ * milliseconds.
+ */
 const NEW_MS = 60_000;
 
 /** Interval at which a folder that could not be watched is checked again, in milliseconds. */

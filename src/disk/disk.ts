@@ -122,12 +122,13 @@ export interface Disk {
   letOwnerRead(path: DiskPath): void;
   /**
    * Gives an open file, or an empty folder, to its owner as far as permitted: the group alone if the user may not be
-   * changed. Returns false if not all of it was permitted.
+   * changed. Returns false if not all of it was permitted, or the folder is not empty.
    */
   give(fd: number, owner: Owner): boolean;
   /**
-   * Binds a folder (absolute) to a user: from now on, whatever is made in it or beneath it belongs to this user, or is
-   * not made (`EACCES`). Existing files may be written whoever owns them, as far as their permissions allow.
+   * Binds a folder (absolute) to a user: from now on, each file or folder that is made in it or beneath it, at a path
+   * given as text, belongs to this user, or is not made (`EACCES`). Existing files may be written whoever owns them, as
+   * far as their permissions allow.
    */
   keepTo(folder: string, uid: number): void;
   /**

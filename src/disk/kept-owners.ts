@@ -24,7 +24,10 @@ export class KeptOwners {
     this.#owners.set(folder, uid);
   }
 
-  /** Returns the user to whom a new file at a path must belong, if that is not the user of this process. */
+  /**
+   * Returns the user to whom a new file at a path must belong, if that is not the user of this process; `undefined`
+   * also for a path given as bytes.
+   */
   otherOwnerOf(path: DiskPath): KeptOwner | undefined {
     if (typeof path !== "string") return undefined;
     for (const [folder, uid] of this.#owners) {
@@ -115,7 +118,7 @@ export function makesFor(uid: number): boolean {
   return effectiveUser() === uid || (effectiveUser() === 0 && canAnchor());
 }
 
-/** Gives an open file that this process has just made to its owner. */
+/** Gives an open file that this process has just made to its owner, unless the file system stores no owners. */
 export function giveTo(fd: number, owner: Owner): void {
   try {
     fs.fchownSync(fd, owner.uid, owner.gid);
@@ -131,7 +134,7 @@ export function giveFolderTo(fd: number, owner: Owner): void {
 
 /**
  * Does the same as `giveTo`, as far as permitted: root may give anything away, others may give their own files to one
- * of their groups. Returns false if not all of it was permitted.
+ * of their groups. Returns false if not all of it was permitted, or for a folder that is not empty.
  */
 export function giveAsPermitted(fd: number, owner: Owner): boolean {
   const stat = fs.fstatSync(fd);

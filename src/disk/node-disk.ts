@@ -71,8 +71,8 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
  *
  * Gaps of the platform: Node has no `syncfs`, so `syncAll` runs a program for it. `setMtime` goes through a double of
  * seconds, so the stored time is up to a microsecond later than requested, never earlier: whole milliseconds are read
- * back as given. A clone has the mode of its source. What root makes in a folder of another user belongs to that user:
- * see `makeForFolderOwner`.
+ * back as given. A clone has the mode of its source. Files and folders that root makes in a folder of another user
+ * belong to that user: see `makeForFolderOwner`.
  */
 export class NodeDisk implements Disk {
   /** Read once. */
@@ -542,7 +542,7 @@ function fileSystemOf(path: PathLike): FileSystem {
   return mountedAt(path) ?? { kind: `0x${type.toString(16)}`, isLinux: false, mount: `${process.platform} ${type}` };
 }
 
-/** Returns the mount that contains the path, from proc(5). */
+/** Returns the mount that contains the path, from proc(5); `undefined` without `/proc`. */
 function mountedAt(path: PathLike): FileSystem | undefined {
   if (process.platform !== "linux") return undefined;
   let found: FileSystem | undefined;

@@ -10,7 +10,8 @@ const OF_PROCESSES = /^\/(?:proc|dev\/fd)(?:\/|$)/;
 
 /**
  * Returns the path in `/proc` or `/dev/fd` to which an absolute path leads, directly or through a link; `undefined` if
- * it leads to none. Such a path means another file in each process, so one from another process is never resolved here.
+ * it leads to none, or through too many links. Such a path means another file in each process, so one from another
+ * process is never resolved here.
  */
 export function processPath(disk: Disk, absolute: string): string | undefined {
   let rest = partsOf(absolute);
