@@ -93,7 +93,10 @@ function whyGone(context: Context, action: LoggedAction): string {
     : "its process ended and did not finish it";
 }
 
-/** Returns the open actions that nobody will finish: their process is gone, or they have none and are a day old. */
+/**
+ * Returns the open actions that nobody will finish: their process is gone, or they have none that can be seen from here
+ * and are a day old.
+ */
 export async function withoutOwner(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   const owned = new Set(await goingOn(context, actions));
   return actions.filter((action) => !owned.has(action));
@@ -125,7 +128,7 @@ async function isSessionOver({ index }: Context, { session }: LoggedAction): Pro
 
 /**
  * Abandons the open actions of a session or turn. Their changes so far are recorded as theirs, or, if it is unknown
- * whether they ran, as what they may have done. Returns their ids.
+ * whether they ran, as what they may have done. Returns their ids. Throws `USAGE` without a session.
  */
 export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {
   if (typeof of.session !== "string" || of.session === "") {
@@ -158,7 +161,9 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   return ids;
 }
 
-/** Returns where to scan for the changes of actions. Actions that nobody will finish add no paths. */
+/**
+ * Returns where to scan for the changes of actions (`{}`: everywhere). Actions that nobody will finish add no paths.
+ */
 export async function lookOf(
   context: Context,
   actions: readonly LoggedAction[],
@@ -173,8 +178,8 @@ interface ClosingCapture extends CaptureOptions {
 }
 
 /**
- * Captures and closes actions. Rule files that appeared in them and exclude themselves are recorded first; only then is
- * everything scanned once more.
+ * Captures, and closes actions in the same commit. If rule files that exclude themselves appeared during the actions,
+ * they are recorded first, and the actions are closed by a second capture.
  */
 export async function captureWithRules(
   context: Context,

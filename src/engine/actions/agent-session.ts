@@ -24,7 +24,10 @@ export interface AgentSessionDraft {
   readonly notes?: readonly string[];
 }
 
-/** Begins or resumes an agent's session. */
+/**
+ * Begins or resumes an agent's session; does nothing if it is open. Throws `USAGE` for an id that is malformed or
+ * taken.
+ */
 export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
   checkActorName(start.actor);
   const id = start.id === undefined ? context.newId() : checkSessionId(start.id);
@@ -82,7 +85,10 @@ export async function beginningOf(
   return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
 }
 
-/** Ends an agent's session; its open actions are abandoned. Ending it again does nothing. Throws `NOT_FOUND`. */
+/**
+ * Ends an agent's session; its open actions are abandoned. Ending it again does nothing. Throws `NOT_FOUND`, and
+ * `USAGE` for a session that is no agent's.
+ */
 export async function endAgentSession(context: Context, id: string): Promise<SessionShape> {
   const session = await sessionOf(context, id);
   if (session.state !== "running" && session.unclosed !== true) return sessionShape(session);

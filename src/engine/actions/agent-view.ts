@@ -114,7 +114,7 @@ function withoutSecrets(workspace: WorkspaceApi, context: Context): SecretGuards
   };
 }
 
-/** Returns a content; of a secret only what everybody may know: reading its bytes throws. */
+/** Returns a content as it is; for a secret, without its bytes: reading them throws `FORBIDDEN`. */
 function withoutBytes<T extends Classed & { readonly size: number; pieces(): AsyncIterable<Uint8Array> }>(
   content: T,
   what: string,
@@ -126,7 +126,9 @@ function withoutBytes<T extends Classed & { readonly size: number; pieces(): Asy
   return { ...content, pieces };
 }
 
-/** Refuses names in these calls that are not an agent's: its work must not be recorded as a person's. */
+/**
+ * Refuses names that are not an agent's in the calls of `NAMED`: an agent's work must not be recorded as a person's.
+ */
 function underOwnName(workspace: WorkspaceApi): WorkspaceApi {
   return new Proxy(workspace, {
     get: (target, key) => {

@@ -60,8 +60,9 @@ export function ofEarlierTurns(
 }
 
 /**
- * Returns the events that begin the action, after those of the capture. The action is not begun if there is nothing to
- * keep, or if an open action of the same call exists.
+ * Returns the events that begin the action, after those of the capture. The action is not begun if an open action of
+ * the same call exists, or if only certain paths are touched and there is nothing to keep. Throws `REFUSED` if
+ * something cannot be kept, unless `onFailure` is `warn`.
  */
 export async function beginning(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const { request, actor, targets, outside, leftOut } = asked;

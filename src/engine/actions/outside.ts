@@ -266,7 +266,9 @@ export function targetsFor({ worktree, outside }: Context, type: string, payload
   return { ...named, outside: named.outside.map(told), outsideDeep: named.outsideDeep.map(told) };
 }
 
-/** Returns the roots without the folders above all of them: their relative places stay. */
+/**
+ * Returns the roots without the folders that lie above all of them: their relative places stay. Empty if only `/` does.
+ */
 function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
   const [first = "", ...others] = roots.map(placeOfRoot);
   let above = posix.dirname(first);

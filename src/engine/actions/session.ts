@@ -107,8 +107,8 @@ function sessionDraft(session: SessionRecord & Pick<Session, "id" | "depth">): E
 }
 
 /**
- * Returns all sessions, oldest first. A session that is open in the log, but whose process is gone, is abandoned
- * (`unclosed`).
+ * Returns all sessions, oldest first. A session that is open in the log, but whose process is gone, is returned as
+ * abandoned (`unclosed`).
  */
 export async function listSessions(context: Context): Promise<Session[]> {
   const sessions: Session[] = [];
@@ -141,7 +141,10 @@ export async function findSession(context: Context, id: string): Promise<Session
   return only;
 }
 
-/** Closes the sessions and actions whose process is gone. Their recorded changes stay, and can be undone. */
+/**
+ * Closes the sessions and actions whose process is gone. Their recorded changes stay, and can be undone. Returns a note
+ * on each of the sessions.
+ */
 export async function closeAbandoned(context: Context): Promise<readonly string[]> {
   const notes: string[] = [];
   for (const { id, seq, depth, record } of await openSessions(context)) {

@@ -37,8 +37,9 @@ interface UnkeptAction extends Omit<AskedAction, "outside" | "leftOut"> {
 
 /**
  * Keeps what an action is about to destroy: captures its paths (or, if it may touch anything, the whole workspace), and
- * begins the action in the same commit. Off the record, nothing is scanned or stored, and the answer is `null`. If an
- * action of the same call is open, no other one is begun, and the answer is that action.
+ * begins the action in the same commit. The answer is `null` if no action is begun: off the record (nothing is then
+ * scanned or stored), for a tool that only reads, or if there is nothing to keep. If an action of the same call is
+ * open, no other one is begun, and the answer is that action.
  */
 export async function snapshotAction(
   context: Context,

@@ -29,7 +29,7 @@ import { noteWhereabouts } from "./unclean-end.ts";
 
 /**
  * Takes the first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on
- * disk. Each path in it is iteration 1.
+ * disk. Each path in it is iteration 1. Throws `LIMIT_EXCEEDED` if the workspace exceeds a limit.
  */
 export async function takeBaseline(
   context: Context,

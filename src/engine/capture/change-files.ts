@@ -29,8 +29,8 @@ import { optional } from "../../util/optional.ts";
  * 1. Prepare: what is on disk is captured, so that nothing is lost. A dry run only looks.
  * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
  * 3. Complete: the files of a database are changed together or not at all. A path is deleted only if a record shows
- * that
- * it was absent. A path whose content was erased is left as it is. Folders are added to what they are to hold.
+ *   that it was absent then. A path whose content was erased is left as it is. Folders are added to what they are to
+ *   hold.
  * 4. Prove: the index agrees with the log about every path that changes, and about each claim of the plan.
  * 5. Preview: a dry run ends here. It also names missing contents and paths that are in the way, and refuses what the
  *   real run would refuse.
@@ -305,7 +305,7 @@ async function reportOf<Shape>(
   };
 }
 
-/** Leaves out the hash: no answer holds what was kept aside. */
+/** Returns a change of a kept-aside path as an answer has it, without the hash: no answer holds what was kept aside. */
 function asideShape(change: Change): AsideChangeShape {
   return { path: shownPath(change.path), ...exactPath(change.path), change_type: changeType(change) };
 }
@@ -393,7 +393,9 @@ async function unrecordedOf(context: Context, folders: readonly WorkspacePath[])
   });
 }
 
-/** Returns the changes that create a path in a folder on disk that is not recorded, and that they do not create. */
+/**
+ * Returns the changes that create a path in a folder that is on disk, is not recorded, and is created by none of them.
+ */
 async function inUnrecorded(context: Context, changes: readonly Change[]): Promise<Change[]> {
   const made = new Set(changes.filter(({ after }) => after?.kind === "dir").map(({ path }) => path));
   const within = Map.groupBy(
@@ -455,12 +457,13 @@ export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): Sk
  */
 const RECENT_MS = 2_000;
 
-/** The wait between two scans, in ms. */
+/** The wait between two checks, in ms. */
 const BETWEEN_MS = 20;
 
 /**
  * Returns the paths that somebody is still writing: each was changed a moment ago, and changes again during the check.
- * Resolves at once if none was changed in the last two seconds, and after two seconds at the latest.
+ * Resolves at once if all are present and none was changed in the last two seconds; otherwise after two seconds at the
+ * latest.
  */
 export async function beingWritten(
   context: Context,

@@ -123,7 +123,8 @@ export interface WithoutGit {
 /**
  * Leaves out paths that git, or a file system that takes another name for `.git`, would take for a repository's own
  * state: a hook that somebody has written into the history would be run by the next person who commits in that folder.
- * A person gets these paths by naming them (`asked`). `isTaken`: whether the rules make a path part of the workspace.
+ * A person gets these paths by naming them (`asked`). `isTaken` says whether the rules make a path part of the
+ * workspace: then it is not left out.
  */
 export async function withoutGit(
   entries: readonly Entry[],

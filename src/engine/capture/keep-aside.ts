@@ -210,7 +210,8 @@ async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted):
 }
 
 /**
- * Returns the content of a file or link; `undefined` if it is gone or unreadable. A lost file without a copy is named.
+ * Returns the content of a file or link; `undefined` if it is gone or unreadable. The end of the session then names the
+ * file if it was lost.
  */
 async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | undefined> {
   const before = await context.worktree.stats([path]);
@@ -254,7 +255,10 @@ async function asideOf(context: Context, batch: BlobBatch, changes: readonly Cha
  * in the session's record reads as if all paths had been removed.
  */
 
-/** Returns the entry on disk at a path; `other`: something that no plan can name, or that cannot be read. */
+/**
+ * Returns the entry on disk at a path; `undefined`: nothing; `other`: something that no plan can name, or that cannot
+ * be read.
+ */
 export async function entryOnDisk(context: Context, path: WorkspacePath): Promise<Entry | undefined | "other"> {
   const [stat] = await context.worktree.stats([path]);
   if (stat === undefined) return undefined;

@@ -61,7 +61,8 @@ const unnoted = new Set<string>();
 const OVER = { pid: 0 } as const;
 
 /**
- * Notes what the work has changed. If that fails, the next capture that can does it, as for work whose process is gone.
+ * Notes what the work has changed. If that fails, it throws, and a later capture notes it, as for work whose process is
+ * gone.
  */
 export async function endOffRecord(context: Context, work: OffRecordWork): Promise<void> {
   const { id } = work;
@@ -101,7 +102,7 @@ function isOver(context: Context, one: OffRecord["going"][number]): boolean {
 
 /**
  * Ends work whose process is gone, or whose end could not be noted. Any unrecorded change may be its own, so all are
- * noted except those that open actions have declared.
+ * noted.
  */
 export async function endDeadOffRecord(context: Context): Promise<void> {
   const dead = context.offRecord.read()?.going.filter((one) => isOver(context, one)) ?? [];

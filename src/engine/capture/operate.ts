@@ -174,7 +174,7 @@ export function isNone(
   return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report, asked));
 }
 
-/** True if each path was changed meanwhile, or is a folder that cannot be emptied because of such a path. */
+/** True if each path was changed meanwhile, or is a folder that cannot be emptied because it holds one of these. */
 function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boolean {
   const left = new Set(blocked.map(({ path }) => path));
   const rest = blocked.filter(({ reason }) => reason !== "changed");
@@ -182,7 +182,7 @@ function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boole
   return isLeft && rest.length < blocked.length && rest.every(({ reason }) => reason === "not-empty");
 }
 
-/** An operation, and its intent before that is in the log. */
+/** An operation, and its intent, which is not in the log yet. */
 interface Performance {
   readonly id: string;
   /** Its state is `open`. */
@@ -530,7 +530,8 @@ async function tokenInLog(context: Context, id: string): Promise<string | undefi
 
 /**
  * Settles an interrupted write to a workspace without a folder, before anything is read: half a move would show files
- * as deleted. Does nothing for a read-only workspace, and reports it if another process holds the lock.
+ * as deleted. Does nothing for a read-only workspace. Reports a failure, such as a lock that another process holds, and
+ * does not throw it.
  */
 export async function finishTorn(context: Context): Promise<void> {
   if (context.readOnly || !isHosted(context.worktree.roots)) return;

@@ -86,9 +86,9 @@ export class OperationQueue {
   }
 
   /**
-   * Queues work that changes something, or a dry run of it. The work sees the present history, with the events of
-   * processes that died before these were in the index. Interrupted operations are finished first, and what dead
-   * processes have begun is ended; `work` is told of both. No operation does that itself.
+   * Queues work that changes something, or a dry run of it. The work sees the present history, also events that a
+   * process has written without adding them to the index because it died. Interrupted operations are finished first,
+   * and what dead processes have begun is ended; `work` is told of both. No operation does that itself.
    */
   changeAfter<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -194,7 +194,7 @@ export class OperationQueue {
   }
 }
 
-/** Runs `work` again if it has met a damaged index of contents, which is discarded when it is met. */
+/** Runs `work` again after an `INTEGRITY_VIOLATION`: a damaged index of contents is discarded when it is met. */
 export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

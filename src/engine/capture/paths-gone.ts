@@ -35,8 +35,8 @@ export class PathsGone {
   }
 
   /**
-   * Leaves alone each path whose next content, or a content of whose conflict, was erased, or pruned and freed. `made`:
-   * contents that are yet to be stored.
+   * Leaves alone each path that needs a content, for its next state or for its conflict, that was erased, or was pruned
+   * and freed. `made`: contents that are yet to be stored.
    */
   async leaveMissing(made: ReadonlySet<Hash>): Promise<void> {
     const isWhole = (await pruningInForce(this.#context)) === undefined;

@@ -29,8 +29,8 @@ export async function lostInCrash(context: Context, reading: Reading): Promise<r
 
 /**
  * Restores the recorded states of these paths in a folder that follows an origin: the damage is no edit, and must not
- * be sent. Throws `REFUSED` if a path cannot be restored; nothing of it is recorded. Returns false if an interrupted
- * operation must be settled first.
+ * be sent. Throws `REFUSED` if some paths cannot be restored, after restoring the others. The damage is not recorded.
+ * Returns false if an interrupted operation must be settled first.
  */
 export async function putBackLost(context: Context, lost: readonly Change[]): Promise<boolean> {
   const record = await followedOrigin(context);

@@ -17,7 +17,7 @@ import { memoKey } from "../log/memo.ts";
 export interface Surroundings {
   /** The roots that lie on another device, or behind another mount, than when they were last captured. */
   readonly elsewhere: ReadonlySet<string | undefined>;
-  /** The machine or the file system went down since, as far as is known. */
+  /** Set if the machine or the file system is known to have gone down since the last full capture. */
   readonly unclean: UncleanEnd | undefined;
 }
 

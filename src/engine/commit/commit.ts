@@ -302,8 +302,8 @@ function timestamp({ now }: Context): string {
 }
 
 /**
- * Throws `NOT_FOUND` if the record names another place for a root than the one at which it was opened: another project
- * may be there by now. Reads nothing there.
+ * Throws `NOT_FOUND` if the record names another place for a root than the one at which it was opened: by now, another
+ * project may be at the old place. Reads nothing there.
  */
 export async function refuseMoved(context: Context): Promise<void> {
   const { index, worktree, workspaceId, recordedAt } = context;

@@ -64,8 +64,8 @@ export function changedRoot(root: RootRecord, change: Partial<RootConfig>): Root
 }
 
 /**
- * Changes the options of every root. They take effect when the workspace is next opened, and in a watch that is
- * running.
+ * Changes the options of every root. They take effect when the workspace is next opened, and at the next scan of a run,
+ * a watch or a followed folder.
  */
 export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
   return withCommit(context, async (commit) => {

@@ -13,10 +13,11 @@ const FOLLOW_MS = 1_000;
  */
 const KEEP_ONE_EVERY_MS = 100;
 /**
- * After a head is kept, busy workspaces wait this many times as long as it took, since that is long on a slow disk …
+ * After a head is kept, busy workspaces wait this many times as long as that took, but at most `PUT_OFF_MS`: it takes
+ * long on a slow disk.
  */
 const KEEPING_SHARE = 40;
-/** … but at most this long, in ms. */
+/** The longest wait of busy workspaces after a head is kept, in ms. */
 const PUT_OFF_MS = 1_000;
 /** The time in ms for which a timer's work waits for the workspace's lock; it is tried again a second later. */
 const LOCK_MS = 500;
@@ -151,7 +152,10 @@ export class PacedHeadFollower implements HeadFollower {
       });
   }
 
-  /** Reports a failure of a timer's work once, as no caller waits for it; the next commit or the close tries again. */
+  /**
+   * Reports once that a head could not be kept. It fails no commit, and nobody waits for a timer's work. The next
+   * commit, the timer or the close tries again.
+   */
   #tell(error: unknown): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
