@@ -19,8 +19,8 @@ function fileOf(folder: string, agent: string): string {
 export const MADE_UP_SESSION = "chronicle-test-";
 
 /**
- * True if the agent itself made the call. A test call, or one that could not be understood, does not show that its
- * hooks fire.
+ * True if the agent itself made the call. A test call, or one that could not be understood, does not show that the
+ * agent's hooks fire.
  */
 export function isOwnCall(call: HookCall | undefined): call is HookCall {
   return call !== undefined && !call.session.startsWith(MADE_UP_SESSION);

@@ -20,7 +20,7 @@ const BUSY_FACTOR = 20;
 const TICK_MS = 2_000;
 
 /**
- * A workspace that the store's list lacks is looked for again until its log was not written for this long, in
+ * A workspace that the store's list lacks is looked for again until its log has been unchanged for this long, in
  * milliseconds.
  */
 const NEW_MS = 60_000;

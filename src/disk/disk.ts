@@ -2,8 +2,8 @@
  * The narrow port under every file that Chronicle reads or writes: the store's and the user's.
  *
  * Synchronous, except for slow operations that callers await beside other work: bulk work runs in workers. Backends:
- * `NodeDisk` (the operating system) and `SimDisk` (in memory; it forgets or tears what was not synced, fails any
- * operation with any errno, stops at any operation).
+ * `NodeDisk` (the operating system) and `SimDisk` (in memory; it can forget or tear what was not synced, fail any
+ * operation with any errno, and stop at any operation).
  *
  * Contract
  * - Paths are absolute strings or bytes. `/proc/self/fd/<fd>` and `/proc/self/fd/<fd>/<name>` name an open folder and a
@@ -167,10 +167,10 @@ export interface Disk {
   /** Returns the path with every link resolved. */
   realpath(path: string): string;
   /**
-   * Reports every event on the names in one folder, at once. Events of several folders come in the order in which they
-   * happened. Returns `undefined` if this disk cannot watch (the simulation; platforms without a certain order). The
-   * system silently drops events if there are too many at once. Writes through a memory map or another hard link are
-   * not reported.
+   * Reports every event on the names in one folder as soon as it happens. Events of several folders come in the order
+   * in which they happened. Returns `undefined` if this disk cannot watch (the simulation; platforms that do not keep
+   * this order). The system silently drops events if there are too many at once. Writes through a memory map or another
+   * hard link are not reported.
    */
   watchFolder(path: DiskPath, onEvent: OnFolderEvent): DiskWatch | undefined;
 }

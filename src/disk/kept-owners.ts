@@ -3,8 +3,8 @@ import { errnoOf } from "../core/values/errors.ts";
 import * as fs from "node:fs";
 
 /**
- * Thrown if nothing was made, because it would have belonged to another user than its folder. A system error, with a
- * hint of its own.
+ * The error if a file or folder was not made because it would have belonged to another user than the folder around it.
+ * It is a system error with a hint of its own.
  */
 class OthersFolder extends Error {
   readonly code = "EACCES";

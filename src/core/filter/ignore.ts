@@ -15,7 +15,7 @@ export interface RepositoryScope {
   /** True if outer rules end here. False at the root, where there are none. */
   readonly isBoundary: boolean;
   readonly ignoreCase: boolean;
-  /** The paths that git tracks in it; `undefined` if git tracks nothing that its rules exclude. */
+  /** The paths that git tracks in it; `undefined` if git tracks nothing that its ignore rules exclude. */
   readonly tracked: TrackedPaths | undefined;
 }
 
@@ -23,9 +23,9 @@ export interface RepositoryScope {
 export interface CompiledFilter {
   /**
    * Returns the scope for the children of a folder. `parent` is the scope of the folder that contains it (`undefined`
-   * for the root). `ruleFiles` are those that begin in this folder, lowest precedence first: for a repository's folder
-   * the user's own, `info/exclude`, those above the root, then `.gitignore`. They have no effect if `useGitignore` is
-   * off. If nothing changes, the parent's own scope is returned.
+   * for the root). `ruleFiles` are those whose rules begin to apply in this folder, lowest precedence first: in a
+   * repository's folder the user's own, `info/exclude`, those above the root, then `.gitignore`. They have no effect if
+   * `useGitignore` is off. If nothing changes, the parent's own scope is returned.
    *
    * `repository`: the one that begins in this folder. As in git, outer rules end there, and no ignore rule excludes
    * the paths that it tracks.
@@ -53,8 +53,9 @@ export interface CompiledFilter {
  * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. They exclude
  *    nothing that git tracks.
  *
- * Everything in an excluded folder is excluded. No rule looks at more than name and kind, since a recorded filter judges
- * paths that are gone: what depends on size or content is an omission of the scan.
+ * Everything in an excluded folder is excluded, except for what is force-included, and, if ignore files exclude it, for
+ * what git tracks. No rule looks at more than name and kind, since a recorded filter judges paths that are gone: what
+ * depends on size or content is an omission of the scan.
  */
 export function compileFilter(options: FilterOptions): CompiledFilter {
   return new Filter(options);
@@ -184,7 +185,7 @@ export class FolderScope {
 
   /**
    * True if the child folder must be walked, because it is tracked, or because something force-included or tracked by
-   * git may be below it. In a folder that is walked but not tracked, only those paths are tracked.
+   * git may be below it. In a folder that is walked but not tracked, only paths of these two kinds are tracked.
    */
   walks(name: string): boolean {
     const verdict = this.judge(name, true);

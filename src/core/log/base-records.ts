@@ -19,7 +19,7 @@ const RECORD_KEYS: ReadonlySet<string> = new Set([
   "op record record_id recursion_depth seq ts",
 ]);
 
-/** True for paths, which have entry rows, and compactions, which concern the log itself. */
+/** True for the record ids of files, which have entry rows, and of compactions, which concern the log itself. */
 function isOfPathOrLog(recordId: string): boolean {
   return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);
 }

@@ -6,8 +6,8 @@ import { LogTree } from "./log-tree.ts";
 import { damaged, hashOf, object, text, texts, whole } from "../values/record-fields.ts";
 
 /**
- * The start of a copy of a history that lacks the first events: the copy begins after one event, with a base that holds
- * the state after that event. It proves nothing about earlier events; later events are verified from it.
+ * The start of a copy that lacks the first events of its history: the copy begins after one event, with a base that
+ * holds the state after that event. It proves nothing about earlier events; later events are verified from it.
  */
 export interface HistoryAnchor extends Head {
   readonly hash: Hash;

@@ -207,8 +207,8 @@ function numberOf(token: string): number {
 }
 
 /**
- * True if a double holds the number exactly. Python writes a float with just the digits that identify it, so only its
- * integers can need more.
+ * True if a double holds the number exactly. Python writes a float with just the digits that identify it, so only an
+ * integer of Python's can be held inexactly.
  */
 function isExact(token: string): boolean {
   const number = Number(token);

@@ -133,8 +133,8 @@ export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
 }
 
 /**
- * Returns the contents that a conflict needs while it is open. `wanted` of a blocked one is left out: it may have been
- * blocked because its content is missing, which is requested again.
+ * Returns the contents that a conflict needs while it is open. `wanted` of a blocked one is left out: its content may
+ * be what is missing, and is requested again.
  */
 export function contentsOfConflict({ base, current, wanted, reason }: ConflictRecord): Hash[] {
   return [base, current, reason === "blocked" ? undefined : wanted].flatMap((entry) => entry?.hash ?? []);

@@ -58,8 +58,7 @@ interface ReasonTraits {
   /** A recorded path keeps its earlier state in the record, so a restore must leave what is there now. */
   readonly keepsEarlier: boolean;
   /**
-   * What a command does to a recorded file, such as a `chmod`, can be the reason. It is then reported as the command's
-   * change.
+   * A command can give a recorded file this reason, such as by a `chmod`: that is reported as a change of the command.
    */
   readonly outgrown: boolean;
 }

@@ -2,7 +2,7 @@ import type { RecordBody } from "../values/event.ts";
 import { flag, text } from "../values/record-fields.ts";
 
 /**
- * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. The pin is a record of its own, as the
+ * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. The pin is a record of its own, because the
  * event of a snapshot stands for a state and is never written again.
  */
 export interface PinRecord {

@@ -9,7 +9,10 @@ export interface RootPlace {
   /** `null` for the first root. */
   readonly id: string | null;
   readonly device: string;
-  /** The mount point that leads to the folder, and the mounted folder of that file system. Not known everywhere. */
+  /**
+   * The mount point at or above the folder, and the folder of its file system that is mounted there. Not known
+   * everywhere.
+   */
   readonly mount?: string;
   /** Identifies the mounting of the file system: each mounting has another text. Not known everywhere. */
   readonly mounting?: string;

@@ -111,7 +111,7 @@ export interface WriteBackRecord extends WriteBackAnswer {
   readonly hash?: Hash;
   /**
    * The `local_seq` of each deletion of a folder that was refused because the folder is not empty. The deletion is kept
-   * as a version. If the replica's next batch deletes the contents of the folder, it is done.
+   * as a version. If the replica's next batch deletes the contents of the folder, the folder is deleted, too.
    */
   readonly going: readonly number[];
 }

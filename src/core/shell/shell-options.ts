@@ -46,8 +46,8 @@ export interface GivenOptions {
 const isOption = (text: string): boolean => text.length > 1 && text.startsWith("-") && !/^-\.?\d/.test(text);
 
 /**
- * Splits words into options and operands. `until`: options end with the words, or at the first operand, which is a
- * command that the remaining words belong to.
+ * Splits words into options and operands. `until`: options may come up to the end of the words, or only before the
+ * first operand, which is a command that takes the remaining words.
  */
 export function readOptions(
   words: readonly ShellWord[],
@@ -78,7 +78,10 @@ export function readOptions(
   return { options, values, operands };
 }
 
-/** Programs whose arguments are a command, each with those of its own options that take a value. */
+/**
+ * Programs whose arguments are a command, and words of the shell before a command, each with its own options that take
+ * a value.
+ */
 const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     sudo:

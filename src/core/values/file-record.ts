@@ -79,8 +79,8 @@ export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "
 }
 
 /**
- * True if it came from the origin that the workspace follows. The writes of its own replicas have the same cause, but
- * did not come from there.
+ * True if an iteration came from the origin that the workspace follows. The writes of its own replicas have the same
+ * cause, but did not come from there.
  */
 export function cameFromOrigin(file: Pick<FileRecord, "cause" | "upstream" | "replica">): boolean {
   return isOriginsState(file) && file.replica === undefined;

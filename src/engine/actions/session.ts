@@ -219,7 +219,7 @@ export function sessionShape(session: Session): SessionShape {
 }
 
 /**
- * The actions of a library's `action(…)` in whose callback the caller runs, outermost first. One process may serve
+ * The actions (of the library's `action(…)`) in whose callbacks the caller runs, outermost first. One process may serve
  * several agents at once, so its pid does not tell which of them calls.
  */
 const surrounding = new AsyncLocalStorage<readonly string[]>();

@@ -84,8 +84,8 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
   /** Paths that the plan itself leaves alone. */
   readonly skipped?: readonly SkippedPath[];
   /**
-   * True if nothing is done when a path cannot be changed. Default: only paths that were changed meanwhile are skipped.
-   * With `force`, all paths that cannot be changed are skipped.
+   * True if nothing is done when a path cannot be changed. Default: paths that were changed meanwhile are skipped, and
+   * nothing is done if another path cannot be changed. With `force`, all paths that cannot be changed are skipped.
    */
   readonly isWhole?: boolean;
   /** True if there is nothing to do, and nothing to record. */

@@ -22,7 +22,7 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * At the end of an action, the paths that no capture takes are compared: those that it changed, and those that appeared
- * in it and that only rules from its session leave out.
+ * during it and are left out only by rules from its session.
  */
 
 /** The changes of an action to omitted paths, and the plan of what is kept aside of them. */
@@ -132,7 +132,7 @@ function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange
 }
 
 /**
- * Returns the rule files that appeared in these actions and exclude themselves. They are recorded as the actions'
+ * Returns the rule files that appeared during these actions and exclude themselves. They are recorded as the actions'
  * changes before these are closed.
  */
 export async function hiddenRules(

@@ -75,7 +75,8 @@ export class OperationQueue {
   }
 
   /**
-   * Does the same as `changeAfter`, for work whose answer does not report what was finished first: notes tell of it.
+   * Does the same as `changeAfter`, for work whose answer does not report what was finished first: that is reported in
+   * notes.
    */
   change<T>(work: () => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;

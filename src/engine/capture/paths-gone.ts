@@ -8,7 +8,7 @@ import { missingContent, pruningInForce } from "../facts/pruning.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** The paths of a plan that cannot be undone because a content that this needs was pruned or erased. They stay. */
+/** The paths of a plan that cannot be undone because a content that the undo needs was pruned or erased. They stay. */
 export class PathsGone {
   readonly #context: Context;
   readonly #plan: Pick<FolderPlan, "targets" | "unmerged">;

@@ -22,7 +22,7 @@ const UNKNOWN: Omit<FileStat, "kind"> = {
 const knownTo = memoKey<number>("seq known to the worktree");
 
 /**
- * Tells the worktree of paths that were recorded by others, or whose memory was lost: a scan can then notice their
+ * Tells the worktree about paths that were recorded by others, or whose memory was lost: a scan can then notice their
  * deletion, and keeps tracking them whatever the rules say now. If another state was recorded than is remembered, the
  * remembered stat is dropped: the file may still have that stat, and not be in the recorded state.
  */
