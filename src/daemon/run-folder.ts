@@ -128,7 +128,7 @@ export function isOwnAddress(disk: Disk, { address }: RunFolder, uid: number): b
   return disk.lstat(folder) !== undefined && folderTrouble(disk, folder, uid) === undefined;
 }
 
-/** True if `address` leads to this socket. */
+/** True if `address` leads to `socket`. */
 export function isOneSocket(disk: Disk, { address, socket }: RunFolder): boolean {
   const [served, asked] = [address, socket].map((path) =>
     disk.lstat(path) === undefined ? undefined : disk.realpath(path),

@@ -31,7 +31,7 @@ export interface ServeOptions {
   readonly disk: Disk;
   readonly run: RunFolder;
   readonly version: string;
-  /** Leave after this many milliseconds without a request; 0: stay. */
+  /** The process leaves after this many milliseconds without a request; 0: it stays. */
   readonly idleMs: number;
   readonly ports: readonly PortPlan[];
   /** Needed with ports. */

@@ -49,7 +49,7 @@ export class ProtectedNames {
     return this.#added.length + this.#elsewhere.length > 0;
   }
 
-  /** True if a file that is recorded at this path now is protected. */
+  /** True if a file at this path would now be recorded as protected. */
   holds(path: WorkspacePath): boolean {
     return this.added(path) ?? lastMatch(TABLE, path) ?? false;
   }

@@ -17,7 +17,7 @@ export interface FolderFault {
 export class BaseTreeCheck {
   readonly #header: BaseHeader;
   readonly #faults: FolderFault[] = [];
-  // Folders that may still get children.
+  // The stored hashes of the folders that may still get children.
   readonly #stored = new Map<WorkspacePath, Hash | undefined>();
   readonly #hasher: ManifestHasher;
 

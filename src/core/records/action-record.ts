@@ -70,7 +70,7 @@ export interface ActionRecord {
   /** Why it failed, was denied or abandoned. */
   readonly reason?: string;
   /**
-   * A blob with the list of the omitted paths before it (`omitted-list.ts`), kept as long as the action may still end
+   * A blob with the list of the omitted paths before it (`omitted-change.ts`), kept as long as the action may still end
    * (open, denied, abandoned). Private.
    */
   readonly omittedBefore?: Hash;

@@ -57,7 +57,7 @@ export interface PruneQuestion {
   readonly floorSeq: number;
   /** Other states that unfinished work needs. */
   readonly states?: readonly number[];
-  /** The state from which on unfinished work needs everything. */
+  /** Unfinished work needs this state and all later ones. */
   readonly hold?: number;
 }
 
@@ -212,7 +212,7 @@ export interface RetentionConfig {
 
 const KEYS = ["max_snapshots", "max_age_days", "min_age_hours", "max_store_bytes"] as const;
 
-/** A key of the section. */
+/** A key of the section `chronicle:`. */
 export type RetentionKey = (typeof KEYS)[number];
 
 /** All keys of the section, in the order in which they are shown. */

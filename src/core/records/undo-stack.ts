@@ -44,7 +44,7 @@ class Stacks {
   readonly #undoable = new Set<string>();
   readonly #redoable = new Set<string>();
   readonly #undone = new Set<string>();
-  /** The operations taken by each undo of selected work, by the undo's id. */
+  /** The `takes` of each undo of selected work, by the undo's id. */
   readonly #groups = new Map<string, readonly string[]>();
   /** All operations so far; true for one that is part of a larger one. */
   readonly #known = new Map<string, boolean>();

@@ -65,7 +65,7 @@ export interface WorkspaceRecord {
   readonly protectedNames?: readonly string[];
   /** Unique in its store. */
   readonly name?: string;
-  /** The time from which on it is read-only. */
+  /** The time at which it became read-only. */
   readonly archived?: string;
   /** For a fork: the state with which it begins. */
   readonly from?: ForkOrigin;

@@ -19,7 +19,7 @@ export interface GuardedPlace {
   readonly cwd: string;
   /** The variables with a known value: `HOME`, `CHRONICLE_HOME` and the like. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Absolute folders: the store, and that of the key. */
+  /** Absolute folders: the store, and the folder of the key. */
   readonly folders: readonly string[];
 }
 
@@ -39,8 +39,8 @@ const always: Judge = () => true;
 const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("--dry-run");
 
 /**
- * The verbs that only a person may use, each with its test of the arguments: do they give up history, switch Chronicle
- * off, or decide whether work is on the record?
+ * The verbs that only a person may use, each with its test of the arguments: do they give up history or accept another
+ * one, configure Chronicle or switch it off, or decide whether work is on the record?
  */
 export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["forget", always],

@@ -97,7 +97,7 @@ function levelsOf(leaves: readonly Hash[], before: readonly (readonly Hash[])[],
   while (level.length > 1) {
     same = Math.floor(same / 2);
     const next = (before[levels.length] ?? []).slice(0, same);
-    // A node that had one child may now have two, so only nodes whose two children lie before `from` are reused.
+    // A node that had one child may now have two, so the nodes above leaf `from` are all computed anew.
     for (let at = next.length; at < Math.ceil(level.length / 2); at += 1) next.push(parent(level, at));
     levels.push(next);
     level = next;

@@ -87,7 +87,7 @@ export class NeededContents<T> {
     else this.#inForce.set(recordId, { since: seq, content });
   }
 
-  /** Ends the history; must be called. */
+  /** Ends the history: passes on what is in force at its end. Must be called. */
   finish(): void {
     this.#reachFloor();
   }

@@ -38,7 +38,7 @@ export function clockJumpsIn(events: Iterable<TimedEvent>, last: string | undefi
   return jumps;
 }
 
-/** Returns the jumps that people should know of. */
+/** Returns the jumps that people should know about. */
 export function notableJumps(jumps: readonly ClockJump[]): readonly ClockJump[] {
   return jumps.filter(({ ts, before }) => Date.parse(before) - Date.parse(ts) > TOLD_FROM_MS);
 }

@@ -4,7 +4,7 @@
  * reported like a full disk.
  */
 
-/** The hint if the system denies this user permission: who must grant it. */
+/** The hint if the system denies this user permission. */
 const NO_PERMISSION =
   "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); of a file of the store, `chronicle " +
   "doctor` says so, with the command that gives it back";

@@ -52,7 +52,7 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
   return { base, back };
 }
 
-/** True if it names the same state whenever it is looked up. */
+/** True if the moment names the same state whenever it is looked up. */
 export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && !["latest", "now", "ago", "time"].includes(base.kind);
 }

@@ -173,7 +173,7 @@ export function* foldersAbove(path: WorkspacePath): Generator<WorkspacePath> {
   for (let folder = parentOf(path); !isRoot(folder); folder = parentOf(folder)) yield folder;
 }
 
-/** Like `foldersAbove`, followed by the root. */
+/** Yields what `foldersAbove` yields, and then the folder of the tracked root. */
 export function* foldersWith(path: WorkspacePath): Generator<WorkspacePath> {
   yield* foldersAbove(path);
   yield rootFolderOf(path);

@@ -13,8 +13,8 @@ import { refuseClaimedName } from "../../core/records/actor-name.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 
 /**
- * Methods that an agent may not call: they give up, free, move or rebuild recorded data, or change what will be
- * recorded.
+ * Methods that an agent may not call: they give up, free, move or rebuild recorded data, or change what is kept, what
+ * will be recorded or which history is accepted.
  */
 const DENIED = [
   "prune",

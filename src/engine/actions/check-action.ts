@@ -22,7 +22,7 @@ export function checkSessionId(id: unknown): string {
   });
 }
 
-/** Throws `USAGE` for a request that no action can be recorded of. */
+/** Throws `USAGE` for a request for which no action can be recorded. */
 export function checkRequest(request: ActionRequest): void {
   const { type, session, turn, toolCall, depth, actor, onFailure, pid } = request;
   if (typeof type !== "string" || !TYPE.test(type))

@@ -323,7 +323,7 @@ export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
   };
 }
 
-/** The result of recording the folders. */
+/** The result of `recordHolders`. */
 interface RecordedHolders {
   /** The changes, with the states that are recorded now as their `before`. */
   readonly changes: readonly Change[];

@@ -14,7 +14,7 @@ import type { OperationQueue } from "./operation-queue.ts";
  * bursts.
  */
 const SETTLE_MS = 50;
-/** Timers that keep the process alive, as the captures do that they begin. */
+/** Timers that keep the process alive, as do the captures that they begin. */
 const TIMERS = {
   after(ms: number, run: () => void): Disposable {
     const timer = setTimeout(run, ms);

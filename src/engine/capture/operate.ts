@@ -302,7 +302,7 @@ async function carryOut(
   return report;
 }
 
-/** Tells of files whose times cannot be restored, because they are outside the range that is recorded. */
+/** Reports the files whose times cannot be restored, because they are outside the range that is recorded. */
 export function tellOfTimes(context: Pick<Context, "tell">, changes: readonly Change[]): void {
   const lost = changes.filter(({ after }) => after?.kind === "file" && !isKeptTime(after.mtimeMs));
   for (const { path } of lost.slice(0, MOST_TOLD)) {
@@ -331,7 +331,7 @@ export function tellOfInexactTimes(tell: Context["tell"], { inexactTimes = [] }:
 
 const MOST_TOLD = 20;
 
-/** Tells of files whose owner could not be restored. */
+/** Reports the files whose owner could not be restored. */
 function tellOfOwners(context: Context, { lostOwners = [] }: ApplyReport): void {
   for (const { path, uid, gid } of lostOwners.slice(0, MOST_TOLD)) {
     context.tell?.(`${shownPath(path)} belonged to user ${uid} and group ${gid}; only root can give it back to them`);

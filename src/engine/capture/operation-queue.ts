@@ -18,7 +18,7 @@ export interface BeforeChange {
   readonly closed: readonly string[];
 }
 
-/** Nothing was ended before. */
+/** The value if nothing was ended before. */
 export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 
 /** The operations that every change runs first. They are handed in, because they use operations built on this queue. */
