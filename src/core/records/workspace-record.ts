@@ -59,7 +59,9 @@ export interface WorkspaceRecord {
    * The folder's birth time, in nanoseconds since 1970: another folder may get its inode later. Not known everywhere.
    */
   readonly born?: string;
-  /** False if no small ignored file is kept aside before a run, and those kept so far are freed. Default: true. */
+  /**
+   * False if nothing that the rules leave out is kept aside, and what was kept aside so far is freed. Default: true.
+   */
   readonly keepsAside?: false;
   /** Names of secrets that a person has added to the table, or (`!`) excluded; see `ProtectedNames`. Default: none. */
   readonly protectedNames?: readonly string[];

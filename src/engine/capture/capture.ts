@@ -35,7 +35,7 @@ import { followedOrigin } from "../facts/followed-origin.ts";
 import { optional } from "../../util/optional.ts";
 
 export interface CaptureOptions extends LookOptions {
-  /** The cause that the changes are recorded with, unless a session is open. */
+  /** The cause that the changes are recorded with, unless an open action, run, transaction or watch owns them. */
   readonly cause: IterationCause;
   /** A closed action that counts as open when changes are attributed. */
   readonly late?: LoggedAction;
