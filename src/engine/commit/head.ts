@@ -41,14 +41,17 @@ export async function keepHead(context: Context): Promise<SigningFault | undefin
   if (seq === 0) return undefined;
   const fault = await signingFault(context);
   if (fault !== undefined || (last?.valid === true && last.seq === seq && last.hash === hash)) return fault;
-  // The kept head is signed with the former key, and covers the event that names the present key. It proves that, so it
-  // is retired and not overwritten.
+  // The kept head is signed with the former key, and covers the event that names the present key. It proves that event,
+  // so it is retired, not overwritten.
   if (last?.valid === false) heads.retire(workspaceId);
   heads.keep(await headNow(context, rootToState));
   return undefined;
 }
 
-/** Returns the signed head. Throws `REFUSED` if the history may not be signed. */
+/**
+ * Returns the signed head. Throws `REFUSED` if the history may not be signed, `NOT_FOUND` if it is empty, and the
+ * damage of the log if there is any.
+ */
 export async function showHead(context: Context): Promise<HeadShape> {
   const { damage } = await catchUp(context, { recover: false });
   if (damage !== undefined) throw damage;
@@ -68,9 +71,9 @@ export async function showHead(context: Context): Promise<HeadShape> {
 
 /**
  * Accepts the present history although it is not signed or contradicts its kept head. An event names the log's end, the
- * head that was kept, and the new signer; the note of the old head is kept beside the new one. The log is checked line
- * by line, and its index rebuilt. A signed history is left as it is. Throws `LOG_DAMAGED` if lines in the middle are
- * damaged, and `IO` if the key's file holds no key.
+ * head that was kept, and the new signer; the note of the old head is kept beside the new one. If the log is damaged or
+ * contradicts the kept head, its index is rebuilt, which checks the log line by line. A signed history is left as it
+ * is. Throws `LOG_DAMAGED` if lines in the middle are damaged, and `IO` if the key's file holds no key.
  */
 export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
   refuseReadOnly(context);

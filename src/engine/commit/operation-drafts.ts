@@ -159,7 +159,7 @@ interface Held {
 }
 
 /**
- * Returns one open conflict for each path that was left alone. A conflict of the path that was about to be settled
+ * Returns one open conflict for each path that was left alone. If a conflict of the path was about to be settled, it
  * stays open in this form.
  */
 function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {

@@ -53,8 +53,8 @@ const open = memoKey<Map<string, LoggedAction>>("open actions");
 const rowsAt = memoKey<{ readonly hash: string; readonly rows: readonly EventRow[] }>("open rows");
 
 /**
- * Returns the last events of all records that are not finished, as of the head: one query for all callers at one head.
- * `at`: the head, for callers that hold the lock and know it.
+ * Returns the last events of all unfinished records whose ids begin with `prefix`, as of the head: one query for all
+ * callers at one head. `at`: the head, for callers that hold the lock and know it.
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index, memo } = context;
@@ -102,8 +102,8 @@ export async function listActions(context: Context): Promise<LoggedAction[]> {
 }
 
 /**
- * Returns the rows of actions that may be unpruned, without reading the pruned ones: an action's first event follows
- * the state before it.
+ * Returns the rows of actions that may be unpruned, without reading the pruned ones. An action whose state is kept
+ * begins with the event right after that state.
  */
 async function unprunedRows(
   { index }: Context,
@@ -205,8 +205,8 @@ export async function lastBegunHash(context: Context, headSeq: number): Promise<
 }
 
 /**
- * Looks for that action in a process that knows nothing yet: first among the last events, and then among the last
- * events of all actions.
+ * Looks for the action that began last, in a process that knows nothing yet: first among the last events, and then
+ * among the last events of all actions.
  */
 async function lookUpBegun(context: Context, headSeq: number): Promise<LastBegun["at"]> {
   const from = Math.max(1, headSeq - RECENT + 1);

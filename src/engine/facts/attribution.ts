@@ -106,8 +106,8 @@ function ofBrackets(
 }
 
 /**
- * Returns the attribution to these brackets. Of an action, a run and a transaction, those are named that the action's
- * record does not name as being around it. Undoing any of them undoes the change.
+ * Returns the attribution to these brackets. It names the innermost action, and the innermost run and transaction that
+ * the action's record does not already name as being around it. Undoing any of these brackets undoes the change.
  */
 function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
   const { action } = latest(nesting, around, "action") ?? {};

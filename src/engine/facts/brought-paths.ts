@@ -24,8 +24,8 @@ async function progressIn(context: HistoryContext, row: EventRow): Promise<Repli
 }
 
 /**
- * Returns the end of the commit that first synced a folder with its origin; `undefined` if there is none, or if it was
- * compacted away.
+ * Returns the last event of the commit that first synced the folder with its origin; `undefined` if there is none, or
+ * if it was compacted away.
  */
 export async function firstFill(context: HistoryContext): Promise<number | undefined> {
   for (const row of await progressEvents(context)) {
@@ -48,7 +48,7 @@ export class BroughtPaths {
     this.#context = context;
   }
 
-  /** Returns why the absence of the path after event `seq` is not proved; `undefined` if no sync is involved. */
+  /** Returns why the absence of the path after event `seq` is not proved; `undefined` if no sync casts doubt on it. */
   async doubt(path: WorkspacePath, seq: number): Promise<string | undefined> {
     this.#progressEvents ??= progressEvents(this.#context);
     if ((await this.#progressEvents).length === 0) return undefined;
@@ -64,7 +64,7 @@ export class BroughtPaths {
     return isSame && then.applied < upstream.seq ? undefined : MAY_HAVE_BEEN;
   }
 
-  /** Returns the progress of the sync after event `seq`. */
+  /** Returns the progress of the sync as of event `seq`; `undefined` if there is none yet. */
   #progressAt(seq: number): Promise<ReplicaRecord | undefined> {
     let found = this.#at.get(seq);
     if (found === undefined) this.#at.set(seq, (found = this.#find(seq)));

@@ -58,8 +58,8 @@ export class ContentsOfHistory implements BlobStore {
   }
 
   /**
-   * Reads erased contents too. It is used for open plans, which leave erased contents out already: all others must be
-   * read.
+   * Reads erased contents too. Its callers (open plans and dry runs) have left those out already, and must read all
+   * others.
    */
   readMany(hashes: Iterable<Hash>): ReturnType<BlobStore["readMany"]> {
     return this.#blobs.readMany(hashes);

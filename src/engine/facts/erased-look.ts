@@ -41,7 +41,7 @@ export class ErasedLook {
   }
 }
 
-/** Throws `ERASED` if the content of one of these files was erased. */
+/** Throws `ERASED` if the content of one of these files was erased, and was not stored again since. */
 export async function refuseErased(context: Context, entries: readonly Entry[]): Promise<void> {
   const erased = await erasedAmong(context, new Set(entries.flatMap(({ hash }) => hash ?? [])));
   if (erased.size === 0) return;

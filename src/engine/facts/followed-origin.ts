@@ -9,9 +9,9 @@ import { proposedPath } from "../../core/records/proposal-record.ts";
 import { indexedFrom } from "../log/history-start.ts";
 
 /**
- * Returns the record of the sync that sends the folder's changes to an origin; `undefined` if there is none. The last
- * record is in force: an earlier one is about another origin, or was written before the origin's workspace id was
- * known.
+ * Returns the record of the sync that sends the folder's changes to an origin; `undefined` if there is none, or if it
+ * was stopped. The last record is in force: an earlier one is about another origin, or was written before the origin's
+ * workspace id was known.
  */
 export async function followedOrigin(context: HistoryContext): Promise<ReplicaRecord | undefined> {
   const row = (await context.index.records("replica:")).at(-1);
@@ -24,7 +24,7 @@ export async function followedOrigin(context: HistoryContext): Promise<ReplicaRe
 
 /**
  * Returns the replica's event up to which the origin has answered, or `undefined` if there is no sync. Later states
- * must be kept.
+ * must be kept, since they are still to be sent.
  */
 export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
   return (await followedOrigin(context))?.settled;
@@ -47,7 +47,7 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
   }
 }
 
-/** Returns the contents of own changes after event `settled`, up to which the origin has answered. */
+/** Returns the contents of the own changes that the origin has not answered yet: those after event `settled`. */
 export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
   const { seq: head } = await context.index.head();
   const begins = (await indexedFrom(context)) ?? 1;

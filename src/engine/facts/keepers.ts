@@ -22,7 +22,10 @@ export async function keepersWithin(context: Context, ids: ReadonlySet<string>):
   return (await allKeepers(context)).filter(({ id }) => [...owners.around([id])].some((one) => ids.has(one)));
 }
 
-/** Returns the last run or action for which a path, or something beneath it, was kept aside. */
+/**
+ * Returns the last run or action for which a path, something beneath it, or a folder around it was kept aside;
+ * `undefined` if there is none.
+ */
 export async function lastKeeperOf(context: Context, path: WorkspacePath): Promise<Keeper | undefined> {
   const isOf = ({ omittedChanges }: Keeper): boolean =>
     omittedChanges.some((one) => one.kept && (isWithin(one.path, path) || isWithin(path, one.path)));

@@ -147,8 +147,8 @@ function isWithinSomething({ within }: Session): boolean {
 }
 
 /**
- * Marks runs and actions within another operation. One that ended within it is part of it. What it did after the end of
- * the outer operation is an operation of its own.
+ * Marks runs and actions that ended within another operation as parts of it. Of one that ended later, only what it did
+ * after the end of the outer operation is an operation of its own.
  */
 async function partsTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const owners = await ownersIn(context);

@@ -151,7 +151,10 @@ export interface Beginner {
   readonly within?: readonly string[];
   /** Set if it changes the folder itself: then a transaction of actions alone is not around it. */
   readonly inFolder?: true;
-  /** Set if the ancestors of the process may be unknown: the only open run then counts as the one around it. */
+  /**
+   * Set if the ancestors of the process may be unknown. If no bracket around it is found, the only innermost open run
+   * counts as one, unless its owner is known to be another process than `pid`.
+   */
   readonly guess?: true;
 }
 
@@ -204,7 +207,8 @@ function last(some: readonly Bracket[]): Bracket | undefined {
 
 /**
  * Returns the brackets that are known to be around a beginner: those that its caller names, and those of the processes
- * around it. The brackets of its own process do not count, since they may be another session's.
+ * around it. The brackets of its own process do not count, since they may be another session's (`guess` makes an
+ * exception).
  */
 async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
   const { processes } = context;

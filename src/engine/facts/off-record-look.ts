@@ -20,7 +20,7 @@ export interface OffRecordOptions {
 
 /**
  * The verdict on a path. `held`: it is still as noted. `going`: a command that is off the record may have changed it.
- * `returned`: somebody else has changed it since. `through`: it is not off the record.
+ * `returned`: somebody else has changed it since, or a person has named it. `through`: it is not off the record.
  */
 type Verdict = "held" | "going" | "returned" | "through";
 
@@ -35,7 +35,7 @@ const GOING = "a command off the record is going on, and this may be its work";
  * by its stat, and otherwise by its salted hash: so a file that was only touched or renamed is still left out.
  */
 export class OffRecordLook {
-  /** Paths that somebody else has changed since they were left off the record. */
+  /** Paths that somebody else has changed since they were left off the record, or that a person has named. */
   readonly returned = new Set<WorkspacePath>();
   /** Paths that are held because a command is running: they must be scanned again. */
   readonly undecided: WorkspacePath[] = [];
@@ -60,7 +60,7 @@ export class OffRecordLook {
     this.#declared = how.declared;
   }
 
-  /** Returns `undefined` if nothing is off the record. Throws `LOG_DAMAGED`. */
+  /** Prepares the look of a scan; `undefined` if nothing is off the record. Throws `LOG_DAMAGED`. */
   static async of(context: Context, options: OffRecordOptions): Promise<OffRecordLook | undefined> {
     const state = context.offRecord.read();
     if (state === undefined) return undefined;

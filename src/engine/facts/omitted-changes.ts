@@ -25,10 +25,15 @@ import { optional } from "../../util/optional.ts";
 /** The omitted paths that were there before a command. */
 export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
 
-/** The store belongs to Chronicle. Unstable paths are recorded, and are read again. */
+/**
+ * The reasons of omissions that are not compared: the store belongs to Chronicle, and unstable paths are recorded and
+ * read again.
+ */
 const NOT_COMPARED = reasonsWith("notCompared");
 
-/** Stats what a capture has omitted: one `lstat` for each path. */
+/**
+ * Returns those paths omitted by a capture that are compared and exist, with their stats: one `lstat` for each path.
+ */
 export async function statOmitted(context: Context, { omitted }: Pick<Coverage, "omitted">): Promise<OmittedPaths> {
   const compared: Omission[] = [];
   for (const one of omitted)
@@ -56,7 +61,7 @@ export async function changesOfOmitted(context: Context, before: OmittedPaths): 
 const OUTGROWN = reasonsWith("outgrown");
 
 /**
- * Returns the files that captures leave out since the last scan because of their new state: they have an erased
+ * Returns the files that were not omitted before (`known`), and are now because of their new state: they have an erased
  * content, or are recorded and now too large or unreadable. The recorded state of such a path is an earlier one, and no
  * operation overwrites its present content.
  */
@@ -85,7 +90,8 @@ export async function unrecordedSince(
 
 /**
  * Keeps the list of omitted paths before an action that may touch anything; returns `undefined` if there are none. The
- * list is durable when this resolves: the caller holds a lease of the blob store until the action's record is.
+ * list is durable when this resolves: the caller holds a lease of the blob store until the action's record is durable,
+ * too.
  */
 export async function keepOmittedList(context: Context, omitted: readonly Omission[]): Promise<Hash | undefined> {
   const found = await statOmitted(context, { omitted });

@@ -44,7 +44,7 @@ export async function readVersions(context: Context): Promise<KeptVersion[]> {
   return events.map(({ seq, ts, record }) => ({ seq, ts, record: decodeVersion(record) }));
 }
 
-/** Throws `PRUNED` or `BLOB_MISSING` if the content of a version is not in the store any more. */
+/** Throws `ERASED`, `PRUNED` or `BLOB_MISSING` if the content of a version is not in the store any more. */
 export async function mustHaveVersion(context: Context, version: KeptVersion): Promise<void> {
   const { hash } = version.record.entry ?? {};
   if (hash === undefined || (await context.blobs.has([hash])).has(hash)) return;
@@ -58,7 +58,7 @@ export async function missingVersion(
   hash: Hash,
 ): Promise<ChronicleError> {
   const what = `what replica ${replica.slice(0, 8)} made of ${shownPath(path)}`;
-  // It is needed as long as the state just after its event.
+  // A pruning keeps the content as long as it keeps the state right after the version's event.
   await refusePruned(context, what, seq);
   return missingContent(context, { path, hash, what });
 }

@@ -16,7 +16,7 @@ export interface Work extends SeqSpan {
   readonly label: string;
   /** The name by which people know the work, if that says more than the label. */
   readonly known?: string;
-  /** Set if the work has a beginning: its undo restores the state after this event. */
+  /** The event whose state an undo of the whole work restores, if the work has a beginning. */
   readonly back?: number | undefined;
   /** Set if the events of everybody count, including those of restores and undos. */
   readonly everything?: true;
@@ -51,7 +51,7 @@ export interface OwnEvents {
   /** The event whose state an undo of the whole work restores, if the work has a beginning. */
   readonly back?: number | undefined;
   readonly seqs: ReadonlySet<number>;
-  /** The runs, actions, transactions and intents that they name. */
+  /** The sessions, actions, transactions and intents that they name, and the keepers of the work. */
   readonly ids: ReadonlySet<string>;
   /** The operation whose remaining part they are. An undo of them undoes it, even if there are no events. */
   readonly operation?: string | undefined;
@@ -191,7 +191,7 @@ function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: Re
 
 /**
  * Returns what the groups of each path did: one change for each group, so that others' work in between is not included.
- * Groups between which the path came back to the same state are one.
+ * Two groups count as one if others left the path as the first group had left it.
  */
 export function ownChanges(paths: readonly PathGroups[]): Change[] {
   return paths.flatMap(({ path, groups }) =>

@@ -52,7 +52,8 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 
 /**
  * Returns the prunings that have lines in the log, oldest first, after the one that was in force where the lines begin.
- * `inBase` is 1 if there is such a pruning: the line is gone with a dropped archive, and the contents may be freed.
+ * `inBase` is 1 if there is such a pruning, else 0: its line is gone with a dropped archive, and the contents that it
+ * gave up may be freed.
  */
 export async function loggedPrunings(
   context: HistoryContext,

@@ -83,7 +83,10 @@ export async function coverageAroundReturned(
   return { before: isSaid ? [] : [draftOf(context, between)], behind: [draftOf(context, of(others))], known: between };
 }
 
-/** Returns the coverage of the last full capture at or before an event; `undefined` if the log no longer has it. */
+/**
+ * Returns the coverage of the last full capture at or before an event; `undefined` if the log has none, or no longer
+ * has it.
+ */
 export async function coverageAt(context: Context, seq: number): Promise<Taken | undefined> {
   const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
   const last = rows.findLast((row) => row.seq <= seq);
@@ -113,7 +116,10 @@ async function firstCoverage(context: Context, seq: number): Promise<Taken | und
   return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0) };
 }
 
-/** The coverage of a capture that failed: the action continues without it, since its caller asked for `warn`. */
+/**
+ * The codes of errors by which a capture fails for lack of room or trouble with the disk. If the caller asked for
+ * `warn`, the action continues without a coverage.
+ */
 
 const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
 

@@ -30,7 +30,7 @@ interface WholeUndo {
   readonly left: readonly WorkspacePath[];
 }
 
-/** Returns the undos in force after event `upTo` (by default, now), computed from all operations. */
+/** Returns the undos in force as of event `upTo` (by default, now), computed from all operations. */
 export function undoneBy(
   operations: readonly LoggedOperation[],
   owners: Owners,

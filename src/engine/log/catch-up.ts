@@ -173,7 +173,9 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
   return (await indexedFrom(context)) !== oldest;
 }
 
-/** Empties and refills the index. That needs the lock, since the holder of the lock relies on the index. */
+/**
+ * Empties the index, so that it is filled again. That needs the lock, since the holder of the lock relies on the index.
+ */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
   using _held = await context.lock.exclusive(context.waitMs);
@@ -438,8 +440,8 @@ async function cutTail(context: HistoryContext, position: LogPosition, detail: s
 }
 
 /**
- * Discards the index and rebuilds it from the log and the blobs. Throws if the log is damaged; the index is then kept
- * as it is.
+ * Discards the index and rebuilds it from the log and the blobs. Throws if the log is damaged. The index is then kept
+ * as it is if a later commit follows the damaged line.
  */
 export async function rebuildIndex(context: Context, options: ProgressOptions = {}): Promise<RebuildShape> {
   const began = performance.now();

@@ -286,15 +286,15 @@ export interface HeadKeeper {
    */
   verifierKey(): string | undefined;
   /**
-   * Returns the same, and creates the key if there is none. It is used only at the beginning of a history, and when a
+   * Like `verifierKey`, but creates the key if there is none. It is used only at the beginning of a history, and when a
    * person accepts one.
    */
   makeKey(): string;
   /** Returns the last head kept for a workspace, or `undefined`. */
   last(workspaceId: string): KeptHead | undefined;
   /**
-   * Returns the head of a history's first commit, which was signed before that commit was written. It counts if no
-   * other head is kept because the process was killed first. The first `keep` removes it.
+   * Returns the head of a history's first commit, which was signed before that commit was written. It counts while no
+   * other head is kept, as when the process was killed right after that commit. The first `keep` removes it.
    */
   first(workspaceId: string): KeptHead | undefined;
   /** Signs the head of a first commit that is about to be written. */

@@ -162,7 +162,10 @@ export async function isDerived(context: Context, path: WorkspacePath): Promise<
   return database !== undefined && (await isDatabase(context, database, new Map()));
 }
 
-/** Returns the databases among the changes that some process has open. Call it before they are replaced. */
+/**
+ * Returns the databases among the changes that some process has open; none if nobody could be warned. Call it before
+ * they are replaced.
+ */
 export function openDatabases(context: Context, changes: readonly Change[]): readonly LiveDatabase[] {
   if (context.tell === undefined) return [];
   const paths = new Set(
@@ -201,7 +204,10 @@ export function dropDerived(
 
 const START_BYTES = 64;
 
-/** True if a state of this path's change, or otherwise its last recorded state, is an SQLite database. */
+/**
+ * True if the path's change begins or ends with an SQLite database; without a change, if the last recorded state is
+ * one.
+ */
 async function isDatabase(
   context: Context,
   path: WorkspacePath,

@@ -83,8 +83,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Returns the paths reported so far, and forgets them, for callers that want to know early. A hint comes after its
-   * change, so a change after the scan of a path is reported again.
+   * Returns the paths reported so far, and forgets them, for callers that want to know early; `undefined` if everything
+   * is still to be scanned. A hint comes after its change, so a change after the scan of a path is reported again.
    */
   takeHinted(): readonly WorkspacePath[] | undefined {
     if (this.#everything) return undefined;

@@ -15,7 +15,7 @@ export async function keepFilters(context: Context, filters: readonly FilterSpec
   return keepBytes(context.blobs, Buffer.from(canonicalJson(filters.map(toJson))));
 }
 
-/** Returns the filters in a blob; `undefined` if it is missing. */
+/** Returns the filters in a blob; `undefined` if it is missing, or holds no list. */
 export async function readFilters(context: Context, hash: Hash): Promise<FilterSpec[] | undefined> {
   const bytes = await context.blobs.get(hash);
   if (bytes === undefined) return undefined;

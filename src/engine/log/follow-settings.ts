@@ -15,7 +15,7 @@ export async function followSettings(context: Context): Promise<boolean> {
   return applySettings(context);
 }
 
-/** Does the same for a caller that has just caught up with the log. */
+/** Like `followSettings`, for a caller that has just caught up with the log. */
 export async function applySettings(context: Context): Promise<boolean> {
   await rereadRetention(context);
   const { roots: wanted } = await workspaceRecord(context);

@@ -55,8 +55,8 @@ function ofConflict(conflict: ConflictRecord): Named[] {
 }
 
 /**
- * Returns the time until which the lists of an action are kept. An action that was closed without its end may still
- * end, but most never do: the lists are kept as long as files kept aside.
+ * Returns the time until which the lists of an action are kept; `undefined` while it has no end. An action that was
+ * closed without its end may still end, but most never do: the lists are kept as long as files kept aside.
  */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
@@ -227,7 +227,7 @@ export class HistoryNeeds {
 
   /**
    * The private contents. They never count as needed elsewhere, so no replica gets them. The plan of files kept aside
-   * names contents, which are needed as long as the plan.
+   * names contents, which are needed as long as the plan. No plan counts if the workspace keeps no files aside.
    */
   get privates(): readonly PrivateContents[] {
     const all = [...this.#privates.values()];

@@ -43,7 +43,7 @@ export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext
   return (await index.recordHistory(sentinelId(workspaceId)))[0]?.seq;
 }
 
-/** Returns where the history begins, if not at event 1. */
+/** Returns where the history begins; `undefined` if at event 1, or if the index is empty. */
 export async function historyStart(context: HistoryContext): Promise<HistoryStart | undefined> {
   const { anchor } = context;
   if (anchor !== undefined) return { seq: anchor.seq, firstLine: anchor.seq + 1, ts: anchor.ts, root: anchor.root };

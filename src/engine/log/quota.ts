@@ -4,7 +4,10 @@ import { storeFull } from "../../core/text/store-full.ts";
 import type { ScannedPath } from "../../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
-/** The share and the bytes that a restore may use beyond the limit, since it first keeps what it replaces. */
+/**
+ * A restore may exceed the limit by the limit divided by `RESERVE_SHARE`, plus `RESERVE_BYTES`: it first keeps what it
+ * replaces.
+ */
 const RESERVE_SHARE = 10;
 const RESERVE_BYTES = 1024 * 1024;
 
@@ -15,7 +18,8 @@ export interface QuotaOptions {
 
 /**
  * Throws `LIMIT_EXCEEDED` if the store would exceed `max_store_bytes` with these bytes (without any: if it has reached
- * the limit). Existing contents are kept, new ones refused. Does not read the disk while there is room.
+ * the limit). Existing contents are kept, new ones refused. If there is room, counts these bytes as taken, without
+ * reading the disk.
  */
 export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptions = {}): void {
   if (mayTake(context, bytes, options)) return context.store.grew(bytes);
@@ -27,8 +31,8 @@ export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptio
 }
 
 /**
- * Does the same for a batch of files before they are read and stored. If the batch exceeds the limit, files that have
- * their recorded size do not count: most of them are stored already.
+ * Like `refuseOverQuota`, for a batch of files before they are read and stored. If the batch exceeds the limit, files
+ * that have their recorded size do not count: most of them are stored already.
  */
 export async function refuseBatchOverQuota(
   context: Context,
@@ -44,8 +48,8 @@ export async function refuseBatchOverQuota(
 }
 
 /**
- * Does the same for one file outside of the workspace. If it exceeds the limit and has its recorded size, it does not
- * count.
+ * Like `refuseBatchOverQuota`, for one file outside of the workspace. If it exceeds the limit and has its recorded
+ * size, it does not count.
  */
 export async function refuseFileOverQuota(
   context: Context,

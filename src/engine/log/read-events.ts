@@ -126,7 +126,10 @@ async function readRun(
   return Math.max(at, start + 1);
 }
 
-/** Yields every event with `from <= seq <= to`, in order, in one pass over the log. */
+/**
+ * Yields every event with `from <= seq <= to`, in order, in one pass over the log; none if event `from` has no line
+ * that the index knows.
+ */
 export async function* readRange(context: HistoryContext, from: number, to: number): AsyncGenerator<LogEvent> {
   if (to < from) return;
   const row = await context.index.locate(from);

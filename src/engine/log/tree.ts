@@ -132,7 +132,10 @@ export class TreeInOrder {
   }
 }
 
-/** Returns the folders that contain a touched path, and the touched paths that are or were folders. */
+/**
+ * Returns, for each touched path that is and always was a file, its folder; for any other, the path itself: it is or
+ * was a folder, or is gone.
+ */
 async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<Set<WorkspacePath>> {
   const touched = await index.touched(from, seq);
   const rows = await index.iterationsAt(touched, seq);

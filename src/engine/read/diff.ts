@@ -182,8 +182,8 @@ function gitMode(entry: Entry | undefined): GitMode {
 }
 
 /**
- * Returns the content of an entry from the store; from the disk if it is not recorded yet. Throws `BLOB_MISSING`,
- * `PRUNED`, `ERASED`.
+ * Returns the content of an entry from the store, or from the disk if it is not recorded yet; `undefined` for an entry
+ * that has none. Throws `BLOB_MISSING`, `PRUNED`, `ERASED`.
  */
 export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
   if (entry?.hash === undefined) return undefined;
@@ -213,8 +213,8 @@ export async function diffAction(context: Context, id: string): Promise<ActionDi
 }
 
 /**
- * Returns the present state of a path; `undefined` if the rules leave the path out and it is not recorded: even its
- * hash is private.
+ * Returns the present state of a path; `undefined` if it is absent, or if the rules leave it out and it is not
+ * recorded: even its hash is private.
  */
 async function presentAt(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
   const recorded = await context.index.iterationAt(path, (await context.index.head()).seq);
