@@ -76,7 +76,7 @@ export class EventFeed {
 
   /**
    * Returns the next events after `last`, at least one; waits for them. Returns `undefined` if the workspace was
-   * closed, or `ended` was aborted.
+   * closed, or `ended` was aborted. Throws if the log cannot be read, or no longer has them.
    */
   async after(last: number, ended: AbortSignal): Promise<readonly LogEventShape[] | undefined> {
     for (;;) {
@@ -136,7 +136,7 @@ export class EventFeed {
     return this.#reading;
   }
 
-  /** Reading ends in the same step in which no further request was found, so that no request is missed. */
+  /** Reads until no further request is found, and ends in that same step, so that no request is missed. */
   async #readOn(): Promise<void> {
     await Promise.resolve();
     try {
@@ -263,8 +263,8 @@ interface EventPage {
 }
 
 /**
- * Returns the first events with `from <= seq <= to`, at least one. The index knows them. Throws `PRUNED` if the log no
- * longer has the first one; `data.after` is the event after which a caller can continue.
+ * Returns the first events with `from <= seq <= to`, at least one. The index must know them. Throws `PRUNED` if the log
+ * no longer has the first one; `data.after` is the event after which a caller can continue.
  */
 async function eventPage(context: HistoryContext, from: number, to: number): Promise<EventPage> {
   const row = await context.index.locate(from);

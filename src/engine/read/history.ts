@@ -133,7 +133,10 @@ export async function findPaths(context: Context, name: string): Promise<string[
   return (await context.index.pathsNamed(name)).map(shownPath);
 }
 
-/** Opens the content of an iteration; without a number, of the last one that is not a deletion. */
+/**
+ * Opens the content of an iteration; without a number, of the last one that is not a deletion. Throws `NOT_FOUND`,
+ * `REFUSED` for a folder, and the errors of `missingContent`.
+ */
 export async function openIteration(context: Context, given: string, iteration?: number): Promise<ContentStream> {
   const path = parseGivenPath(given);
   const rows = await context.index.iterations(path);

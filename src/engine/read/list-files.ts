@@ -15,8 +15,8 @@ import { givenPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Lists the paths of a moment, in path order. A page costs as much as it holds, whatever precedes it. Throws
- * `NOT_FOUND`.
+ * Lists the paths of a moment, in path order. A page costs as much as it holds, whatever precedes it. Throws `USAGE`,
+ * `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`.
  */
 export async function listFiles(context: Context, options: ListFilesOptions): Promise<FileListShape> {
   const { depth, limit = Number.POSITIVE_INFINITY, after } = options;
@@ -75,7 +75,8 @@ async function mustBeFolder(context: Context, path: WorkspacePath, seq: number):
 }
 
 /**
- * Returns whether something lies beneath the path: a further root, or a folder above a root's only file, has no entry.
+ * Returns whether something lies beneath the path. A further root, or a folder above a root's only file, is a folder
+ * without an entry of its own.
  */
 async function holdsSomething(context: Context, path: WorkspacePath, seq: number): Promise<boolean> {
   for await (const rows of context.index.entriesAt(seq, path)) if (rows.length > 0) return true;

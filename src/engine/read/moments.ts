@@ -108,7 +108,7 @@ function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
 
 /**
  * Returns the last snapshot. In a replica whose folder was filled from its origin since then, returns the state after
- * that: the state before it is not one of the work.
+ * that first filling: no earlier state has the origin's files.
  */
 async function ofLatest(context: Context, { snapshots, start }: Asked): Promise<ResolvedMoment> {
   const last = snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`");
@@ -207,8 +207,8 @@ async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan):
 }
 
 /**
- * Returns the last seq of a span for which `holds` is true, by binary search. No seq after one for which it is false
- * may have it true.
+ * Returns the last seq of a span for which `holds` is true, by binary search. `holds` must be false for every seq after
+ * one for which it is false.
  */
 async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<boolean>): Promise<number | undefined> {
   if (from > to || !(await holds(from))) return undefined;

@@ -23,7 +23,10 @@ import type { OperationQueue } from "../capture/operation-queue.ts";
 /** The class of a content that is not shown to agents and readers. */
 const FOR_PEOPLE = { class: "protected" } as const;
 
-/** Opens a path's content at a moment, or that of one iteration. Throws `NOT_FOUND`, `PRUNED`, `USAGE`. */
+/**
+ * Opens a path's content at a moment, or that of one iteration. Throws `USAGE`, the errors of `resolveMoment`, and
+ * those of `missingContent`.
+ */
 export async function openFile(context: Context, given: string, options: ReadFileOptions): Promise<FileContent> {
   const path = parseGivenPath(given);
   const row = await rowFor(context, path, options);
@@ -103,7 +106,10 @@ function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterab
 
 async function* noPieces(): AsyncIterable<Uint8Array> {}
 
-/** Opens a content by its hash, if the workspace has or had it. Throws `USAGE`, `NOT_FOUND`, `PRUNED`. */
+/**
+ * Opens a content by its hash, if the workspace has or had it. Throws `USAGE`, `NOT_FOUND`, and the errors of
+ * `missingContent`.
+ */
 export async function openBlob(context: Context, given: string): ReturnType<FileApi["blob"]> {
   if (!isHash(given)) {
     throw new ChronicleError("USAGE", `${JSON.stringify(given.slice(0, 100))} is no hash of a content`, {

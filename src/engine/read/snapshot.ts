@@ -72,7 +72,10 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
   return snapshots.sort((a, b) => a.number - b.number);
 }
 
-/** Returns whether snapshots are pinned, for those that were pinned or unpinned after they were made. */
+/**
+ * Returns, by the ids of their pin records, whether those snapshots are pinned that were pinned or unpinned after they
+ * were made.
+ */
 async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
   const pins = new Map<string, boolean>();
   for (const row of await context.index.records("pin:")) {
@@ -132,7 +135,10 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
   return snapshotShape(snapshot);
 }
 
-/** Records a snapshot of the head, with the coverage of the capture that led there. */
+/**
+ * Records a snapshot of the head, with the coverage of the capture that led there. Throws `REFUSED` if the name is in
+ * use.
+ */
 export async function nameMoment(context: Context, captured: Capture, draft: SnapshotDraft): Promise<Snapshot> {
   const filter = await keepFilters(context, captured.filters);
   return withCommit(context, async (commit) => {

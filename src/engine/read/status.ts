@@ -84,8 +84,8 @@ function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
 }
 
 /**
- * Returns notes on edits that a scan may miss: stats do not show every edit, and the folder is too large to read each
- * time.
+ * Returns notes on the disk of a folder: that other machines may change it, what it cannot hold, and that a scan may
+ * miss edits which stats do not show, since the folder is too large to read each time.
  */
 function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
   return [...sharedNotes(folder), ...lackNotes(folder, size)];
@@ -108,7 +108,8 @@ function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport):
 
 /**
  * Returns the number and the size of the recorded paths. They are computed from the scan and the unrecorded changes. If
- * the scan omitted paths that may be recorded, they are counted in the history instead, which takes longer.
+ * the scan omitted paths that may be recorded, all recorded paths are counted in the history instead, which takes
+ * longer.
  */
 async function recordedSize(
   context: Context,
