@@ -69,7 +69,7 @@ export class FolderLedger implements RecordLedger {
     this.#parts = parts;
   }
 
-  /** Loads the store, and creates it if there is none. */
+  /** Loads the store, and creates it if there is none, unless the store is read-only. */
   async start(): Promise<void> {
     const isNew = await this.#inTurn(async () => (await this.#upToDate()).loaded.state.head.seq === 0);
     if (isNew && !this.#parts.readOnly) await this.change(async () => undefined).catch(ignoreDamage);

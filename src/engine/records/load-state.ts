@@ -192,7 +192,7 @@ function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: st
 
 /**
  * Returns the start of the whole log: an empty state, the base, or (if the base is lost) an empty state before the
- * archive.
+ * archive. Returns an error if the sentinel, or the beginning of the archive, is lost too.
  */
 async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Promise<Start | ChronicleError> {
   const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined };

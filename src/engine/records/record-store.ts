@@ -132,8 +132,8 @@ function shapeOf(event: LogEvent): api.RecordEventShape {
 /**
  * Returns the drafts for an original log. First comes an `import:` record with what our events have no place for: the
  * times of the original, its head, the file's hash, and what is unverified. Then come the records of a checkpoint, and
- * then one event for each of the original's. Records are not changed: a reader gets exactly what the original
- * contained.
+ * then one event for each of the original's. Records are not changed, except for rounded numbers: a reader gets exactly
+ * what the original contained.
  */
 function importDrafts(original: OriginalLog, importId: string): EventDraft[] {
   const { events, checkpoint } = original;

@@ -54,7 +54,7 @@ interface Deciding extends OpenWriteBack {
  * An entry that was decided before gets the same answer, or none if that is no longer remembered.
  *
  * The caller has stored the contents, and holds a lease on them until this resolves. What was decided is then durable.
- * Throws `READ_ONLY`, and what a change may throw.
+ * Throws `READ_ONLY`, `UNAVAILABLE` if the folder cannot be written now, and what a change may throw.
  */
 export async function acceptWriteBack(
   context: Context,
@@ -95,7 +95,8 @@ class Decision {
   }
 
   /**
-   * Captures the paths that the batch may write, and bars those that it cannot. Returns the totals of the workspace.
+   * Captures the paths that the batch may write, and bars those that cannot be captured, or must not be written.
+   * Returns the totals of the workspace.
    */
   async #capture(): Promise<Tally> {
     const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
@@ -132,8 +133,8 @@ class Decision {
   /**
    * Returns whether a replica must not write to the path. That is so for git's own state: a hook put there would be run
    * by the next person who commits. It is also so for something on disk that the rules leave out and the history does
-   * not have. The replica cannot have seen it, so its write would be refused, and the file only captured and sent to
-   * it.
+   * not have. The replica cannot have seen that, so its write would be refused anyway; but the file would be captured
+   * for it, and then sent to the replica.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
@@ -229,7 +230,10 @@ class Decision {
     return answer;
   }
 
-  /** A part may hold only folders of earlier batches (`going`), and no entry: then the last decided entry stays. */
+  /**
+   * A part may have no entry of its own, only folders of earlier batches (`going`): then the last decided entry stays
+   * the last.
+   */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
   }
@@ -294,8 +298,8 @@ function writtenBy(replica: string, entry: WriteBackEntry, state: Entry | undefi
 }
 
 /**
- * Returns the changes to make to the files: one for each path, with all states that it went through. A path that ends
- * as it was is left out: `backAt` is the entry at which it first was so again; -1: none is.
+ * Returns the changes to make to the files: one for each path, with all states that it went through. Stops at the first
+ * entry that brings a path back to its first state: `backAt` is the position of that entry, or -1 if there is none.
  */
 function changesOf(
   replica: string,
@@ -381,7 +385,7 @@ interface Recorded {
   readonly sequence: number;
 }
 
-/** The events by path and own event, by path and iteration, and the last one of each path. */
+/** Returns the events by path and the replica's event, by path and iteration, and the last one of each path. */
 function seqsOf({ files, firstSeq }: RecordedWriteBack): ReadonlyMap<string, Recorded> {
   const found = new Map<string, Recorded>();
   for (const [i, { recordId, record }] of files.entries()) {
@@ -406,7 +410,7 @@ function eventOf({ path, localSeq }: WriteBackEntry, seqs: ReadonlyMap<string, R
   return seqs.get(keyOf(fileRecordId(path), localSeq)) ?? { iteration: 0, sequence: 0 };
 }
 
-/** An event of the batch itself is told of by its number. */
+/** Replaces `Infinity`, which stands for an event of the batch itself, by the number of that event. */
 function finite(
   seq: number | undefined,
   { path }: WriteBackEntry,
@@ -430,7 +434,7 @@ function versionOf(replica: string, { entry, against }: RefusedEntry): VersionRe
   return against === undefined ? [] : [{ ...entry, replica, against }];
 }
 
-/** The version of an entry that was taken after all is none any more. */
+/** Returns the deletion of the version of an entry that was taken after all. */
 function forgetting(replica: string, { localSeq }: WriteBackEntry): EventDraft {
   return { op: "delete", recordId: versionRecordId({ replica, localSeq }), record: {} };
 }

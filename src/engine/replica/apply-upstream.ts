@@ -100,8 +100,9 @@ function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
 }
 
 /**
- * Captures the state at each path, even if a filter leaves it out. Untracked files in a folder that is to be deleted
- * are not captured: that folder stays.
+ * Captures the state at each path; of a few paths, even if a filter leaves them out. Captures nothing if the disk
+ * certainly is as the changes expect. Untracked files in a folder that is to be deleted are not captured: that folder
+ * stays.
  */
 async function captureFirst(
   context: Context,

@@ -59,7 +59,7 @@ export async function readJournal(
   const { origin, after, limit } = query;
   const { seq: head } = await context.index.head();
   if (after >= head) return { entries: [], upTo: after };
-  // Events before a dropped archive are answered: an archive is dropped only after that.
+  // The origin has answered to all events of a dropped archive: an archive is dropped only after that.
   let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
   const state = await ReplicaState.at(context, origin, upTo);
   if (state === undefined) return { entries: [], upTo: head };
@@ -202,8 +202,8 @@ export async function isStillHeld(context: HistoryContext, seq: number, hash: Ha
 }
 
 /**
- * Returns whether this own event is a change of this path, or of something beneath it. A compacted event, or one that
- * is in a base, cannot be checked, and counts as one.
+ * Returns whether this own event is a change or a proposal of this path, or of something beneath it. A compacted event,
+ * or one that is in a base, cannot be checked, and counts as one.
  */
 export async function hasWritten(context: HistoryContext, seq: number, path: WorkspacePath): Promise<boolean> {
   if (seq > (await context.index.head()).seq) await catchUp(context, { recover: false });

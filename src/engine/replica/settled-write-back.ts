@@ -31,7 +31,7 @@ async function recordOf(context: Context, replica: string): Promise<WriteBackRec
 /** The part of a batch that is still to be decided. */
 export interface OpenWriteBack {
   readonly batch: WriteBackBatch;
-  /** The last entry that was decided; 0: none. */
+  /** The last entry that was decided; `localSeq` is 0 if there is none. */
   readonly decided: Pick<WriteBackEntry, "localSeq" | "eventHash">;
   /** The answers to entries that were decided before, as far as they are remembered. */
   readonly earlier: WriteBackAnswer;
@@ -68,7 +68,7 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
   };
 }
 
-/** Throws unless the replica resends the last entry that was decided over another connection. */
+/** Throws if entries were decided over another connection meanwhile, unless the replica resends the last of them. */
 function refuseOther({ settled, hash }: WriteBackRecord, { after, entries, replica }: WriteBackBatch): void {
   if (after === undefined || after === settled) return;
   if (hash !== undefined && entries.some((one) => one.localSeq === settled && one.eventHash === hash)) return;

@@ -19,9 +19,9 @@ import { memoKey } from "../log/memo.ts";
 
 /**
  * Secrets, recognised by the names of their files: which files are protected, and how answers show them.
- * `classedDrafts` writes the class into each record of a commit; each base has it, too. Code that reads a content for
- * an answer asks `isProtected` whether only people may see it; `agentView` refuses it to agents and readers. When an
- * agent fills another folder, secrets are left out.
+ * `classedDrafts` writes the class into each file's record of a commit; each base has it, too. Code that reads a
+ * content for an answer asks `isProtected` whether only people may see it; `agentView` refuses it to agents and
+ * readers. When an agent fills another folder, secrets are left out.
  */
 
 /** Caches the names by workspace record. */
@@ -149,8 +149,8 @@ export async function protectedFiles(context: HistoryContext): Promise<Protected
 }
 
 /**
- * Returns the same for an answer that is given even if the log is damaged: the names in force cannot be read then, and
- * no file is reported.
+ * Like `protectedFiles`, for an answer that is given even if the log is damaged: the names in force cannot be read
+ * then, and no file is reported.
  */
 export async function toldProtectedFiles(
   context: HistoryContext,

@@ -44,7 +44,8 @@ export interface PathClaim {
 
 /**
  * Throws `IndexDisagrees` unless the index has all iterations of these paths up to an event. Each is proved by its own
- * line, their numbers have no gap, the last one is the path's state after the event, and they agree with the claims.
+ * line or by a base, their numbers have no gap, the last one is the path's state after the event, and they agree with
+ * the claims.
  */
 export async function proveHistories(context: ProofContext, claims: readonly PathClaim[], seq: number): Promise<void> {
   await disagreeing(async () => {
@@ -69,8 +70,8 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
 }
 
 /**
- * Throws `IndexDisagrees` unless these are the last iterations of the paths up to an event; `undefined`: there is none,
- * or none is left after a compaction.
+ * Throws `IndexDisagrees` unless these are the last iterations of the paths up to an event. A `row` is `undefined` if
+ * there is none, or none is left after a compaction.
  */
 export async function proveLast(
   context: ProofContext,
