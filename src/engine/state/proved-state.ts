@@ -151,8 +151,8 @@ export class ProvedState {
   }
 
   /**
-   * Yields every path that exists in this state and in a folder of the tree, in no order. `descends` returns whether to
-   * read a folder.
+   * Yields every path of the tree in this state, and every path that events after the root recorded and that exists, in
+   * no order. `descends` returns whether to read a folder of the tree.
    */
   async *paths(descends: (folder: WorkspacePath) => boolean = () => true): AsyncGenerator<WorkspacePath> {
     for (const [path, { entry }] of this.#since) if (entry !== undefined) yield path;
@@ -167,7 +167,8 @@ export class ProvedState {
   }
 
   /**
-   * Returns the entry of the path in this state; `undefined` if it does not exist, or belongs to no folder of the tree.
+   * Returns the entry of the path in this state; `undefined` if it does not exist, or belongs to no folder of the tree
+   * and was not recorded after the root.
    */
   async at(path: WorkspacePath): Promise<Stated | undefined> {
     const since = this.#since.get(path);

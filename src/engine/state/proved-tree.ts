@@ -183,7 +183,7 @@ class Hashing {
     return true;
   }
 
-  /** Returns such a folder as a leaf of the folder above; `undefined` if it does not exist. */
+  /** Returns a folder that is back in the tree as a leaf of the folder above; `undefined` if it does not exist. */
   async #leafOfReturned(path: WorkspacePath, fresh: FreshHashes): Promise<TreeChild | undefined> {
     const hash = fresh.get(path);
     if (hash === undefined) return undefined;
@@ -201,7 +201,7 @@ class Hashing {
     return child;
   }
 
-  /** Returns a folder before the changes, proved. */
+  /** Returns a folder before the changes, proved; `undefined` if there was none. */
   async #leaves(folder: WorkspacePath): Promise<FolderLeaves | undefined> {
     if (this.#before.has(folder)) return this.#before.get(folder);
     const leaves = this.#known.get(folder) ?? (await this.#read(folder));

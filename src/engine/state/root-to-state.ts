@@ -120,7 +120,8 @@ function emptyRoot({ worktree }: ProofContext): Hash {
 }
 
 /**
- * Continues a known tree. Returns `undefined` if its lines were compacted away meanwhile, or belong to another history.
+ * Continues a known tree. Returns `undefined` if it is a later one, if too many events follow it, or if its lines were
+ * compacted away meanwhile or belong to another history.
  */
 async function continued(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
   const { end } = known;

@@ -27,7 +27,7 @@ export async function linesSay(context: HistoryContext, rows: readonly Iteration
   });
 }
 
-/** The distance, in events, from which on a line is looked up by itself. */
+/** Lines that are more than this many events apart are not read in one pass. */
 const FAR = 64;
 
 /** Returns events of the log, each line checked by its hash. Lines that are close together are read in one pass. */

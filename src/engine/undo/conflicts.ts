@@ -261,7 +261,10 @@ async function givenTarget(
   return { target, contents: [hash] };
 }
 
-/** Finds an open conflict by its path, and only if there is none by its id: files are not named like ids. */
+/**
+ * Finds an open conflict by its path or, if there is none, by its id: files are hardly ever named like ids. Throws
+ * `NOT_FOUND`, `AMBIGUOUS`.
+ */
 async function findConflict(context: Context, asked: string): Promise<IdentifiedConflict> {
   const open = await openConflicts(context);
   const path = pathOf(asked);

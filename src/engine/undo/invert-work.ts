@@ -30,7 +30,10 @@ export interface InversePlan {
   /** The changes from the present to the wanted state. */
   readonly changes: readonly Change[];
   readonly unmerged: readonly Unmerged[];
-  /** Folders that stay because they hold what others made, and paths that need a content that was pruned. */
+  /**
+   * What stays as it is, with the reason: for example folders that hold what others made, and paths that need a content
+   * that was pruned.
+   */
   readonly skipped: readonly SkippedPath[];
   /** Hashes of merged contents, which no event names yet. */
   readonly contents: readonly Hash[];

@@ -49,7 +49,8 @@ async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promi
 }
 
 /**
- * True if the operation is undone and was not redone. It stays so if a later operation ends the possibility to redo it.
+ * True if the operation, or the one of which it is a part, is undone and was not redone. It stays so if a later
+ * operation ends the possibility to redo it. False for an undo or redo.
  */
 export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
   const { id, kind, partOf } = operation;

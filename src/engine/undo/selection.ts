@@ -352,8 +352,8 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
 }
 
 /**
- * Works as `knownPaths`. For an excluded path that was kept aside, the error names the work that changed it, and how to
- * undo that.
+ * Like `knownPaths`, for one path. For an excluded path that was kept aside, the error names the work that changed it,
+ * and how to undo that.
  */
 async function pathsOnRecord(context: Context, given: string): ReturnType<typeof knownPaths> {
   try {
@@ -402,7 +402,10 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
   };
 }
 
-/** Returns the span from the earliest of these events (or the beginning) to the head. */
+/**
+ * Returns the span from the earliest of these events, or from the beginning of the history if that is later, to the
+ * head.
+ */
 async function spanFrom(
   context: Context,
   starts: readonly number[],
