@@ -17,8 +17,8 @@ import { withBatch } from "../../storage/blob-store.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The inverse of some events, as one operation. Undos of selected work, their redos, rollbacks, and steps over others'
- * work are done this way.
+ * The inverse of some events, as one operation. Undos of selected work, their redos, and rollbacks are done this way.
+ * So are undos of whole operations if others' work, or an undo of selected work, is involved (see `step.ts`).
  */
 export interface Inversion {
   readonly kind: "undo" | "redo";
@@ -34,7 +34,7 @@ export interface Inversion {
   readonly always: boolean;
   /** Paths that are left alone because somebody is writing them, and those that form a unit with one of these. */
   readonly leaves?: ReadonlyMap<WorkspacePath, SkippedPath>;
-  /** Open conflicts that this settles. */
+  /** Open conflicts that the inversion settles. */
   readonly withdraws: readonly IdentifiedConflict[];
   readonly operation: OperationShape | null;
 }

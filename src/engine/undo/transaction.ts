@@ -156,7 +156,8 @@ interface Begun {
 /**
  * Returns the transaction of which a new one is a savepoint, or `undefined`. That is the innermost active one of the
  * same session and scope, unless another process owns it or it holds a run. A transaction that holds a run is a
- * savepoint of the one around the run. A transaction that is begun in a run is within the run's.
+ * savepoint of the one around the run. A transaction that is begun in a run that a transaction holds is within that
+ * transaction.
  */
 function parentFor(active: readonly LoggedTransaction[], of: Begun): string | undefined {
   const around = active.find((one) => one.id === of.within.transaction);

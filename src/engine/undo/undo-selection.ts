@@ -50,7 +50,8 @@ async function atOneMoment(context: Context, options: UndoOptions): Promise<Undo
 }
 
 /**
- * The selected work. `last`: the last turn of which something is left that no undo has named as a conflict or skipped.
+ * Returns the selected work. For the turn `last`, that is the last turn of which something is left that no undo has
+ * named as a conflict or left alone; if there is none, the last turn.
  */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
@@ -67,7 +68,7 @@ export interface UndoWork {
 }
 
 /**
- * Takes a piece of work back: captures the present state, then inverts exactly that work. `find` is called after the
+ * Undoes a piece of work: captures the present state, then inverts exactly that work. `find` is called after the
  * capture. If an interrupted undo of the same work was finished first (`before`), nothing more is done.
  */
 export async function undoWork(
@@ -117,7 +118,7 @@ async function pendingOf(context: Context, work: Work, unrecorded: readonly Chan
   });
 }
 
-/** The undo of a piece of work, without what was taken back already. */
+/** Returns the undo of a piece of work, without what was undone already. */
 export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const operations = await listOperations(context);
   const owners = await ownersIn(context);
@@ -126,7 +127,7 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const keepers = keepersOf(work.keepers).filter(({ id }) => !isUndoneWithAround(id, covering));
   const before: TakenEvent[] = [];
   const all = await eventsOfWork(context, work, (seq, record, path) => {
-    // Work since a moment holds both the events of an undo and those that it took back: together they change nothing.
+    // Work since a moment holds both the events of an undo and those that it undid: together they change nothing.
     const isTaken = work.everything !== true && taken.holds(seq, record, path);
     if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
     return isTaken;
@@ -146,7 +147,7 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   };
 }
 
-/** An event that was taken back, with the spans of the undos that did so. */
+/** An event that was undone, with the spans of the undos that undid it. */
 interface TakenEvent {
   readonly path: WorkspacePath;
   readonly seq: number;
@@ -155,8 +156,8 @@ interface TakenEvent {
 }
 
 /**
- * Adds the events directly before these on the same path that an undo took back without changing the file, because
- * these later events had already reversed them. To invert the later ones alone would bring back what the earlier ones
+ * Adds undone events that lie directly before these on the same path, if their undo did not change the file because
+ * these later events had already reversed them. Inverting the later ones alone would bring back what the earlier ones
  * made.
  */
 async function withUnchanged(context: Context, own: OwnEvents, taken: readonly TakenEvent[]): Promise<OwnEvents> {
@@ -178,7 +179,8 @@ async function withUnchanged(context: Context, own: OwnEvents, taken: readonly T
 }
 
 /**
- * Returns the open conflicts of earlier undos whose events on that path are all among these: this undo settles them.
+ * Returns the open conflicts of earlier undos for which all events that did not merge on the conflict's path are among
+ * these: this undo settles them.
  */
 async function conflictsAbout(
   context: Context,

@@ -99,7 +99,8 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   if (inversion !== undefined) return planInversion(context, inversion, how);
   const own = await changesToInvert(context, step);
   const all = await separateEdited(context, own, present.unrecorded);
-  // If the operation is not undone now, the redo restores only what an undo left: later edits are not its business.
+  // If the operation is not undone now, the redo restores only what an undo left, and passes over paths that were
+  // edited since.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
   const part = present.force ? undefined : await partWithoutEdited(context, step, sorted);
   if (part !== undefined) return planInversion(context, part, how);
@@ -218,7 +219,8 @@ function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path:
 
 /**
  * Returns whether the step that was finished just now is the one that the caller asks for: a step that is interrupted
- * and tried again is one step. A change that came from an origin does not count.
+ * and tried again is one step. If the caller names none, any finished step is. A change that came from an origin does
+ * not count.
  */
 async function hasFinished(context: Context, direction: Direction, { options, before }: Asking): Promise<boolean> {
   const finished = before.finished.filter(({ intent }) => intent.kind !== "replica");

@@ -34,7 +34,8 @@ export async function listVersions(context: Context, { path }: VersionsOptions =
 
 /**
  * Makes a version the state of its path, as an operation that can be undone. Captures what is on disk first. Throws
- * `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`, and `REFUSED` if something is in the way.
+ * `NOT_FOUND`, `AMBIGUOUS`, `REFUSED` if something is in the way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if its
+ * content is gone.
  */
 export async function restoreVersion(context: Context, asked: string): Promise<VersionRestoreShape> {
   const found = await findVersion(context, asked);
@@ -157,7 +158,7 @@ async function holds(
   return text?.conflicts === 0 && text.content.equals(here);
 }
 
-/** Returns a content; `undefined` if it was pruned or erased. */
+/** Returns a content; `undefined` if there is none, or if it is not in the store, or was erased. */
 async function contentOf({ blobs }: Context, hash: Hash | undefined): Promise<Buffer | undefined> {
   return hash === undefined ? undefined : blobs.get(hash);
 }

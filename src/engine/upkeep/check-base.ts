@@ -30,8 +30,7 @@ export interface BaseCheckOptions {
 }
 
 /**
- * Reads a base from the store, recomputes its hashes, and compares it with `options`. Returns its faults, or
- * `undefined`
+ * Reads a base from the store, recomputes its hashes, and compares it with `options`. Returns its faults; `undefined`
  * if it is not in the store. Throws `INTEGRITY_VIOLATION` for bytes that are no base, and `BLOB_CORRUPT`.
  */
 export async function checkBase(
