@@ -98,11 +98,9 @@ async function sealLog(
 }
 
 /**
- * Compares every row of the index with the log, as the base is made from the index and the history may begin with it
- * one
- * day. Throws `IndexDisagrees`, after which the index is rebuilt and the operation repeated. Throws `REFUSED` if the
- * log
- * cannot be replayed to its end.
+ * Compares every row of the index with the log, since the base is made from the index, and the history may begin with
+ * that base one day. Throws `IndexDisagrees`, after which the index is rebuilt and the operation repeated. Throws
+ * `REFUSED` if the log cannot be replayed to its end.
  */
 async function proveIndex(context: Context, seq: number): Promise<void> {
   const audit = await IndexAudit.begin(context.index);
@@ -226,7 +224,7 @@ async function prepareToDrop(context: Context, options: CompactOptions): Promise
   if (latest?.root !== root) await nameMoment(context, captured, { cause: "compact" });
 }
 
-/** Throws `REFUSED` while a session is recorded, an action is open or a transaction is active. */
+/** Throws `REFUSED` while a session is being recorded, an action is open or a transaction is active. */
 async function refuseOpenWork(context: Context): Promise<void> {
   const running = (await listSessions(context)).find((one) => one.state === "running");
   if (running !== undefined) {

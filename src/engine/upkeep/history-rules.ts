@@ -33,7 +33,7 @@ const NOTHING_PRUNED = { floorSeq: 0, kept: [] };
 /** The kinds of records in the first commit, in order. */
 const FIRST_RECORDS = "workspace signer snapshot";
 
-/** The same in histories of earlier versions, which named no signer. A missing signer is reported separately. */
+/** Those kinds in histories of earlier versions, which named no signer. A missing signer is reported separately. */
 const FIRST_WITHOUT_SIGNER = "workspace snapshot";
 
 /**
@@ -80,8 +80,8 @@ export class HistoryRules {
   }
 
   /**
-   * Takes rows of the base with which a history begins that lacks the events before it. Applies no rule to an unsound
-   * record.
+   * Takes rows of the base with which a history begins, if the events before it are not there. Applies no rule to an
+   * unsound record.
    */
   rows({ records = [] }: BaseBatch): void {
     for (const one of records) {
@@ -158,9 +158,8 @@ export class HistoryRules {
   }
 
   /**
-   * True if it is not known how many iterations a path has had. The base of a copy need not hold deleted paths, and
-   * part
-   * of it may come from an earlier copy, whose origin has been put back since.
+   * True if it is not known how many iterations a path has had. The base of a copy need not hold deleted paths, and a
+   * part of the base may come from an earlier copy, whose origin has been put back since.
    */
   #isUnknown(path: WorkspacePath): boolean {
     return this.#start.isAnchored === true && !this.#seen.has(path);
@@ -240,7 +239,8 @@ export class HistoryRules {
   }
 
   /**
-   * Returns the fault of a record that brings prunings back. Those before a base are not known, and may be among them.
+   * Returns the fault of a record that brings prunings back. Prunings before a base are not known, and may be among
+   * these.
    */
   #faultOfBringingBack(record: KeptStates): string | undefined {
     const earlier = this.#prunings.slice(0, -1);

@@ -246,7 +246,7 @@ function tellOnce({ tell }: Context, note: string): void {
   tell(note);
 }
 
-/** Gives up what exceeds the limits; returns whether anything was given up. */
+/** Gives up what exceeds the limits; returns whether there was anything to give up. */
 async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   const limits = limitsOf(context);
   if (limits.maxSnapshots === 0 && limits.maxAgeMs === 0) return false;

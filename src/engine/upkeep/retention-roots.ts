@@ -18,7 +18,7 @@ import { memoKey } from "../log/memo.ts";
 export interface RetentionRoots {
   /** In the order of their states. */
   readonly moments: readonly KeptMoment[];
-  /** The states at which open runs have begun. */
+  /** The states at which open runs and watches have begun. */
   readonly states: readonly number[];
   /** The state from which on everything is kept. */
   readonly hold: number;
@@ -112,7 +112,7 @@ async function readActions(context: Context, { actions }: ActionView): Promise<v
   });
 }
 
-/** Finds the actions kept below the floor: an action's first event follows its state. */
+/** Finds the actions kept below the floor: the first event of each is the one right after its kept state. */
 async function readBelow(context: Context, view: ActionView, kept: readonly number[]): Promise<void> {
   for (const state of kept) {
     const first = await context.index.locate(state + 1);
@@ -151,9 +151,12 @@ export interface RetentionRootsOptions {
 interface Unfinished {
   /** The active transactions. */
   readonly transactions: ReadonlySet<string>;
-  /** The state from which on everything is kept, to roll transactions back, or until an origin was told of it. */
+  /**
+   * The state from which on everything is kept: active transactions may be rolled back to it, or an origin has answered
+   * only up to it.
+   */
   readonly hold: number;
-  /** The states at which open runs have begun. */
+  /** The states at which open runs and watches have begun. */
   readonly states: readonly number[];
 }
 

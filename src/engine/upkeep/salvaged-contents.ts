@@ -22,7 +22,8 @@ interface DamagedHistory {
 
 /**
  * Yields every content that a damaged history still names: in its sound lines, in the bases and plans of these, and by
- * its hash in damaged lines. Pruned contents are among them. Contents that only missing lines name are not.
+ * its hash in damaged lines. Pruned contents are among them, and so are hashes of other things, such as events.
+ * Contents that only missing lines name are not.
  */
 export async function* salvagedContents(blobs: BlobStore, history: DamagedHistory): AsyncGenerator<Hash> {
   const { log, anchor, now } = history;

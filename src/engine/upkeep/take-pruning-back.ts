@@ -14,9 +14,9 @@ type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
 const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
 
 /**
- * Brings back the states that the pruning of this event, and those since, have given up. Records that what was kept
- * before that pruning is kept again, besides what is kept now. Returns the events of all prunings that no longer give
- * anything up. Throws `NOT_FOUND` if a content may have been freed.
+ * Brings back the states that the pruning of this event, and the prunings since, have given up. Records that what was
+ * kept before that pruning is kept again, besides what is kept now. Returns the events of all prunings that no longer
+ * give anything up. Throws `NOT_FOUND` if a content may have been freed.
  */
 export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
   // The lease keeps a collector from freeing contents by what it read before.

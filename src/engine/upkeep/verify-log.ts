@@ -78,7 +78,8 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   /** Receives findings that are no problems, but worth knowing. */
   readonly notes: string[];
   /**
-   * The last event that is known to have been recorded. A bad line after it was torn by a crash, and can be cut off.
+   * The last event that is known to have been recorded. Only a bad line after it can have been torn by a crash, and be
+   * cut off.
    */
   readonly bound: number;
   readonly seqsOfInterest: ReadonlySet<number>;

@@ -37,9 +37,8 @@ function hashIn(value: Json | undefined): Hash | undefined {
 }
 
 /**
- * Reads filters and plans as the code that uses them does: a filter for each root, and the paths of a plan in order.
- * One
- * that is missing or whose bytes are damaged is reported with the other contents.
+ * Reads filters and plans as the code that uses them does: a filter for each root, and the paths of a plan in order. A
+ * filter or plan that is missing, or whose bytes are damaged, is reported with the other contents.
  */
 export async function verifyPlans(
   context: Context,

@@ -34,9 +34,7 @@ export interface Examined extends Pick<BlobFindings, "hurt" | "files"> {
   readonly needed: ReadonlyMap<Hash, Need>;
 }
 
-/**
- * Does the same as `verify`, and returns what a repair needs. `placesOf`: contents for which all places are reported.
- */
+/** Like `verify`, but also returns what a repair needs. `placesOf`: contents for which all places are reported. */
 export async function examine(
   context: Context,
   options: VerifyOptions & Pick<VerifyLogOptions, "placesOf">,

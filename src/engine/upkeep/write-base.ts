@@ -46,8 +46,7 @@ type Based = HistoryContext & {
 
 /**
  * Writes the base that a compaction after `seq` (the head) names, if the state at `seq` gives exactly that base.
- * Returns
- * whether it does: then the base need not be fetched. Hold a lease.
+ * Returns whether it does; the base then need not be fetched. Hold a lease.
  */
 export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
   return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);
