@@ -30,7 +30,7 @@ const KINDS: Readonly<Record<string, HookKind>> = {
   AfterTool: "after",
 };
 
-/** Gemini has no call ids: before and after are matched by the tool and its input. */
+/** Returns an id for a call, as Gemini gives none: its beginning and end are matched by the tool and its input. */
 function callId(tool: string, input: HookInput): string {
   const digest = createHash("sha256").update(JSON.stringify(input)).digest("hex");
   return safeId(`${tool}-${digest.slice(0, 16)}`);

@@ -3,13 +3,13 @@ import { ChronicleError } from "../core/values/errors.ts";
 /** The JSON object that an agent wrote on a hook's stdin. */
 export type HookInput = Readonly<Record<string, unknown>>;
 
-/** Throws `USAGE` if it is no object. */
+/** Returns a value as an object. Throws `USAGE` if it is none. */
 export function asObject(value: unknown): HookInput {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as HookInput;
   throw notUnderstood("it is no JSON object");
 }
 
-/** The error for an input that no supported agent writes. */
+/** Returns the error for an input that no supported agent writes. */
 export function notUnderstood(why: string): ChronicleError {
   return new ChronicleError("USAGE", `this is not what an agent gives to a hook: ${why}`, {
     hint: "agents call this command; `chronicle agents test AGENT` tries it",
@@ -37,7 +37,10 @@ export function objectAt(input: HookInput, key: string): HookInput {
 
 const LONGEST_ID = 128;
 
-/** An agent's id in Chronicle's form: its first 128 characters, all but letters, digits, `.`, `_`, `-` made `_`. */
+/**
+ * Returns an agent's id in Chronicle's form: its first 128 characters, with `_` in place of each that is no letter,
+ * digit, `.`, `_` or `-`.
+ */
 export function safeId(id: string): string {
   return id.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, LONGEST_ID);
 }

@@ -29,7 +29,7 @@ interface CallWork extends HookParts {
   readonly call: HookCall;
 }
 
-/** The snapshot could not be made: the tool must not run. */
+/** Thrown if the snapshot could not be made: the tool must not run. */
 export class SnapshotRefused extends Error {
   readonly reason: ChronicleError;
 
@@ -78,8 +78,9 @@ async function unsignedIn(folder: string, { open }: HookParts): Promise<readonly
 }
 
 /**
- * Returns the workspace's folder. An agent reports the start of a running session again when it has resumed it or
- * shortened its memory, wherever the agent is then. The session keeps its workspace, its turn and its open actions.
+ * Returns the workspace's folder. An agent reports the start of a running session again when it has resumed the session
+ * or shortened its own memory, whatever folder it is in then. The session keeps its workspace, its turn and its open
+ * actions.
  */
 async function startSession(work: CallWork): Promise<string> {
   const present = await presentWorkplace(work, (error) => isForgotten(error) || isMissing(error));
@@ -136,7 +137,7 @@ function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
 
-/** Returns the workspace's folder, and the troubles. */
+/** Begins a turn. Returns the workspace's folder, and the troubles with ending earlier calls. */
 async function beginTurn(work: CallWork): Promise<{ readonly folder: string; readonly troubles: readonly string[] }> {
   const { call, notes } = work;
   const { note, workspace } = await workplace(work);

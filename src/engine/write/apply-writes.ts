@@ -27,10 +27,10 @@ interface Applied extends Opened {
 }
 
 /**
- * Applies planned writes, which touch different paths: records all intents with one sync, changes the files of each,
- * and
- * closes the intents in one commit. After a crash in between, `settle` finishes them. A single small write takes fewer
- * steps (`applyAlone`). No intent is recorded before the contents are durable, which is when `kept` resolves.
+ * Applies planned writes, which must touch different paths: records all intents with one sync, changes the files of
+ * each, and closes the intents in one commit. After a crash in between, `settle` finishes them. A single small write
+ * takes fewer steps (`applyAlone`). No intent is recorded before the contents are durable, which is when `kept`
+ * resolves.
  */
 export async function applyWrites(
   context: Context,
@@ -50,11 +50,10 @@ export async function applyWrites(
 }
 
 /**
- * Applies a write that is alone in its commit. While new files are staged, one append records the open intent and
- * already
- * the new states of the files. That decides the write: copies elsewhere may have it before this folder does. After a
- * crash, `settle` finishes a decided write; before that, nothing has happened. Changes that cannot be made after all,
- * since somebody has just edited their paths, are inverted by further events.
+ * Applies a write that is alone in its commit. While new files are staged, one append records the open intent, and
+ * already the new states of the files. That decides the write: copies elsewhere may have it before this folder does.
+ * After a crash, `settle` finishes a decided write; before that, nothing has happened. Changes that cannot be made
+ * after all, since somebody has just edited their paths, are inverted by further events.
  */
 async function applyAlone(
   context: Context,
@@ -215,7 +214,7 @@ async function outcomeOf(context: Context, one: Applied, seq: number): Promise<T
   return { answer: writeShape(write, { seq, now, changes, id: changes.length === 0 ? undefined : id, conflicts }) };
 }
 
-/** The length from which on a content is not announced: sending it would take longer than making it durable. */
+/** Contents of at least this many bytes are not announced: sending one would take longer than making it durable. */
 const MOST_BYTES = 4_096;
 
 /**

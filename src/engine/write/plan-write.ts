@@ -21,16 +21,18 @@ export interface PlanGround {
   readonly now: number;
   /** Returns whether an unrecorded folder is at the path. Then it need not be made. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
-  /** True if every folder above that could be recorded is: nothing is made in one that is not. */
+  /**
+   * True if the folders above the path were captured. An unrecorded one then cannot be recorded, and nothing is made in
+   * it.
+   */
   readonly areHoldersRecorded?: boolean | undefined;
   /** Throws `ERASED` if a content of the files was erased: at another path it could be read again. */
   readonly refuseErased: (entries: readonly Entry[]) => Promise<void>;
 }
 
 /**
- * Returns the changes that a write makes, by path; none if the state is already as it asks. Throws
- * `PRECONDITION_FAILED`,
- * `NOT_FOUND`, `REFUSED`, `PATH_INVALID`, `ERASED`.
+ * Returns the changes that a write makes, by path; none if the state is already as the write asks. Throws
+ * `PRECONDITION_FAILED`, `NOT_FOUND`, `REFUSED`, `PATH_INVALID`, `ERASED`.
  */
 export async function planWrite(write: ReadyWrite, ground: PlanGround): Promise<Change[]> {
   const present = (await ground.state.at(write.path)).entry;

@@ -60,9 +60,8 @@ export interface ReadyMove extends Ready {
 }
 
 /**
- * Checks a write and receives its content. Returns without waiting where it can, so that a caller's writes stay in
- * their
- * order. Throws `PATH_INVALID`, `USAGE`, `LIMIT_EXCEEDED`.
+ * Checks a write and receives its content. Returns without waiting where that is possible, so that a caller's writes
+ * stay in their order. Throws `PATH_INVALID`, `USAGE`, `LIMIT_EXCEEDED`.
  */
 export function readyWrite(context: Context, write: FileWrite, caller: Caller): ReadyWrite | Promise<ReadyWrite> {
   const path = writablePath(context, write.path);

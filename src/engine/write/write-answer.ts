@@ -14,7 +14,7 @@ import type { PathState } from "./write-state.ts";
 /** The result of a write, for the client that asked for it. */
 export interface WriteDone {
   readonly seq: number;
-  /** The state at the path now, or at the new path. */
+  /** The state now at the path; after a move, at the new path. */
   readonly now: PathState;
   readonly changes: readonly Change[];
   /** `undefined`: nothing was changed. */

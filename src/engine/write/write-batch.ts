@@ -155,7 +155,10 @@ export class WriteBatch {
   }
 }
 
-/** Returns the error for a request that the log still held when its content came, which was therefore not stored. */
+/**
+ * Returns the error for a request whose content was not stored, since the log still held the request when the content
+ * came.
+ */
 function forgotten(request: string): ChronicleError {
   return new ChronicleError(
     "REFUSED",

@@ -134,8 +134,7 @@ async function writeRound(
 
 /**
  * Returns the target for a workspace without a folder: once the contents are durable (`kept`), one append is all that
- * is
- * to be done. Each write of a round sees the changes of those before it.
+ * remains to be done. Each write of a round sees the changes of those before it.
  */
 function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
