@@ -132,7 +132,10 @@ function isForgotten(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "NOT_FOUND";
 }
 
-/** True if the folder is missing. This moves a session only at its start: a tool call may remove its own folder. */
+/**
+ * True if the folder is missing. Only at its start does a session then get another workspace: a tool call may remove
+ * its own folder.
+ */
 function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
@@ -329,7 +332,8 @@ function forgetCall(note: SessionNote, key: string): void {
 }
 
 /**
- * Records unrecorded ends of calls. `lane`: a call begins there, which ends earlier calls there. Returns the errors.
+ * Records unrecorded ends of calls. `lane`: the agent that begins a call now, which ends its earlier calls. Returns the
+ * errors.
  */
 async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]> {
   const { note } = workplace;

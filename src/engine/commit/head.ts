@@ -71,9 +71,9 @@ export async function showHead(context: Context): Promise<HeadShape> {
 
 /**
  * Accepts the present history although it is not signed or contradicts its kept head. An event names the log's end, the
- * head that was kept, and the new signer; the note of the old head is kept beside the new one. If the log is damaged or
- * contradicts the kept head, its index is rebuilt, which checks the log line by line. A signed history is left as it
- * is. Throws `LOG_DAMAGED` if lines in the middle are damaged, and `IO` if the key's file holds no key.
+ * head that was kept, and the new signer; the note of the old head is kept beside the new one. If the log is damaged,
+ * or contradicts its index or the kept head, the index is rebuilt, which checks the log line by line. A signed history
+ * is left as it is. Throws `LOG_DAMAGED` if lines in the middle are damaged, and `IO` if the key's file holds no key.
  */
 export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
   refuseReadOnly(context);

@@ -18,7 +18,7 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
   return { op: "upsert", recordId: `intent:${id}`, record: encodeIntent({ ...intent, state: "open" }) };
 }
 
-/** Returns the event that closes an intent, without what was only needed to finish it. */
+/** Returns the event that closes an intent. The event leaves out what was needed only to finish the intent. */
 export function closing(id: string, intent: IntentRecord, blocked: readonly BlockedPath[]): EventDraft {
   const { contents: _1, conflicts: _2, changes: _3, replica: _4, proposals: _5, ...kept } = intent;
   const paths = [...(intent.left ?? []), ...blocked.map((one) => one.path)];
@@ -100,7 +100,7 @@ export function writtenDraft(path: WorkspacePath, { entry, by, replica }: Writte
   return { op: "upsert", recordId: fileRecordId(path), record };
 }
 
-/** Returns the event that an intent has changed a path. */
+/** Returns the event of a path that an intent has changed. */
 export function fileDraft(
   { id, intent }: Pick<Done, "id" | "intent">,
   change: UpstreamChange,
@@ -173,7 +173,7 @@ function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
     if (change === undefined) return [];
     const { before, after, base, upstream } = change;
     const earlier = known.get(path);
-    // The step that settles a conflict also reconciles what lies beneath its path, so `since` no longer applies.
+    // A step that settles the conflict also reconciles what lies beneath its path: `since` then no longer applies.
     const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
     const sync = {
       ...optional({ since }),

@@ -48,8 +48,8 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
 }
 
 /**
- * Returns, for each transaction within a committed one (or itself committed and outermost), the event that ended the
- * outermost one.
+ * Returns, for each transaction whose outermost transaction is committed (it may be that one itself), the event that
+ * ended the outermost one.
  */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
@@ -83,7 +83,10 @@ function ofAction(action: LoggedAction): ActionOperation[] {
   return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }
 
-/** `isKeeping`: something was kept aside for an action or a run in the transaction. */
+/**
+ * Returns a transaction as an operation; nothing if it is none. `isKeeping`: something was kept aside for an action or
+ * a run in it.
+ */
 function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): ActionOperation[] {
   const { id, status, name, run, holds, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;
   if (status !== "committed" || (run ?? holds) !== undefined) return [];
@@ -94,7 +97,10 @@ function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): Acti
   ];
 }
 
-/** Returns the changes that were made in a transaction; `without`: events that are left out. Throws `NOT_FOUND`. */
+/**
+ * Returns the changes that were made in a transaction; `without`: events that are left out. Throws `NOT_FOUND`,
+ * `AMBIGUOUS`.
+ */
 export async function changesOfTransaction(
   context: Context,
   id: string,

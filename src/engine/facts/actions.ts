@@ -180,7 +180,7 @@ interface LastBegun {
   /** The event up to which this is known. */
   readonly upTo: number;
   readonly at: { readonly seq: number; readonly hash: Hash } | undefined;
-  /** Actions that are known to have begun no later: their later events need not be read. */
+  /** Actions that are known to have begun no later than `at`: their later events need not be read. */
   readonly seen: Set<string>;
 }
 
@@ -221,8 +221,8 @@ function eventsUpTo({ index }: Context, from: number, to: number): Promise<reado
 }
 
 /**
- * Returns the latest beginning of those known and those of the actions of these events, which are ordered from the
- * oldest.
+ * Returns the latest beginning of an action: the known one, or that of an action of these events, which are ordered
+ * from the oldest.
  */
 async function latestBegun(
   context: Context,

@@ -26,7 +26,7 @@ class Lineage {
     this.#ids = new Set([id]);
   }
 
-  /** Adds the work that an event begins, if that is within. */
+  /** Adds the work that an event begins, if it is within this work. */
   note({ recordId, record }: Pick<LogEvent, "recordId" | "record">): void {
     const kind = /^(?:session|action):/.exec(recordId)?.[0];
     if (kind === undefined) return;

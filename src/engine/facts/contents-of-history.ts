@@ -105,7 +105,9 @@ export class ContentsOfHistory implements BlobStore {
   }
 }
 
-/** Returns those of the contents that are erased. Earlier events that name them no longer count as uses. */
+/**
+ * Returns those of the contents that are erased. Events before the erasure that name a content no longer count as uses.
+ */
 export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash>): Promise<ReadonlySet<Hash>> {
   const erasures = await erasuresInForce(history);
   const erased = new Set<Hash>();

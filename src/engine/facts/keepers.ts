@@ -10,7 +10,10 @@ import { actionsEver } from "./transactions.ts";
  * as its events do: it is that operation, or is within it.
  */
 
-/** Returns all runs and actions, ordered by their first event. */
+/**
+ * Returns all sessions and actions, in the order in which they began. Only runs and actions have files kept aside for
+ * them.
+ */
 export async function allKeepers(context: Context): Promise<readonly Keeper[]> {
   const sessions = (await loggedSessions(context)).map((one) => ({ ...one, lastSeq: one.seq }));
   return [...sessions, ...(await actionsEver(context))].sort((a, b) => a.fromSeq - b.fromSeq);

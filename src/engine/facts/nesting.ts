@@ -72,8 +72,8 @@ export class Nesting {
   }
 
   /**
-   * Returns the same as `around`, without rival calls: if several calls are open at once, it is unknown which of them
-   * started a sub-agent.
+   * Like `around`, but without rival calls: if several calls are open at once, it is unknown which of them started a
+   * sub-agent.
    */
   #surelyAround(id: string): ReadonlySet<string> {
     const around = this.around(id);
@@ -110,7 +110,10 @@ function idsOf({ run, action, transaction }: { readonly [Kind in keyof Within]: 
   return [run, action, transaction].filter((id) => id !== undefined);
 }
 
-/** True if a sub-agent's action is within the call of its session that started it. */
+/**
+ * True if `inner` is an action of a sub-agent, and `outer` an earlier call of the same session, which may have started
+ * it.
+ */
 function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
   return (
     inner.session !== undefined &&
@@ -140,7 +143,7 @@ async function closedWithin(context: Context, id: string): Promise<string[]> {
 
 /** The process, session and caller that begin something. */
 export interface Beginner {
-  /** The process; `null` if it is not known, and this process asks for it. */
+  /** The process; `null` if it is not known: this process then stands for it. */
   readonly pid: number | null;
   /** The agent's session for which it is begun. */
   readonly session?: string | undefined;
@@ -166,8 +169,9 @@ export interface Place {
 
 /**
  * Returns the place of something that begins: within what its caller names, and within the open brackets of the
- * processes around it. If several of these are not within one another (concurrent tool calls of an agent, for example),
- * it is unknown which is around it, and only what is around all of them counts.
+ * processes around it. Several of these may not be within one another (concurrent tool calls of an agent, for example).
+ * Then the only one that is not an action of certain paths counts; if there is not exactly one, only what is around all
+ * of them.
  */
 export async function placeOf(context: Context, nesting: Nesting, by: Beginner): Promise<Place> {
   const innermost = nesting.innermost(await foundAround(context, nesting, by));
@@ -190,7 +194,8 @@ export async function placeOf(context: Context, nesting: Nesting, by: Beginner):
 
 /**
  * Returns the transactions to which something that begins now belongs: those without a session, and those of its
- * session. A transaction that holds a run contains only that run and what is within it.
+ * session; with `inFolder`, only those that hold the folder. A transaction that holds a run contains only that run and
+ * what is within it.
  */
 function transactionsFor(nesting: Nesting, around: readonly Bracket[], { session, inFolder }: Beginner): Bracket[] {
   return nesting.all.filter(({ id, transaction }) => {

@@ -57,7 +57,7 @@ export async function changesOfOmitted(context: Context, before: OmittedPaths): 
   });
 }
 
-/** Reasons because of which the recorded state of a file is an earlier one. */
+/** The reasons of omissions for which the recorded state of a file, if there is one, is an earlier one. */
 const OUTGROWN = reasonsWith("outgrown");
 
 /**

@@ -25,7 +25,7 @@ export interface Work extends SeqSpan {
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
   /** The actions and runs in the work, for which something may have been kept aside. */
   readonly keepers?: readonly Keeper[];
-  /** The operation whose remaining part the work is. */
+  /** The id of the operation, if the work is what is left of one. */
   readonly operation?: string;
 }
 
@@ -53,7 +53,10 @@ export interface OwnEvents {
   readonly seqs: ReadonlySet<number>;
   /** The sessions, actions, transactions and intents that they name, and the keepers of the work. */
   readonly ids: ReadonlySet<string>;
-  /** The operation whose remaining part they are. An undo of them undoes it, even if there are no events. */
+  /**
+   * The id of the operation, if the events are what is left of one. An undo of them undoes the operation, even if there
+   * are none.
+   */
   readonly operation?: string | undefined;
   /** Own changes on disk that a dry run does not record, with the actions that own them. */
   readonly pending?: readonly PendingChange[];
@@ -148,7 +151,7 @@ export interface PathGroups {
   readonly first: FirstEvent;
 }
 
-/** Returns the own events of each path as groups, by path; others' work lies between two groups. */
+/** Returns the own events of each path as groups, in path order; others' work lies between two groups. */
 export async function groupsOf(
   context: Context,
   { byPath, firsts, pending = [] }: Pick<OwnEvents, "byPath" | "firsts" | "pending">,

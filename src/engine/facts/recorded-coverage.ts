@@ -49,7 +49,7 @@ function draftOf({ workspaceId }: Context, record: CoverageRecord): EventDraft {
 /** Coverage events before and after the changes of paths that were off the record. */
 export interface AroundReturned {
   readonly before: readonly EventDraft[];
-  /** Only for a scan of some paths: a full scan states its own coverage. */
+  /** Needed only after a scan of some paths: a full scan states its own coverage. */
   readonly behind: readonly EventDraft[];
   /** The coverage between the two. */
   readonly known: Taken | undefined;

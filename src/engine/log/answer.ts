@@ -39,7 +39,7 @@ export async function rebuildingOnce<T>(context: HistoryContext, work: () => Pro
   }
 }
 
-/** Reports a damaged log if an index that was just rebuilt still disagrees with it. */
+/** Runs work on an index that was just rebuilt. Throws `LOG_DAMAGED` if the index still disagrees with the log. */
 async function orDamage<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

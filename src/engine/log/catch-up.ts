@@ -16,7 +16,7 @@ import type { RebuildShape } from "../../api/shapes.ts";
 import type { ProgressOptions } from "../../api/workspace-api.ts";
 import { rootAtHead } from "./tree.ts";
 
-/** Events that are projected into the index at once. */
+/** The number of events that are projected into the index at once. */
 const BATCH = 20_000;
 /** The most attempts at catching up, which is repeated when other processes were faster. */
 const MAX_ATTEMPTS = 20;

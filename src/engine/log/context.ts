@@ -102,7 +102,9 @@ export interface Context {
 
 /** Who asks for an operation. Every operation gets it with its context. */
 export interface Caller {
-  /** An `agent` gets the bytes of protected files in no answer, and in no other folder. */
+  /**
+   * An `agent` gets the bytes of protected files neither in an answer nor in a folder that its `restore --to` fills.
+   */
   readonly role: "person" | "agent";
   /** The actor on whose behalf changes are recorded. */
   readonly actor: string;
@@ -306,7 +308,8 @@ export interface HeadKeeper {
   /** Returns the heads that were retired. */
   former(workspaceId: string): readonly KeptHead[];
   /**
-   * Keeps a second copy of the present note, for ever. Returns the name of that file; `undefined` if no head is kept.
+   * Keeps a copy of the present note in a file of its own, for ever. Returns the name of that file; `undefined` if no
+   * head is kept.
    */
   retire(workspaceId: string): string | undefined;
   /** Signs without keeping: for heads that are only shown. */

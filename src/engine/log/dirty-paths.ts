@@ -105,8 +105,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Waits until all past hints have arrived, if the watcher can confirm that. Files that are being written are reported
-   * then.
+   * Waits until all past hints have arrived, if the watcher can confirm that. Files that are being written have been
+   * reported by then.
    */
   async settle(): Promise<void> {
     await this.#handle?.settled();

@@ -10,7 +10,7 @@ import { keepBytes } from "./quota.ts";
 
 /** The filters in force at a capture, kept as a blob: a later restore finds by them what was captured. */
 
-/** Stores the filters (one per root) and returns the blob's hash. Costs nothing if they did not change. */
+/** Stores the filters (one per root) and returns the blob's hash. Writes nothing if they are stored already. */
 export async function keepFilters(context: Context, filters: readonly FilterSpec[]): Promise<Hash> {
   return keepBytes(context.blobs, Buffer.from(canonicalJson(filters.map(toJson))));
 }

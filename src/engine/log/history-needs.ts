@@ -147,8 +147,8 @@ export class HistoryNeeds {
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /**
-   * Versions in bases. They are judged at the end, by the last pruning in a base: its own line may have been dropped
-   * with an archive.
+   * Versions in bases. They are judged at the end. If no line of a pruning is left, since it was dropped with an
+   * archive, the last pruning in a base decides.
    */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;

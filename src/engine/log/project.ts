@@ -145,7 +145,7 @@ function headOfSentinel(event: LogEvent): IndexHead {
   return { seq: size, hash: head, offset: 0, frontier };
 }
 
-/** Returns rows that are built during each iteration, since a base can hold hundreds of thousands. */
+/** Returns rows that are built each time they are read, since a base can hold hundreds of thousands. */
 function rowsOfBase(entries: Iterable<BaseEntry>): Iterable<IterationRow> {
   return {
     *[Symbol.iterator]() {

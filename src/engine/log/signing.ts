@@ -40,7 +40,7 @@ async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedS
 
 /**
  * Returns the kept head if it belongs to this history: it is signed with our own key, or with that of a signer that the
- * log names. Anybody could have stored another one.
+ * log names. Anybody could have stored a head that another key signed.
  */
 export async function provedHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const kept = context.heads.last(context.workspaceId);

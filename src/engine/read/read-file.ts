@@ -95,7 +95,10 @@ async function notThere(
   });
 }
 
-/** Checks the range. Bytes before it are not read; a range may end after the end of the file. */
+/**
+ * Returns the pieces of a content within a range. Bytes before it are not read; it may end after the end of the file.
+ * Throws `USAGE`.
+ */
 function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
   if (range === undefined) return reader.pieces();
   const { start, end } = range;
@@ -188,9 +191,9 @@ const MOST_PATHS = 1_000;
 type Known = FileContent | "once";
 
 /**
- * Reads of the last recorded state. Small contents that are asked for repeatedly are cached as long as the log does not
- * grow: the state is determined by the log. Each read checks the log's length, since another process may have written.
- * A history with damage is not cached.
+ * Reads contents of the last recorded state. Small contents that are asked for repeatedly are cached as long as the log
+ * does not grow: the state is determined by the log. Each read checks the log's length, since another process may have
+ * written. A history with damage is not cached.
  */
 export class FileReads {
   readonly #context: Context;

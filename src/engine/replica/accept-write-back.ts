@@ -285,7 +285,7 @@ const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy"
   "not-held": "path",
 };
 
-/** A state of a path that came with an entry. */
+/** Returns a state of a path that came with an entry, with the author and the event of that entry. */
 function writtenBy(replica: string, entry: WriteBackEntry, state: Entry | undefined): WrittenState {
   const { actor, session, turn, action, localSeq } = entry;
   const by = {
@@ -331,14 +331,14 @@ interface RecordedWriteBack {
   readonly left?: ReadonlySet<WorkspacePath>;
   /** Answers to other entries that the replica sent with these. */
   readonly earlier: WriteBackAnswer;
-  /** Earlier ones that were planned with the batch; they were answered then. */
+  /** Entries of earlier batches that were planned with this one; they were answered then. */
   readonly going: readonly WriteBackEntry[];
 }
 
 /** More answers than this are not remembered: the replica has them, or asks for what is settled. */
 const MOST_ANSWERS = 1_000;
 
-/** The answers to a batch, and what is recorded behind its files: what was not taken, and the answers. */
+/** Returns the answers to a batch, and what is recorded after its files: what was not taken, and the answers. */
 function answerOf(recorded: RecordedWriteBack): {
   readonly answer: WriteBackAnswer;
   readonly records: EventDraft[];

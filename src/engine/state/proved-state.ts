@@ -72,8 +72,9 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
 }
 
 /**
- * Brings a known state forward to an event, and returns whether that is possible. It is not if the lines in between
- * were compacted away: then a new state begins after them.
+ * Brings a known state forward to an event, and returns whether that is possible. It is not if the state is a later
+ * one, if too many events lie in between, or if their lines were compacted away: then a new state begins at a later
+ * root.
  */
 async function reaches(known: ProvedState, seq: number): Promise<boolean> {
   try {

@@ -193,8 +193,8 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
 }
 
 /**
- * Returns the work of an operation of which a part was undone by itself; `undefined` if no part was, or a part of an
- * undo or redo is meant.
+ * Returns the work of an operation of which a part was undone by itself; `undefined` if no part was, or if the step is
+ * done as a whole or not at all.
  */
 async function partOf(
   context: Context,

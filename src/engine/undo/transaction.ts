@@ -290,7 +290,10 @@ async function erasedNotes(context: Context): Promise<string[]> {
   ];
 }
 
-/** Makes a capture attribute changes to an orphaned transaction that a caller ends by name: it was open until now. */
+/**
+ * Returns the option by which a capture attributes changes to an orphaned transaction that a caller ends by name: it
+ * was open until now.
+ */
 function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
   return orphaned ? { reopened: id } : {};
 }

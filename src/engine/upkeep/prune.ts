@@ -221,8 +221,8 @@ const NOT_NOW: readonly string[] = ["LOCKED", "REFUSED"];
 
 /**
  * Gives up what exceeds the limits, and frees contents when enough has been given up. Called after each snapshot of an
- * action, without a lease. If there is nothing to do, it costs a few queries of the index. An obstacle, often another
- * workspace of the store, is reported once and fails no caller: the action has begun.
+ * action, without a lease. If there is nothing to do, it costs a few queries of the index. An obstacle that passes
+ * (`NOT_NOW`) is ignored, and any other error is reported once. Neither fails the caller: the action has begun.
  */
 export async function keepToLimits(context: Context): Promise<void> {
   try {

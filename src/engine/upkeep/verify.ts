@@ -22,7 +22,7 @@ import { readEvents } from "../log/read-events.ts";
 
 /**
  * Recomputes everything from the files themselves and lists what is wrong: every line, link and hash, every content,
- * every root and head. Changes nothing, and does not trust the index.
+ * every root and head. Changes nothing, except that the index notes a damaged line. Does not trust the index.
  */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
   return (await examine(context, options)).shape;
