@@ -6,8 +6,8 @@ import { ownersIn } from "./owners.ts";
 import { actionsEver } from "./transactions.ts";
 
 /**
- * Keepers are the two kinds of work for which files are kept aside: runs and actions. A keeper belongs to an operation
- * as its events do: it is that operation, or is within it.
+ * Keepers are the two kinds of work before which files are kept aside: runs and actions. A keeper belongs to an
+ * operation as its events do: it is that operation, or is within it.
  */
 
 /**

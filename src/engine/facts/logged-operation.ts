@@ -36,7 +36,7 @@ export interface LoggedOperation {
 export interface Selective {
   readonly selection: string;
   readonly takes: readonly string[];
-  /** The operations of which only parts remain that did not merge, or were left alone. */
+  /** The operations that are undone except for parts that did not merge, or were left alone. */
   readonly passes: readonly string[];
   readonly took: SeqRanges;
   /** The events of paths that did not merge: they are not undone … */

@@ -35,7 +35,7 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
   const { seq } = await context.index.head();
   const toSeq = status === "active" ? seq : transaction.lastSeq;
-  // An undo of an undo restores the undone changes, so no events are left out.
+  // If undos count as steps, the events that they undid must count too (`everything`): together they change nothing.
   return {
     label: labelOf(transaction),
     fromSeq,

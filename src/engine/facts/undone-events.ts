@@ -86,8 +86,8 @@ function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath
 const ALWAYS: SeqSpan = { fromSeq: 0, toSeq: Number.POSITIVE_INFINITY };
 
 /**
- * True if an event is in the span. The changes of an action after the end of its transaction belong to another
- * operation than those before.
+ * True if an event is in the span. An operation has only the events in its span: what an action changed after the end
+ * of its transaction belongs to another operation.
  */
 function isIn(span: SeqSpan | undefined, seq: number): boolean {
   return span !== undefined && seq > span.fromSeq && seq <= span.toSeq;

@@ -183,8 +183,8 @@ function atBeginning(context: Context, limit: string, first: Snapshot): Resolved
 
 /**
  * Returns the last event of a span that was recorded at or before a time. If the clock ran ahead and was set back, the
- * later events decide. Events that were recorded while the clock was slow count as of the time before. Between two
- * clock jumps the times grow, so that a binary search finds the event.
+ * later events decide. Events that were recorded after the clock was wrongly set back count as of the time just before
+ * that. Between two clock jumps the times grow, so that a binary search finds the event.
  */
 async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
   const tsOf = async (seq: number): Promise<string | undefined> => (await index.locate(seq))?.ts;

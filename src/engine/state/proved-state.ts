@@ -44,7 +44,7 @@ export interface Claim {
   readonly entry: Entry | undefined;
 }
 
-/** If the state would be this many events after its root, the proof begins again at a later root. */
+/** If the state would be more than this many events after its root, the proof begins again at a later root. */
 const MOST_SINCE = 4_000;
 /** The most children of folders that are kept. */
 const MOST_KEPT = 200_000;

@@ -100,7 +100,9 @@ function counted(paths: number): string {
   return paths === 1 ? "1 path" : `${paths} paths`;
 }
 
-/** Returns the answer of an undo or redo that only finishes interrupted operations, or would. */
+/**
+ * Returns the answer of an undo or redo that only finishes interrupted operations or, in a dry run, would finish them.
+ */
 export async function onlyFinished(
   context: Context,
   interrupted: readonly FinishedIntent[],

@@ -51,9 +51,9 @@ export interface Planning {
 
 /**
  * Returns the inverse of some work, and of nothing else. The own groups of each path are inverted from the newest to
- * the oldest. If the path is still as the group left it, it becomes what it was before; otherwise the two are merged
- * three ways. The merge is done once with the present state preferred, and once with the undo preferred: if the results
- * differ, that is a conflict.
+ * the oldest. If the path is still as the group left it, it gets its state from before the group; otherwise that state
+ * and the present one are merged three ways. The merge is done once with the present state preferred, and once with the
+ * undo preferred: if the results differ, that is a conflict.
  */
 export async function invertWork(
   context: Context,

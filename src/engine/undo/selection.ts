@@ -116,9 +116,9 @@ async function workOfActions(
 }
 
 /**
- * Returns a test for ambiguous changes: is each candidate one of these runs and actions, and at least one not
- * abandoned? An abandoned action may never have run: if all candidates are abandoned, a person may have made the
- * change.
+ * Returns a test that is true for ambiguous changes whose candidates are all among these runs and actions, at least one
+ * of them not abandoned. An abandoned action may never have run: if all candidates are abandoned, a person may have
+ * made the change.
  */
 async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
   const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
