@@ -15,7 +15,7 @@ export function openStore(options: StoreOptions): Promise<StoreApi> {
   return opening.openStore(options);
 }
 
-/** Opens one workspace; its store is closed with it. */
+/** Opens one workspace; its store is closed with it. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export function open(options: StoreOptions & OpenOptions): Promise<WorkspaceApi> {
   return opening.open(options);
 }
@@ -31,6 +31,7 @@ export function openRecordStore(options: RecordStoreOptions): Promise<Standalone
 /**
  * Runs the syncs of a store of this machine in this process. `onError` receives errors that no caller waits for. A
  * start with `withProtected` throws `FORBIDDEN` in a process that an agent or a run started, as on the command line.
+ * Throws `PLATFORM_UNSUPPORTED` for a store that is elsewhere.
  */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncRunner {
   return opening.openSyncs(store, onError);

@@ -25,8 +25,8 @@ export async function openStore(options: StoreOptions): Promise<StoreApi> {
 }
 
 /**
- * Opens a store for one call of a process that ends when it is closed: its databases are left as they are for the next
- * process. Acknowledged changes are durable as usual, and signed at the end.
+ * Opens a store for a process that makes one call and then ends. Closing the store leaves its databases as they are for
+ * the next process. Acknowledged changes are durable as usual, and signed at the end.
  */
 export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
   return openAt(options, { once: true });
@@ -72,14 +72,15 @@ export function openReplicaAcceptor(store: StoreApi, onError: (error: unknown) =
 /**
  * Runs the syncs of a store of this machine in this process. `onError` receives errors that no caller waits for. A
  * start with `withProtected` throws `FORBIDDEN` in a process that an agent or a run started, as on the command line.
+ * Throws `PLATFORM_UNSUPPORTED` for a store that is elsewhere.
  */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   return syncsOf(store, { onError, refuseSecrets: () => refuseAgent(store, "withProtected") });
 }
 
 /**
- * Runs the syncs of a store in a server. It checks itself which of its callers may sync protected files, wherever it
- * was started.
+ * Runs the syncs of a store in a server. The server itself checks which of its callers may sync protected files,
+ * whatever process has started it.
  */
 export function openServedSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   return syncsOf(store, { onError });
@@ -99,8 +100,8 @@ async function refuseAgent(store: StoreApi, what: string): Promise<void> {
 }
 
 /**
- * Returns the origin that a workspace of this machine's store follows. Throws `PLATFORM_UNSUPPORTED` for a store that
- * is elsewhere.
+ * Returns the origin that a workspace of this machine's store follows; `undefined` if it follows none. Throws
+ * `PLATFORM_UNSUPPORTED` for a store that is elsewhere.
  */
 export function findOrigin(store: StoreApi, workspaceId: string): Promise<KnownOrigin | undefined> {
   return new FileSyncPlaces(store, partsOf(store)).originOf(workspaceId);
@@ -125,8 +126,8 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
 }
 
 /**
- * True if this process was started by an agent that is at work in a store of this machine, or by a run (if `whose`
- * includes runs).
+ * True if this process was started by an agent that is at work in a store of this machine, or by a run there (unless
+ * `whose` is `agents`).
  */
 export function startedByAgent(store: StoreApi, whose?: Around): Promise<boolean> {
   return isWithinAgent(partsOf(store), whose);
@@ -155,7 +156,7 @@ export async function restoreHere(
   return restoreFrom(source, moment, options, nodeBackends());
 }
 
-/** Opens one workspace; its store is closed with it. */
+/** Opens one workspace; its store is closed with it. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export async function open(options: StoreOptions & OpenOptions): Promise<WorkspaceApi> {
   const store = await openStore(options);
   try {

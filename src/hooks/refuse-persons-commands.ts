@@ -7,7 +7,7 @@ import { optional } from "../util/optional.ts";
 /** The places that an agent's shell commands must not touch, and the known values of variables in these commands. */
 export type Guarded = Omit<GuardedPlace, "cwd">;
 
-/** The folders in which Chronicle keeps its data. All absolute. */
+/** The folders in which Chronicle keeps its data, and the user's home folder. All absolute. */
 export interface KeptPlaces {
   readonly home: string;
   readonly configFolder: string;

@@ -12,14 +12,14 @@ export interface SessionNote {
   hasLanes?: boolean;
   /** Actions that have begun, by lane and tool call: `<lane> <call>`. */
   readonly open: Record<string, string>;
-  /** Calls among them, by the same keys, whose end may never be reported. */
+  /** The keys in `open` of the actions whose end may never be reported. */
   unsaid?: readonly string[];
   /**
    * Actions that were recorded as denied because the agent continued without them, by the same keys. It may still be
    * running them in parallel.
    */
   doubted?: Record<string, string>;
-  /** Ends that were reported but could not be recorded, by the same keys. */
+  /** Ends of actions that were reported but could not be recorded, by the same keys. */
   ends?: Record<string, ActionEnd>;
 }
 

@@ -5,10 +5,10 @@ import { type HookInput, textAt, neededText, objectAt } from "./hook-input.ts";
 /** Turns a tool's input into an action; `undefined` if the tool changes nothing. */
 export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefined;
 
-/** A tool that only reads, or changes nothing on disk. */
+/** The reader of a tool that only reads, or changes nothing on disk. */
 export const looks: ToolReader = () => undefined;
 
-/** A tool that writes the file in `key`. */
+/** Returns the reader of a tool that writes the file named by the input's `key`. */
 export function writes(key: string): ToolReader {
   return (input, cwd) => {
     const path = textAt(input, key);
@@ -16,7 +16,7 @@ export function writes(key: string): ToolReader {
   };
 }
 
-/** A tool that runs the shell command in `key`; `folder` is the key of its working folder. */
+/** Returns the reader of a tool that runs the shell command in the input's `key`; `folder`: the key of its folder. */
 export function runs(key: string, folder = "workdir"): ToolReader {
   return (input, cwd) => {
     const given = input[key];
@@ -26,7 +26,7 @@ export function runs(key: string, folder = "workdir"): ToolReader {
   };
 }
 
-/** `["bash", "-lc", "rm x"]` is the line `rm x`; other lists are joined. */
+/** Returns a list of words as a shell line: `["bash", "-lc", "rm x"]` as `rm x`, other lists joined by spaces. */
 function shellWords(words: readonly unknown[]): string {
   const texts = words.filter((word) => typeof word === "string");
   const [shell = "", flag = "", line] = texts;
@@ -34,7 +34,7 @@ function shellWords(words: readonly unknown[]): string {
   return isShell && line !== undefined ? line : texts.join(" ");
 }
 
-/** A tool that applies the patch in `key`. */
+/** Returns the reader of a tool that applies the patch in the input's `key`. */
 export function patches(key: string): ToolReader {
   return (input, cwd) => {
     const named = patchPaths(textAt(input, key) ?? "");
@@ -52,8 +52,7 @@ const OWN_TOOL = /^mcp__(plugin_chronicle_)?chronicle__|^mcp_chronicle_|^chronic
 
 /**
  * Returns the action that a tool is about to do; `undefined` if the tool changes nothing, or records its changes
- * itself. For an unknown tool, an action with the tool's name and no paths: callers capture the state before and after
- * it.
+ * itself. Returns an action without paths for an unknown tool: callers capture the state before and after it.
  */
 function actionOf(
   table: Readonly<Record<string, ToolReader>>,
@@ -66,7 +65,7 @@ function actionOf(
   return reader(input, cwd);
 }
 
-/** The names by which each process finds its own folder and its own root. */
+/** The beginning of a path in `/proc/self/cwd` or `/proc/self/root`: the own folder or root of whoever opens it. */
 const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cwd|root)(?=\/|$)/;
 
 /**
@@ -86,7 +85,7 @@ const HEADER = /^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\r?$/gm;
 /** A command line that is only `apply_patch` with a here-document: Codex runs it itself. */
 const HEREDOC = /^\s*apply_?patch\s+<<-?\s*(['"]?)(\w+)\1[ \t]*\n(?<patch>[^]*?)\n\2\s*$/;
 
-/** `cd DIR &&` before it, where `DIR` is a single literal word: Codex understands that, too. */
+/** `cd DIR &&` before that command, where `DIR` is a single literal word: Codex understands this, too. */
 const FOLDER = /^\s*cd\s+(?:'([^'\n]+)'|"([^"\n$`\\]+)"|([^\s'"$`\\;&|<>()*?~{}[\]]+))\s*&&/;
 
 /** A patch in a shell line. */
@@ -119,7 +118,10 @@ interface ToolCallStyle {
   readonly failure: () => { readonly reason?: string } | undefined;
 }
 
-/** Completes a hook's call with its tool, from `tool_name` and `tool_input`. */
+/**
+ * Completes a hook's call of the kinds `before` and `after` with its tool, from `tool_name` and `tool_input`. The kind
+ * becomes `none` if the tool changes nothing. Throws `USAGE` if the tool's name is missing.
+ */
 export function readToolCall(
   base: Omit<HookCall, "kind">,
   kind: HookKind,

@@ -37,20 +37,18 @@ export const dryRun = z.boolean().default(false).describe("say what would be don
 
 export const patch = z.boolean().default(false).describe("with the changed lines as unified text");
 
-/** The number of items to return. */
+/** Makes the argument for the number of items to return: `usual` by default, at most `most`. */
 export function limit(usual: number, most: number): z.ZodDefault<z.ZodNumber> {
   return z.number().int().min(1).max(most).default(usual).describe(`how many at most (up to ${most})`);
 }
 
-/**
- * Returns an absolute path within the workspace as a relative one, since models give such. Leaves others as they are.
- */
+/** Returns an absolute path within the workspace as a relative one: models give both. Leaves others as they are. */
 export function inWorkspace(workspace: WorkspaceApi, given: string): string {
   if (given === workspace.path) return ".";
   return given.startsWith(`${workspace.path}/`) ? given.slice(workspace.path.length + 1) : given;
 }
 
-/** As `inWorkspace`, for several paths; `undefined` if no path was given. */
+/** Like `inWorkspace`, for several paths, as the option `paths`; without that option if no path was given. */
 export function pathsIn(
   workspace: WorkspaceApi,
   given: readonly string[] | undefined,
@@ -73,7 +71,7 @@ const KEYS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
 type Given = { readonly [key in (typeof KEYS)[number]]?: string | undefined };
 
-/** Returns the selection; `undefined` if there is none. Throws `USAGE` for more than one. */
+/** Returns the selection that the arguments make; `undefined` if none is given. Throws `USAGE` for more than one. */
 export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | undefined {
   const named = KEYS.filter((key) => given[key] !== undefined);
   if (named.length > 1) {
@@ -88,9 +86,8 @@ export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | 
 }
 
 /**
- * Returns a sentence that tells a model how to redo what was undone. `id`: the id of an undo of somebody's work;
- * `null`:
- * a step was undone.
+ * Returns a sentence that tells a model how to redo what was undone. `id`: that of the undo of somebody's work; `null`
+ * if one step was undone.
  */
 export function redoOf(id: string | null): string {
   return id === null ? "redo brings it again." : `redo {"operation":"${id}"} brings it again.`;

@@ -12,10 +12,7 @@ export interface Asked {
 /** Finds and opens a workspace. */
 export type OpenWorkspace = (asked: Asked) => Promise<WorkspaceApi>;
 
-/**
- * The most client names with a workspace of their own. Over HTTP there may be more: they share one workspace without a
- * name.
- */
+/** The most client names with a workspace of their own. Further clients, over HTTP, share one without a name. */
 const MAX_CLIENTS = 8;
 
 /**
@@ -33,8 +30,8 @@ export class LazyWorkspace {
   }
 
   /**
-   * Returns the open workspace. A failed opening is tried again at the next call. A workspace is opened anew if the
-   * settings of what is tracked have changed since it was opened.
+   * Returns the open workspace. A failed opening is tried again at the next call. A workspace is opened anew if, since
+   * it was opened, the settings of what is tracked have changed or its folder was moved.
    */
   async get(name: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
     const client = this.#opening.has(name) || this.#opening.size < MAX_CLIENTS ? name : "";
@@ -53,7 +50,7 @@ export class LazyWorkspace {
     return this.get(name, folders);
   }
 
-  /** Forgets a client's workspace, because its folders have changed: the next call finds it anew. */
+  /** Forgets a client's workspace, as its folders have changed or it did not open: the next call finds it anew. */
   forget(client: string): void {
     const opening = this.#opening.get(client);
     if (opening === undefined) return;
@@ -89,7 +86,7 @@ interface Opened {
   readonly settings: string;
 }
 
-/** Returns the settings now in force; `undefined` if its folder was moved since it was opened. */
+/** Returns the settings now in force; `undefined` if the workspace's folder was moved since it was opened. */
 async function settingsInForce(workspace: WorkspaceApi): Promise<string | undefined> {
   try {
     return await settingsOf(workspace);

@@ -65,7 +65,7 @@ export function makeServer(parts: ServerParts): Server {
   const instructions = [INSTRUCTIONS, ...(parts.notes ?? [])].join(" ");
   const server = new Server(identity, { capabilities: { tools: {} }, instructions });
   const folders = async () => (parts.askClient ? clientFolders(server, parts.report) : []);
-  // From revision 2026-07-28 on, a client is not asked for its folders.
+  // Only clients of a revision before 2026-07-28 were asked for their folders, which may change.
   server.setNotificationHandler("notifications/roots/list_changed", () => {
     if (parts.askClient) parts.workspace.forget(nameIn(server.getClientVersion()));
   });
@@ -111,7 +111,7 @@ const WAIT_MS = 3_000;
 /** From this revision on, a server does not ask its client for information: each request brings it. */
 const NO_MORE_ASKING = "2026-07-28";
 
-/** Returns the folders that the client works in (MCP roots); empty if it does not report them. */
+/** Returns the folders that the client works in (MCP roots); empty if it is not to be asked, or does not answer. */
 async function clientFolders(server: Server, report: (message: string) => void): Promise<string[]> {
   if (server.getClientCapabilities()?.roots === undefined) return [];
   if ((server.getNegotiatedProtocolVersion() ?? NO_MORE_ASKING) >= NO_MORE_ASKING) return [];
@@ -166,7 +166,10 @@ function isForPeople(name: string): boolean {
   return FOR_PEOPLE.has(bare(name));
 }
 
-/** Makes the engine refuse and record the attempt. Always throws; `FORBIDDEN` if a workspace could be opened. */
+/**
+ * Refuses an operation that is for people. The engine records the attempt if a workspace has the operation. Always
+ * throws: `FORBIDDEN`, or why that workspace could not be opened.
+ */
 async function refuseForPeople(workspace: () => Promise<WorkspaceApi>, name: string): Promise<never> {
   await FOR_PEOPLE.get(bare(name))?.(await workspace());
   throw new ChronicleError("FORBIDDEN", `${bare(name)} is not for an agent's connection`, {

@@ -160,8 +160,8 @@ export { count, flag, path, text, texts };
 const error = z.looseObject({ code: text, message: text, hint: text.nullable() });
 
 /**
- * Returns the schema of a tool's answers. Some clients check errors (`isError`) against it too. An error has `error`,
- * and none of the other fields.
+ * Returns the schema of a tool's answers. It also admits `error` in place of all other fields, as some clients check
+ * errors (`isError`) against it, too.
  */
 export function outputSchemaOf(output: z.ZodRawShape): { readonly type: "object"; readonly [key: string]: unknown } {
   const done = {

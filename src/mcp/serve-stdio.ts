@@ -10,7 +10,7 @@ import { makeServer, type ServerParts } from "./make-server.ts";
 
 /** A server on two streams. */
 interface StdioServer {
-  /** Resolves at the end of the input, once every request is answered. */
+  /** Resolves when the connection is closed: by `close`, by an error of the output, or once all input is answered. */
   readonly done: Promise<void>;
   close(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export function serveStdio(parts: ServerParts, input: Readable, output: Writable
 /** The longest message that is read, in bytes. Longer ones are refused, and the connection stays open. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
-/** The bytes at each end of a too long message that are searched for its id. */
+/** The bytes at each end of a message that is too long, or cannot be read, that are searched for its id. */
 const EDGE = 4_096;
 
 const NEWLINE = 0x0a;
@@ -156,7 +156,7 @@ class LineTransport implements Transport {
     this.onmessage?.(message);
   }
 
-  /** Answers an invalid message with an error, if its request is known. */
+  /** Answers an invalid message with an error. Only reports the error if the message's id is not known. */
   #refuse(id: string | number | undefined, code: number, message: string): void {
     if (id === undefined) this.onerror?.(new Error(message));
     else void this.send({ jsonrpc: "2.0", id, error: { code, message } });
@@ -186,9 +186,8 @@ function lastOf(pieces: readonly Buffer[]): Buffer {
 }
 
 /**
- * Finds the id of a request of which only both ends are known. Takes the `id` only at the beginning or the end, as one
- * in
- * between may be in the arguments.
+ * Finds the id of a request of which only both ends are known; `undefined` if there is none. Takes an `id` only at the
+ * beginning or the end, as one in between may belong to the arguments.
  */
 function idWithin(text: string): string | number | undefined {
   const head = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]{1,100}")/.exec(text)?.[1];

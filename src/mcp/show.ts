@@ -87,14 +87,14 @@ export function ambiguousLines(ambiguous: readonly string[]): string[] {
   ];
 }
 
-/** Returns coverage with a capped list. */
+/** Returns coverage with its lists capped, and the number of all omissions. */
 export function cappedCoverage(coverage: CoverageShape): CoverageShape & { readonly total_omitted: number } {
   const { items, total } = capped(coverage.omitted, MOST.omitted);
   const rules = coverage.unapplied === undefined ? {} : { unapplied: coverage.unapplied.slice(0, MOST.omitted) };
   return { complete: coverage.complete, omitted: [...items], ...rules, total_omitted: total };
 }
 
-/** Returns lines on what was not recorded (or `title`), unless all of it was left out on purpose. */
+/** Returns lines under `title` on what was not recorded; none if all of it was left out on purpose. */
 export function coverageLines(coverage: CoverageShape, title = "Not everything was recorded:"): string[] {
   if (coverage.complete) return [];
   const shown = coverage.omitted.slice(0, MOST.omitted);

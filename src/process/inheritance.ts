@@ -11,7 +11,8 @@ export interface Inheritance {
   /** The descriptors from 3 up that are open. */
   descriptors(): readonly number[];
   /**
-   * Returns the bytes of `command`, which ends the command line, and of the variables; `undefined` if all are UTF-8.
+   * Returns the bytes of `command`, which ends the command line, if a word of it is not UTF-8, and of the variables
+   * that are not; `undefined` if all are UTF-8.
    */
   bytes(command: readonly string[]): ByteWords | undefined;
 }

@@ -15,7 +15,7 @@ export class Input {
     this.after = args.slice(args.length - dashed);
   }
 
-  /** `--no-x` gives `x: false`; a flag that was not given is false. */
+  /** True if the flag was given: false for one that was not, and for `x` if `--no-x` was. */
   flag(name: string): boolean {
     return this.#options[name] === true;
   }

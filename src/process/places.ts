@@ -28,13 +28,13 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
 }
 
 /**
- * Returns the folder of the store: `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else
- * `~/.local/state/chronicle`; and that of the key and the heads: `$XDG_CONFIG_HOME/chronicle`, else
- * `~/.config/chronicle`. Throws `USAGE` for a variable that is no absolute path: a user who sets one means a certain
- * place, and must get no other. `CHRONICLE_HOME` is checked with `--store`, too: the installed hook passes it on as that
- * option. A home folder is needed only for folders that are not named. `--store` also takes an address with a scheme
- * (`file:///…`). `--store memory:` is no folder, and refused
- * (`USAGE`) for a command that ends at once.
+ * Returns the folder of the store (`--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else
+ * `~/.local/state/chronicle`), that of the key and the heads (`$XDG_CONFIG_HOME/chronicle`, else
+ * `~/.config/chronicle`), and the home folder, if it is known: only folders that are not named need it. Throws `USAGE`
+ * for a variable that is no absolute path: a user who sets one means a certain place, and must get no other. Checks
+ * `CHRONICLE_HOME` with `--store`, too: the installed hook passes the variable on as that option. `--store` also takes
+ * an address with a scheme (`file:///…`). Throws `USAGE` for `--store memory:`, which is no folder, if the command ends
+ * at once.
  */
 export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
   const { env, store, userHome } = inputs;
@@ -66,8 +66,8 @@ function usualHome({ env, userHome }: PlaceInputs): string {
 
 /**
  * Returns the folders of Chronicle's own data: the store, the configuration folder, and with `--store` also the store
- * that is used without it. A file that the user wants to have written is checked against these. Throws `USAGE`, as
- * `placesOf` does.
+ * that is used without it, if that is known. A file that the user wants to have written must lie in none of them.
+ * Throws `USAGE`, as `placesOf` does.
  */
 export function ownFolders(inputs: PlaceInputs): readonly string[] {
   const { home, configFolder } = placesOf(inputs);

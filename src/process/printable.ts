@@ -10,8 +10,7 @@ function escape(char: string): string {
 
 /**
  * Returns foreign text (a message, a command, a reason) on one line, without anything that could move the cursor or
- * hide
- * text.
+ * hide text.
  */
 export function printable(text: string): string {
   return withVisible(text, escape);

@@ -45,7 +45,7 @@ export function writeWholeFile(path: string, content: string | Uint8Array): void
   writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
 }
 
-/** Checks that `writeWholeFile` can write here. Throws the system error if it cannot. */
+/** Checks that `writeWholeFile` can write a path, by making a file beside it. Throws the system error if it cannot. */
 export function checkWritable(path: string): void {
   const disk = new NodeDisk();
   if (disk.lstat(path)?.kind === "dir") throw Object.assign(new Error("EISDIR: a folder"), { code: "EISDIR" });

@@ -24,8 +24,7 @@ function withRealFolder(path: string): string {
 
 /**
  * Returns the error for a path that begins with `/` in a workspace without a folder, which has no place on this
- * machine.
- * The path was perhaps meant as one within the workspace.
+ * machine. The path was perhaps meant as one within the workspace.
  */
 function notFromRoot(typed: string): ChronicleError {
   const inner = posix.normalize(typed).replace(/^\/+/, "");
@@ -66,8 +65,7 @@ function unmarked(inner: string): string {
 /**
  * Translates between a user's paths, relative to the current folder, and a workspace's, which begin at its root.
  * `@<root id>:path` is a path beneath a further root, and `base64:…` has the bytes of a path beneath the first root:
- * both
- * stay as they are.
+ * both stay as they are.
  */
 export class UserPaths {
   readonly #workspace: PathOwner;

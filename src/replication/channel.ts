@@ -56,8 +56,8 @@ export interface Channel {
 export interface Wire {
   /**
    * Takes one frame; resolves when there is room for the next one. Rejects when this side has closed or the connection
-   * broke. If the other end has closed normally, the frame may be dropped: earlier bytes of that end can still be
-   * read.
+   * broke. If the other end has closed normally, the frame may be dropped without an error, so that the earlier bytes
+   * of that end can still be read.
    */
   write(frame: Uint8Array): Promise<void>;
 
@@ -74,7 +74,7 @@ export interface Wire {
   close(how: "gently" | "at once", code?: ErrorCode): void;
 }
 
-/** Returns any error as the reason for which a channel is closed: of an error of the system, only with its errno. */
+/** Returns any error as the reason for closing a channel. One that is not Chronicle's becomes `IO`, with its errno. */
 export function asFatal(error: unknown): ChronicleError {
   if (error instanceof ChronicleError) return error;
   const errno = errnoOf(error);

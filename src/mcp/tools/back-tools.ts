@@ -48,7 +48,7 @@ function aboutOf({ operation, selection }: Partial<UndoShape>): string {
   return selection === undefined ? "" : ` (${oneLine(selection)})`;
 }
 
-/** Returns how to take a restore back: by its id, whatever was done since. */
+/** Returns how to take a restore back: by its id, whatever was done since. Returns nothing if it changed nothing. */
 function undoOf({ undo_id: id }: RestoreShape): string[] {
   return id === null ? [] : [`undo {"operation":"${id}"} takes it back.`];
 }

@@ -56,7 +56,10 @@ const listHistory = defineTool({
   },
 });
 
-/** Returns the page of actions before a cursor, newest first. */
+/**
+ * Returns a page of actions, newest first, and the cursor of the next page. The page begins with the action that
+ * `cursor` names; without one, with the newest. Throws `NOT_FOUND` for an unknown cursor.
+ */
 function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: number) {
   const newestFirst = [...all].reverse();
   const at = cursor === undefined ? 0 : newestFirst.findIndex((one) => one.id === cursor);

@@ -24,14 +24,14 @@ function lineOf({ id, status, started_at: started, snapshots, name, orphaned }: 
   return `${id}  ${started}  ${status}${title}  (${marks.filter((mark) => mark !== "").join(", ")})`;
 }
 
-/** The session's id of a transaction if no session is recorded. No action has this one. */
+/** The session's id of a transaction that is begun while no agent's session is open. No action has this id. */
 const NO_SESSION = "mcp";
 
 const WITHOUT_ACTIONS =
   "No agent's session is recorded here: only what these tools restore and undo belongs to it. " +
   "`chronicle agents install` has every edit recorded; `session` names one.";
 
-/** Returns the agent's open session. Throws `USAGE` if there are several. */
+/** Returns the id of the agent's open session; `undefined` if none is open. Throws `USAGE` if there are several. */
 async function onlySession(workspace: WorkspaceApi): Promise<string | undefined> {
   const open = (await workspace.sessions()).filter((one) => one.kind === "agent" && one.state === "running");
   const ids = open.map((one) => one.session_id);

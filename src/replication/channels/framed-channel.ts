@@ -312,7 +312,7 @@ class CreditGiver {
   #earlier = INITIAL_CREDIT_BYTES;
   #arrived = 0;
   #consumed = 0;
-  /** Bytes that have arrived and are not consumed: more than the window only if frames come twice. */
+  /** Bytes of credited frames that have arrived and are not consumed. A frame that comes twice counts twice. */
   #held = 0;
 
   constructor(windowBytes: number) {
@@ -320,8 +320,9 @@ class CreditGiver {
   }
 
   /**
-   * Notes an arrived frame. Throws `LIMIT_EXCEEDED` if the other side had no credit for it, and, on a reliable wire,
-   * `INTEGRITY_VIOLATION` if its count does not follow the frame before.
+   * Notes an arrived frame. Throws `LIMIT_EXCEEDED` if the other side had no credit for it, or too much waits to be
+   * consumed (frames that come again and again), and, on a reliable wire, `INTEGRITY_VIOLATION` if its count does not
+   * follow the frame before.
    */
   arrived({ sent, bytes }: Frame, credited: boolean, isReliable: boolean): void {
     const own = credited ? bytes : 0;
@@ -337,8 +338,8 @@ class CreditGiver {
   }
 
   /**
-   * Notes that a frame was consumed. Returns the new limit once half of the window is free again, or repeats it in case
-   * it was lost.
+   * Notes that a frame was consumed. Returns the new limit once half of the window is free again, or the present one if
+   * its grant may have been lost; `undefined` if there is nothing to grant.
    */
   consumed({ sent, bytes }: Frame, credited: boolean): number | undefined {
     if (credited) this.#held -= bytes;

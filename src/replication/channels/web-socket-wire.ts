@@ -7,17 +7,15 @@ import { closeCodeOf } from "../protocol/wire-errors.ts";
 const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
- * The size of the messages in which a longer frame is sent. A WebSocket reports a message only when it is complete, so
- * the receiver would take a slow line for a dead one.
+ * The size of the messages in which a longer frame is sent. A WebSocket reports a message only when it is complete:
+ * during a longer one, the receiver would take a slow line for a dead one.
  */
 const MESSAGE_BYTES = 256 * 1024;
 
 /** The number of unread bytes above which the connection is not read. */
 const UNREAD_BYTES = 1024 ** 2;
 
-/**
- * Close codes without an error: done, going away, none given. 1006 is a connection that ended without a close frame.
- */
+/** Close codes without an error: done, going away, none given. 1006 (the connection ended without one) is an error. */
 const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /**
@@ -59,7 +57,7 @@ export class WebSocketWire implements Wire {
     left.catch(() => undefined);
   }
 
-  /** Resolves once all of it has been sent. */
+  /** Sends a frame; resolves once all of it has been sent. */
   #send(frame: Uint8Array): Promise<void> {
     return new Promise((resolve, reject) => {
       const sent = (error?: Error | null): void => (error ? reject(error) : resolve());

@@ -10,7 +10,7 @@ import type { MessageOf } from "../protocol/messages.ts";
 export interface WorkspaceBlocks {
   /** Yields blocks as `BlobStore.blocks` does, of those contents that some event of this workspace names. */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
-  /** Returns those that some event of this workspace names and that are stored. */
+  /** Returns the hashes of those contents that some event of this workspace names and that are stored. */
   has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
 }
 
@@ -40,8 +40,7 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 
 /**
  * Answers requests for many contents. Sends them in blocks as they are stored, and in that order. Holds only one
- * message
- * in memory for a slow replica. A content that is asked for again before it was sent is sent once.
+ * message in memory for a slow replica. A content that is asked for again before it was sent is sent once.
  */
 export class BlockServer {
   readonly #channel: Channel;
@@ -57,7 +56,7 @@ export class BlockServer {
     this.#contents = contents;
   }
 
-  /** Notes a request without blocking the reader of the channel. Throws `LIMIT_EXCEEDED`. */
+  /** Notes a request without blocking the reader of the channel. Throws `LIMIT_EXCEEDED` if too many contents wait. */
   ask({ hashes }: MessageOf<"BlocksRequest">): void {
     for (let at = 0; at < hashes.length; at += HASH_BYTES) {
       const hash = hashFromBytes(hashes.subarray(at, at + HASH_BYTES));
@@ -96,7 +95,7 @@ export class BlockServer {
 
   /**
    * Begins to look up all waiting contents at once, since a block of which only a part is asked for must be packed
-   * anew.
+   * anew. Returns `undefined` if none waits.
    */
   #begin(): Lookup | undefined {
     if (this.#later.size === 0) return undefined;

@@ -39,7 +39,7 @@ export class ContentServer {
 
   /**
    * Queues a request, unless it is queued already: a replica that waits long asks again. Does not block the reader of
-   * the channel. Throws `LIMIT_EXCEEDED`.
+   * the channel. Throws `LIMIT_EXCEEDED` if too many wait.
    */
   ask(request: Request): void {
     if (this.#waiting.some((one) => isSame(one, request))) return;
@@ -101,7 +101,10 @@ async function collect(reader: BlobReader, start: number, end: number): Promise<
   return Buffer.concat(pieces);
 }
 
-/** Makes a manifest of chunks of one piece each, or larger ones if they would be too many. Reads the content once. */
+/**
+ * Makes a manifest of chunks of one piece each, or of several if there would be too many chunks. Reads the content
+ * once. Throws `LIMIT_EXCEEDED` if a chunk would be too large.
+ */
 async function manifestOf(reader: BlobReader): Promise<NonNullable<Response["chunk_manifest"]>> {
   const total_size = reader.size;
   const chunk_size = MAX_PIECE_BYTES * Math.ceil(total_size / MAX_PIECE_BYTES / MAX_CHUNKS);

@@ -86,9 +86,7 @@ export class EventPush {
     return this.#sent !== undefined && !this.#isRunning && !this.#isNoted && this.#inFlight.length === 0;
   }
 
-  /**
-   * Called when the replica has everything up to `from`, and nothing later is on its way. Sending goes on from there.
-   */
+  /** Called when the replica has everything up to `from`, and nothing later is on its way. Sends what follows. */
   begin(from: Head): void {
     this.#epoch += 1;
     this.#sent = from;
@@ -155,7 +153,7 @@ export class EventPush {
     const epoch = this.#epoch;
     const events = await this.#options.history.after(from, PAGE_BYTES);
     for await (const { last, bytes, messages } of this.#parcels(events)) {
-      // After another `begin` or `stop`, this page is out of date. A full window goes on with the next acknowledgement.
+      // After another `begin` or `stop`, this page is out of date. After a full window, an acknowledgement resumes it.
       if (epoch !== this.#epoch || !this.#hasRoom) return;
       this.#sent = { seq: last.seq, hash: last.hash };
       this.#most = Math.max(this.#most, last.seq);
@@ -174,9 +172,7 @@ export class EventPush {
     this.#options.onMore?.();
   }
 
-  /**
-   * Yields one parcel for each event of a file, with a small content inline, and one for the other events in between.
-   */
+  /** Yields a parcel for each event of a file, with its content if that is small, and one for each run of others. */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
     let inline = NONE;

@@ -85,7 +85,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return (await protectedNames(this.#context)).holds(path);
   }
 
-  /** Returns all contents ever recorded as protected. Few files are. */
+  /** Returns all contents that protected paths have or had. Few paths are protected. */
   async #protectedContents(): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const hashes = new Set<Hash>();

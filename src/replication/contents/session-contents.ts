@@ -9,7 +9,7 @@ import type { NamedContents } from "./event-push.ts";
 
 /** Knows which contents of a workspace are secrets by the names of their files. */
 export interface SecretContents {
-  /** Returns those of the contents that no ordinary path has or had. */
+  /** Returns those of the contents that a secret has or had, and no ordinary path. */
   secrets(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** True if what is recorded at this path is a secret. */
   isSecretPath(path: WorkspacePath): Promise<boolean>;
@@ -36,7 +36,7 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
     this.#givesSecrets = source.secrets === undefined;
   }
 
-  /** From here on, secrets are given, too. */
+  /** Gives secrets, too, from now on. */
   admitSecrets(): void {
     this.#givesSecrets = true;
   }

@@ -17,9 +17,9 @@ export class Barriers {
   readonly #channel: Channel;
   #waiting: Waiting[] = [];
   #isWelcome = false;
-  /** Requests that were sent again, of which one answer is known. */
+  /** The sequences of requests that were sent again and have no answer yet: two answers may come. */
   readonly #repeated = new Set<number>();
-  /** Requests that may be answered once more, by a look that began before a later call. */
+  /** The sequences of answered requests to which a second answer may come: it may miss what came before a later call. */
   readonly #stray = new Set<number>();
   #end: ChronicleError | undefined;
 

@@ -25,9 +25,9 @@ const HANDSHAKE_MS = 8_000;
 const CONNECT_MS = 4_000;
 
 /**
- * Connects to an origin. Rejects with `UNAVAILABLE` if no origin answers, with `UNAUTHENTICATED`, `FORBIDDEN`,
- * `RATE_LIMITED` or `NOT_FOUND` (a server that serves no replicas) if the server refuses. Rejects with `USAGE` for an
- * invalid URL.
+ * Connects to an origin. Rejects with `UNAVAILABLE` if no origin answers or the signal aborts, with `UNAUTHENTICATED`,
+ * `FORBIDDEN`, `RATE_LIMITED` or `NOT_FOUND` (a server that serves no replicas) if the server refuses, with `USAGE` for
+ * an invalid URL.
  */
 export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise<Channel> {
   return address.url.startsWith("unix:")

@@ -69,7 +69,10 @@ export interface Mirror extends UpstreamLines {
    */
   makeBase(compaction: LogEvent): Promise<void>;
 
-  /** Starts anew after an event whose state is in the store as a base; durable when it resolves. */
+  /**
+   * Starts anew after an event whose state is in the store as a base; durable when it resolves. Rejects with
+   * `INTEGRITY_VIOLATION` if the event is not after `head`.
+   */
   startAt(anchor: HistoryAnchor): Promise<void>;
   /**
    * Removes the events after this one, which the origin no longer has; 0 removes all. Their lines stay on disk, outside

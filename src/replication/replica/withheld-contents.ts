@@ -6,7 +6,7 @@ import { readDiskFile } from "../../disk/read-disk-file.ts";
 /**
  * The list of contents that the origin's lines name and this replica did not take: its rules leave them out, or the
  * origin does not have them. The list is stored before the lines, so that `verify` does not report these contents as
- * missing. A listed content may be in the store all the same (for another path, or since later).
+ * missing. A listed content may be in the store all the same (for another path, or because it came later).
  */
 export interface WithheldContents {
   /** Returns all listed contents. */

@@ -52,8 +52,8 @@ export function sidesKept(decided: LossDecision | Kept | undefined): readonly Si
 }
 
 /**
- * Returns the sides that get back what they have lost. The sides that halted come first: by now their losses may be too
- * few to halt them again.
+ * Returns the sides that get back what they have lost: those that halt. If none does, as by now their losses may be too
+ * few to halt, returns those that lose anything; if none does that, both.
  */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
   const isHalted = halted.local !== undefined || halted.remote !== undefined;
@@ -139,7 +139,7 @@ interface Weighing {
 
 /**
  * Weighs one side without its ignored paths: they were recorded before the rules named them, and are nobody's work. If
- * nothing else is left, the whole side may be gone, and all of them count.
+ * no other path is left, the whole side may be gone, so ignored paths count, too.
  */
 async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
   if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -308,8 +308,8 @@ function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
 }
 
 /**
- * True if a folder that may be the same is on another device now. The roots of many file systems share one inode, so
- * its contents decide.
+ * True if a folder that may be the known one is on another device now. The root of another file system may have the
+ * same inode number, so the caller must compare contents.
  */
 export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdentity | undefined): boolean {
   return known !== undefined && now !== undefined && known.dev !== now.dev;
@@ -372,7 +372,7 @@ type Counted = Omit<Losses, "halted" | "ignored">;
  */
 export const MEMORY_MS = 10_000;
 
-/** The number of deleted entries that are probably all, so that the wait for more is short. */
+/** Up to this many deleted entries are probably all of them, so the wait for more is short. */
 const FEW = 3;
 const MOMENT_MS = 100;
 

@@ -5,8 +5,9 @@ import { isInBase } from "../../../engine/log/read-base.ts";
 const WINDOW = 2_000;
 
 /**
- * Returns the last event whose time is more than `ms` milliseconds away from `now` (epoch milliseconds), or 0 if there
- * is none. An event before a jump of the clock qualifies, whichever way it jumped.
+ * Returns the seq of the last event that is in the log's base, or whose time is more than `ms` milliseconds away from
+ * `now` (epoch milliseconds); 0 if there is none. An event before a jump of the clock qualifies, whichever way it
+ * jumped.
  */
 export async function eventBefore(
   index: Pick<IndexStore, "events" | "head">,

@@ -108,7 +108,7 @@ interface Planned {
   readonly isWhole: boolean;
 }
 
-/** The number of own events that are searched for one about a conflict; if there are more, one is assumed. */
+/** The most own events that are searched for one about a conflict. If there are as many, or more, one is assumed. */
 const MOST_SINCE = 1_000;
 
 /** The most waits for the rest of a partial commit, and the milliseconds of each. */
@@ -222,9 +222,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Compares both sides, and carries out the step that follows. `isRestAccepted`: a deletion at the origin was
-   * accepted,
-   * and the rest of it may still arrive.
+   * Compares both sides, and carries out the step that follows. `accepted`: a person's decision about a halt.
+   * `isRestAccepted`: a deletion at the origin was accepted, and the rest of it may still arrive.
    */
   async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
@@ -294,10 +293,9 @@ export class FolderCycle implements Disposable {
 
   /**
    * Turns the sync into a new replica of an origin that has lost its events after `common`. First brings the lost
-   * state,
-   * as it is held here, into the folder. Nothing counts as deleted in the first step of the new replica. The caller
-   * must
-   * reopen the sync. Throws `REFUSED` if a step halts, or a conflict is open about something that the origin has lost.
+   * state, as it is held here, into the folder. Nothing counts as deleted in the first step of the new replica. The
+   * caller must reopen the sync. Throws `REFUSED` if a step halts, or a conflict is open about something that the
+   * origin has lost.
    */
   async rejoin(sandboxId: string, common: number): Promise<void> {
     // The record may not name the origin, if it was put back before anything of it was in the folder.
@@ -329,9 +327,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if, since the last step, a conflict was opened or settled, or the workspace configured, or too much recorded
-   * to
-   * tell. False if everything will be compared anyway.
+   * True if, since the last step, a conflict was opened or settled, or the workspace was configured, or too much was
+   * recorded to tell. False if everything will be compared anyway.
    */
   async isDisputedAnew(): Promise<boolean> {
     const { context } = this.#parts;

@@ -108,8 +108,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Notes that `paths` were decided about. Paths of which the origin knows more than is held here stay. `agreed`: paths
-   * that are now the same on both sides, whatever was refused before.
+   * Notes that `paths` were decided about. Those whose answer names an event that is not held here yet stay in `again`.
+   * `agreed`: paths that are now the same on both sides, whatever was refused before.
    */
   decided(paths: Iterable<WorkspacePath>, agreed: Iterable<WorkspacePath> = []): void {
     for (const path of agreed) this.#refused.delete(path);
@@ -230,7 +230,7 @@ export class FolderJournal implements WriteJournal {
   async settled(upTo: number, answer: WriteBackAnswer, decidedBy = 0): Promise<void> {
     const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
     const told = new Set([...answer.accepted, ...answer.rejected].map(({ localSeq }) => localSeq));
-    // The answer was lost, and is not remembered any more: the origin's state will show whether the entry was taken.
+    // The answer was lost, and the origin no longer remembers it: its state will show whether the entry was taken.
     for (const entry of answered.values()) {
       if (told.has(entry.localSeq)) continue;
       this.#again.add(entry.path);

@@ -27,9 +27,9 @@ interface HoldGround {
 
 /**
  * Returns the decisions, except that no folder is deleted at the origin in which an entry stays: one that this sync
- * excludes, that the folder's disk cannot hold, that is not written back, or whose deletion was refused. Its deletion
- * would be sent again and again. Such a folder is a conflict, until it is empty there or a person restores it; in
- * `two-way-resolved` it is restored by itself.
+ * excludes, that the folder's disk cannot hold, that is not written back, or whose deletion was refused. Otherwise the
+ * folder's deletion would be sent again and again. A folder that stays is a conflict, until it is empty there or a
+ * person restores it; in `two-way-resolved` it is restored without one.
  */
 export async function holdFolders(
   decisions: readonly SettledDecision[],

@@ -22,9 +22,8 @@ const NEVER: SyncBase = { entry: undefined, seq: 0 };
 /**
  * Plans for a folder of which nothing was ever recorded, and that was never reconciled. In every mode it gets the
  * origin's entries, so nothing is decided path by path. `planCycle` makes the same plan of the same sides (a test
- * checks
- * that), at several times the cost. Returns `undefined` for any other folder, if names collide, or if a commit of the
- * origin has arrived in part only.
+ * checks that), at several times the cost. Returns `undefined` for any other folder, if names collide, or if a commit
+ * of the origin has arrived in part only.
  */
 export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefined> {
   const { own, applied, local, mirror, head, nameRules } = sides;

@@ -40,8 +40,8 @@ export interface CycleSides {
    */
   readonly mayHaveLeft?: boolean;
   /**
-   * True if a deletion of this path, which the origin has as of this event, is on its way there, refused or decided.
-   * Default: false.
+   * True if the folder's deletion of this path, whose last event at the origin is this one, is on its way there,
+   * refused or decided. Default: false.
    */
   readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
   /** Decides which of the editors' own files are left out. Default: none. */
@@ -105,10 +105,8 @@ async function withoutEditorFiles(
 }
 
 /**
- * Corrects the base of paths that an erasure of the origin has left out. Such a path is recorded here as gone before
- * the
- * step is planned, and both sides last agreed on that. If the origin has an entry there again, nobody has deleted it
- * here.
+ * Corrects the base of paths that an erasure of the origin has left out. They are recorded here as gone before the step
+ * is planned, and both sides last agreed on that. If the origin has an entry there again, nobody has deleted it here.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;
@@ -125,9 +123,9 @@ async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): P
 }
 
 /**
- * Moves the base of a path to the last state that this replica has written and the origin has taken since they agreed:
- * both present states were made from it. Otherwise a deletion after the replica's own edit would look like a conflict
- * with that edit, and so would the origin's change of it.
+ * Moves the base of a path to the last state that this replica has written and the origin has taken since both sides
+ * agreed: both present states were made from it. Otherwise a deletion after the replica's own edit would look like a
+ * conflict with that edit, and so would the origin's change of it.
  */
 async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promise<CyclePath[]> {
   const ground: CyclePath[] = [];
@@ -140,7 +138,7 @@ async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promi
   return ground;
 }
 
-/** Returns the last state of a path that this replica has written and the origin has taken, since they agreed. */
+/** Returns the last state of a path that this replica wrote and the origin took since both agreed, if it is found. */
 async function lastOwn({ path, base, judgedTo = 0, upstream }: CyclePath, sides: CycleSides) {
   const least = Math.max(base.seq, judgedTo);
   let seq = upstream?.seq ?? 0;
@@ -269,7 +267,7 @@ function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, C
 
 /** The outcome of a cycle. */
 export type CycleOutcome =
-  /** A concurrent change came first: run the cycle again. */
+  /** A concurrent change came first, or the mirror's index was wrong: run the cycle again. */
   | { readonly kind: "moved" }
   /** Entries are being deleted: wait until that is over. */
   | { readonly kind: "restless"; readonly waitMs: number }

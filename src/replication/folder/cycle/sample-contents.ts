@@ -20,7 +20,8 @@ export interface Sample {
 }
 
 /**
- * The number of files to read, the least number to choose them from, and the most bytes to read after the first file.
+ * The most files to read, the least number to choose them from if there are more, and the most bytes to read in all.
+ * The first file is read whatever its size.
  */
 const MOST_LOOKED_AT = 16;
 const CHOSEN_FROM = 64;

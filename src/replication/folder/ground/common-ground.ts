@@ -38,8 +38,8 @@ const MOST_LOOKED_BACK = 50;
 /**
  * Corrects the bases of paths that may have been apart on both sides: secrets, until a person asked for them
  * (`--with-protected`), or took their names off the list; editors' files; any path while a filter withheld it; and what
- * the folder's disk could not hold. The folder was not reconciled with the origin's state of such a path at `applied`:
- * their base is a state that the folder has had, too.
+ * the folder's disk could not hold. The folder may not have been reconciled with the origin's state of such a path at
+ * `applied`, so its base must be a state that the folder has had, too.
  */
 export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHistories): Promise<CyclePath[]> {
   const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
@@ -71,8 +71,8 @@ async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "kep
 }
 
 /**
- * True if the folder has had the state that its change claims to have seen. If not, the change is no edit of that
- * state: it stays here until a step has compared both sides.
+ * True if the folder has had the state that its change claims to have seen, or nothing makes that doubtful. If not, the
+ * change is no edit of that state: it stays here until a step has compared both sides.
  */
 export async function hasHadSeen(
   { path, entry, seen, localSeq }: Pick<WriteBackEntry, "path" | "entry" | "seen" | "localSeq">,
@@ -112,8 +112,8 @@ interface AsOf extends BothHistories {
 
 /**
  * Returns the last state of the origin, up to the base, that the folder has had: one that the two were reconciled on,
- * or one that both had later, whoever made it. If no reconciliation is known, the last state that the folder had at any
- * time.
+ * or one that both had later, whoever made it. If no reconciliation is known, returns the last state that the folder
+ * had at any time; `NEVER` if none is found.
  */
 async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Promise<SyncBase> {
   const { rows, left, stood } = await readSince(path, sides);

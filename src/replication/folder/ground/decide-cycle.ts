@@ -50,8 +50,7 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
 
 /**
  * True if the folder of each entry is there, on its side. A commit of the origin may have arrived in part only: first
- * the
- * deletion of a folder, and a moment later that of its contents.
+ * the deletion of a folder, and a moment later that of its contents.
  */
 export function areWhole(paths: readonly CyclePath[]): boolean {
   const sides = new Map(paths.map((one) => [one.path, one]));

@@ -69,8 +69,7 @@ export class ReplicatedPaths {
 
   /**
    * True if the patterns, or names of secrets, under which the folder was reconciled last withheld the path. Then
-   * neither
-   * side knows the other's changes of it.
+   * neither side knows the other's changes of it.
    */
   wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
     if (this.#earlier?.passesPath(path, isFolder, "to-replica") === false) return true;

@@ -17,7 +17,7 @@ export interface SettledMerges {
   readonly contents: readonly Hash[];
 }
 
-/** Carries out the pending merges. If a content is not here (pruned, withheld), leaves both sides as they are. */
+/** Carries out the pending merges. Takes the decision `otherwise` if a content is too long or not here, or on conflict. */
 export async function settleMerges(blobs: BlobStore, decisions: readonly PathDecision[]): Promise<SettledMerges> {
   const settled: SettledDecision[] = [];
   const contents: Buffer[] = [];

@@ -36,8 +36,7 @@ export interface StoodParts {
 /**
  * Reads from a folder's own log on which of the origin's events its state of a path is based. The last state that came
  * from the origin, merge with the origin's state, or proposal shows it: a step that knew the origin's state at that
- * time
- * wrote each of them.
+ * time wrote each of them.
  */
 export class StoodOn {
   readonly #parts: StoodParts;
@@ -85,8 +84,7 @@ export class StoodOn {
 
   /**
    * Returns the origin's event whose state came into the folder with an own event. `undefined`: none did, or only a
-   * base
-   * holds the own event.
+   * base holds the own event.
    */
   async broughtBy(path: WorkspacePath, ownSeq: number): Promise<number | undefined> {
     return originsOf(await this.#fileOf(path, ownSeq))?.seq;

@@ -218,7 +218,7 @@ function explained(error: ChronicleError): ChronicleError {
   return new ChronicleError(code, `the origin has sent what it must not: ${message}`, { hint, data, cause: error });
 }
 
-/** True if a note says that the origin has told another history than before, or is damaged, and so may say that. */
+/** True if a note says that the origin has told another history than before, or the note is damaged, so may say so. */
 function hasWitnessed(notes: WitnessNotes): boolean {
   try {
     return notes.get() !== undefined;
@@ -237,8 +237,7 @@ interface LackingFolder {
 
 /**
  * Returns contents of the origin's present files that were not fetched with their events, and that the folder needs
- * now:
- * a filter was removed, or secrets are asked for now.
+ * now: a filter was removed, or secrets are asked for now.
  */
 async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
   const listed = withheld.list();

@@ -34,7 +34,7 @@ export interface SyncFacts {
   readonly retryAt: number | undefined;
   readonly isBusy: boolean;
   readonly isWatchDegraded: boolean;
-  /** The last event of the origin that is known. `head`: the last one that is held; `applied`: that is applied. */
+  /** The last event of the origin that is known. `head`: the last one that is held; `applied`: the last one applied. */
   readonly origin: number;
   readonly head: number;
   readonly applied: number;

@@ -108,7 +108,7 @@ const FLUSH_MS = 60_000;
 
 /**
  * Resolves once every earlier change on either side is on the other one, or is a conflict. Rejects with `REFUSED` if
- * that takes too long, or the sync is not under way.
+ * that takes too long, or the sync is not under way; with the signal's reason if that aborts.
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
   using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });

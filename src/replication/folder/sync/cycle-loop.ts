@@ -38,9 +38,8 @@ const MOVED_MS = 100;
 
 /**
  * If a step wrote `from` to `to` files, and more are coming, the next step waits for `waitMs`: each file of a small
- * step
- * has its own fsync, but the files of a larger one share one (see the worktree's `apply`). Other work, such as storing
- * what arrives, can run meanwhile.
+ * step has its own fsync, but the files of a larger one share one (see the worktree's `apply`). Other work, such as
+ * storing what arrives, can run meanwhile.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 
@@ -288,7 +287,7 @@ export class CycleLoop {
 
 /** An event of one sync. */
 export type SyncEvent =
-  /** Its state has changed, or it has advanced. */
+  /** The sync's state has changed, or it has advanced. */
   | { readonly kind: "state" }
   | { readonly kind: "applied"; readonly from: number; readonly to: number; readonly paths: number }
   | { readonly kind: "pushed"; readonly accepted: number; readonly rejected: number; readonly refused?: number }
@@ -297,9 +296,8 @@ export type SyncEvent =
   | { readonly kind: "degraded"; readonly reason: string };
 
 /**
- * The reasons of changes that the origin has overtaken, which are compared again. Changes refused for other reasons
- * stay
- * here.
+ * The reasons for refusing changes that the origin has overtaken, which are compared again. Changes refused for other
+ * reasons stay here.
  */
 const OVERTAKEN: ReadonlySet<string> = new Set(["stale", "causal-lie"]);
 

@@ -270,9 +270,9 @@ export class FolderSync {
 
   /**
    * Acts as `becomeNew` for an origin that was put back to an earlier state: the changes that it has lost are kept
-   * here,
-   * and proposed to it. If it has them again by now, the replica stays the same. Rejects if the origin cannot be
-   * reached; with `REFUSED` if it has not been put back, or the folder is not there (see `FolderCycle.rejoin`).
+   * here, and proposed to it. If it has them again by now, the replica stays the same. Rejects if the origin cannot be
+   * reached; with `REFUSED` if the sync is stopped, the origin was not put back, or the folder is not there (see
+   * `FolderCycle.rejoin` for more).
    */
   async rejoin(sandboxId: string): Promise<void> {
     const { halted, stopped } = this.record;
@@ -585,8 +585,7 @@ const LONGEST_PAUSE_MS = 1_000;
 
 /**
  * Returns the milliseconds to wait, after `refusals` in a row, before refused changes are compared again. The origin
- * may
- * have events that are not held here yet: an immediate decision would be the same, and fill both histories.
+ * may have events that are not held here yet: an immediate decision would be the same, and fill both histories.
  */
 function pauseAfter(refusals: number): number {
   return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));

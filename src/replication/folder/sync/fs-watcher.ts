@@ -14,7 +14,7 @@ export interface FsWatcherOptions {
   readonly timers: Timers;
   /** Serialises changes of the workspace. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Called when something was recorded, or a scan has failed. */
+  /** Called after each scan, also if nothing had changed; with the error if one failed that no caller waits for. */
   readonly onLooked: (error?: unknown) => void;
 }
 
@@ -138,7 +138,7 @@ export class FsWatcher {
     const isOther = await followSettings(context);
     if (isOther) await live.restart();
     await live.settle();
-    // Paths being written at this very moment wait again: their hints are taken, so they are not lost.
+    // Paths being written at this very moment wait again: `#busy` holds them, so they are scanned later.
     const only = [...this.#due].filter((path) => this.#late.has(path) || !this.#busy.holds(path));
     this.#late = new Set();
     const isAll = this.#isAllDue || isOther;

@@ -44,8 +44,7 @@ export interface SyncPlaces {
   /**
    * Returns the id of the workspace of this folder; makes and begins one if there is none. Throws as `StoreApi.init`.
    * Throws `UNSAFE` also for folders of the system, without `force`; for those within another one that follows the
-   * same;
-   * and for those within or around the origin's own folder, if that is of this store.
+   * same origin; and for those within or around the origin's own folder, if that is of this store.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
   /** Opens a place for its sync. Throws `LOCKED` if another process runs the sync, `NOT_FOUND`. */

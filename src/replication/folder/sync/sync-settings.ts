@@ -94,8 +94,7 @@ const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Throws `REFUSED` if another workspace is asked for. Another address of the same origin, or a name of its workspace,
- * is
- * allowed: its answer will show whether it is the same. An id shows at once that it is another.
+ * is allowed: its answer will show whether it is the same. An id shows at once that it is another.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
@@ -149,7 +148,7 @@ function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): Chr
   });
 }
 
-/** Returns the shape of a sync that this process does not run. `elsewhere`: another process does. */
+/** Returns the shape of a sync that this process does not run; `undefined` for none. `elsewhere`: another one may. */
 export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsewhere: boolean): SyncShape | undefined {
   if (record === undefined) return undefined;
   const { halted, stopped, applied } = record;
