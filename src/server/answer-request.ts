@@ -90,8 +90,8 @@ export interface MountedRoute {
   readonly url: string;
   readonly row: Route;
   /**
-   * Other rows with the same URL, since they continue after `{path}`, which the router cannot tell apart: see
-   * `meant-by-path.ts`. Empty for most routes.
+   * Other rows with the same URL: they continue after `{path}`, and the router cannot tell where the path ends (see
+   * `meant-by-path.ts`). Empty for most routes.
    */
   readonly others: readonly Route[];
 }
@@ -147,8 +147,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Throws `FORBIDDEN`, because the caller's role does not suffice. An agent's attempt is recorded in the log of the
-   * workspace that the call names, or in the diagnostics of the store if it names none.
+   * Throws `FORBIDDEN`, because the caller's role does not suffice. An agent's attempt is recorded, as often as
+   * `Refusals` allows: in the log of the workspace that the call names, or in the diagnostics if it names none.
    */
   async #refuse(role: Role): Promise<never> {
     const { caller } = this.#visit;
@@ -180,7 +180,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Does the request, and sends the answer. Throws an error for `fail`; once sending has begun, calls `fail` itself.
+   * Does the request, and sends the answer. Throws an error that the caller gives to `fail`; once sending has begun,
+   * calls `fail` itself.
    */
   async send(reply: FastifyReply): Promise<void> {
     clearTimeout(this.#timer);
@@ -526,9 +527,9 @@ async function* again(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> 
 const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
 
 /**
- * Returns an answer for a caller who must not learn folders of the server's machine. Paths in `PATH_FIELDS` are
- * emptied, and `…` replaces the `hidden` folders in other texts. Log events are not changed, since their lines are
- * chained by hashes.
+ * Returns an answer for a caller who must not learn folders of the server's machine. In the answers of rows with
+ * `namesFolders`, paths in `PATH_FIELDS` are emptied, and `…` replaces the `hidden` folders in other texts; in others,
+ * that is done in the coverage only. So log events are not changed: their lines are chained by hashes.
  */
 function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
   if (answer.kind !== "json") return answer;
@@ -537,8 +538,8 @@ function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonl
 }
 
 /**
- * Cleans only the coverage of an answer, or of each item of a page: it names the files of rules, which may lie outside of
- * the workspace. Everything else stays, since a patch must be as it is.
+ * Cleans only the coverage of an answer, or of each item of a page: it names the files of rules, which may lie outside
+ * of the workspace. Everything else stays, since a patch must be as it is.
  */
 function cleanedCoverage(value: unknown, hidden: readonly string[]): unknown {
   if (typeof value !== "object" || value === null) return value;

@@ -25,15 +25,15 @@ export interface EventLog {
   readonly head: LogEnd;
   /**
    * The seq of the present log's first line, as of the last `refresh`: 1, that of a compaction's sentinel, or, for a
-   * log that follows another event, the next one.
+   * log that starts after some other event, the seq that follows it.
    */
   readonly firstSeq: number;
   /** Checks whether another process has appended, and moves `head` there. Never writes. */
   refresh(): Promise<LogEnd>;
   append(events: readonly SealedEvent[]): Promise<void>;
   /**
-   * Makes the lines of other processes durable, which may have ended before they synced them. Must be called before
-   * anything durable is derived from lines that this object did not append. Does nothing if all lines are durable.
+   * Makes durable the lines of other processes, which may have ended before their sync. Must be called before anything
+   * durable is derived from lines that this object did not append. Does nothing if all lines are durable.
    */
   sync(): Promise<void>;
   /**

@@ -38,8 +38,9 @@ const PASSING: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EX
 const LASTING: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
 
 /**
- * Takes what a replica writes back, one batch after the other, while the session receives further messages. Fetches the
- * contents that this side lacks, makes them durable, has the workspace decide, and answers once the decision is durable.
+ * Takes what a replica writes back, one batch after the other, while the session receives further messages. Fetches
+ * the contents that this side lacks, makes them durable, has the workspace decide, and answers once the decision is
+ * durable.
  */
 export class WriteBackIntake {
   readonly #channel: Channel;
@@ -224,7 +225,7 @@ export interface WriteBackTarget {
   settled(replica: string): Promise<SettledWriteBack>;
   /** Throws `LIMIT_EXCEEDED` if this many more bytes would exceed the store's limit. */
   reserve(bytes: number): void;
-  /** Returns the reason to refuse an entry whatever its content is, so that the content need not be fetched, if any. */
+  /** Returns the reason to refuse an entry whatever its content is (which is not fetched then); else `undefined`. */
   refusal(entry: WriteBackEntry): WriteBackReason | undefined;
   /**
    * Decides entries whose contents are in the store, durably. Throws `READ_ONLY` if this workspace takes no changes;

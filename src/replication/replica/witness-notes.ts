@@ -143,7 +143,10 @@ export class Witness {
     await this.#compare(head);
   }
 
-  /** Compares the head in `HeadWitness`. If it is signed and `vkey` is given, the signature must be valid. */
+  /**
+   * Compares the head in `HeadWitness`. Throws `INTEGRITY_VIOLATION` without a note for another workspace, for a signed
+   * head that disagrees with it, and, if `vkey` is given, for an invalid signature.
+   */
   async heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): Promise<void> {
     if (workspace !== this.#workspace) violated("HeadWitness is about another workspace");
     const { vkey } = this.#options;

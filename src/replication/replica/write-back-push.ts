@@ -47,8 +47,8 @@ interface InFlight {
 }
 
 /**
- * Sends the replica's own changes to its origin, in order, one batch at a time, while the session goes on receiving
- * messages. A batch is repeated until it is answered; the journal settles the answers before the next batch is sent.
+ * Sends the replica's own changes to its origin, in order, one batch at a time, while the session receives messages. A
+ * batch is sent again until it is answered; the journal settles the answers before the next batch is sent.
  * Entries that the origin has decided, as it says in `HelloAck`, are not sent again, whatever this side remembers.
  */
 export class WriteBackPush {

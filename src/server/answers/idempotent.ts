@@ -18,8 +18,9 @@ export interface NamedChange {
 const MOST_REPLY = 256 * 1024;
 
 /**
- * Makes a change once, however often it is sent under one key, and returns the same reply each time. Throws what `work`
- * throws; `LOCKED` or `REFUSED` for a change that was begun and has no reply; `USAGE` for a key of another request.
+ * Makes a change once, however often it is sent under one key, and returns the same reply each time; later
+ * `{ done: true }` in place of one that was not kept. Throws what `work` throws; `LOCKED` or `REFUSED` for a change
+ * that was begun and has no reply; `USAGE` for a key of another request.
  */
 export async function onlyOnce(
   book: IdempotencyStore,

@@ -4,8 +4,8 @@ import type { FastifyReply } from "fastify";
 import { makeProblem, type Problem } from "./problem.ts";
 
 /**
- * Headers of every answer. Browsers must not guess its type, show it in a frame, run it or read it across origins;
- * nobody may cache it.
+ * Headers of each answer of the app, and of each problem. Browsers must not guess its type, show it in a frame, run it
+ * or read it across origins; nobody may cache it, except for a content, with other headers for that.
  */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",

@@ -10,8 +10,8 @@ export interface AdmittedRequest {
   readonly caller: Caller;
   readonly listener: Listener;
   /**
-   * Returns whether the token is still valid, with the same role, workspaces and replicas. Called again for long-lived
-   * connections, and for changes.
+   * Returns whether the token is still valid, with the same role, workspaces and replicas; true if that cannot be found
+   * out now. Called again for long-lived connections, and for changes.
    */
   readonly isStillAdmitted: () => Promise<boolean>;
 }

@@ -12,8 +12,8 @@ export class Refusals {
   readonly #unlisted = new Map<string, number>();
 
   /**
-   * Counts a refusal of a caller. If it is to be recorded, returns the number of those since the last recorded one;
-   * else `undefined`. `now`: epoch milliseconds.
+   * Counts a refusal of a caller. If it is to be recorded, returns how many were not since the last recorded one; else
+   * `undefined`. `now`: epoch milliseconds.
    */
   next(caller: string, now: number): number | undefined {
     const unlisted = this.#unlisted.get(caller) ?? 0;

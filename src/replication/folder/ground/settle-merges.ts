@@ -17,7 +17,7 @@ export interface SettledMerges {
   readonly contents: readonly Hash[];
 }
 
-/** Carries out the pending merges. Takes the decision `otherwise` if a content is too long or not here, or on conflict. */
+/** Carries out the pending merges. Takes `otherwise` if a content is not here or too long, or both do not merge. */
 export async function settleMerges(blobs: BlobStore, decisions: readonly PathDecision[]): Promise<SettledMerges> {
   const settled: SettledDecision[] = [];
   const contents: Buffer[] = [];
