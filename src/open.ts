@@ -93,7 +93,7 @@ function syncsOf(store: StoreApi, how: Pick<SyncControllerOptions, "onError" | "
 
 /** Throws `FORBIDDEN` if this process was started by an agent or by a run. */
 async function refuseAgent(store: StoreApi, what: string): Promise<void> {
-  // A run marks its command by this variable alone.
+  // A run sets this variable for its command, and a process that has left its parents (`setsid`) still has it.
   // oxlint-disable-next-line node/no-process-env
   if (process.env[ROLE_VARIABLE] !== "agent" && !(await startedByAgent(store))) return;
   throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });

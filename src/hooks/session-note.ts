@@ -10,7 +10,7 @@ export interface SessionNote {
   isIdle?: boolean;
   /** True if sub-agents have worked in the session: the end of one agent's turn does not end the others' calls. */
   hasLanes?: boolean;
-  /** Actions that have begun, by lane and tool call: `<lane> <call>`. */
+  /** The open actions, by lane and tool call: `<lane> <call>`. */
   readonly open: Record<string, string>;
   /** The keys in `open` of the actions whose end may never be reported. */
   unsaid?: readonly string[];

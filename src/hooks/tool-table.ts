@@ -5,10 +5,10 @@ import { type HookInput, textAt, neededText, objectAt } from "./hook-input.ts";
 /** Turns a tool's input into an action; `undefined` if the tool changes nothing. */
 export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefined;
 
-/** The reader of a tool that only reads, or changes nothing on disk. */
+/** The `ToolReader` of a tool that changes nothing on disk. */
 export const looks: ToolReader = () => undefined;
 
-/** Returns the reader of a tool that writes the file named by the input's `key`. */
+/** Returns the `ToolReader` of a tool that writes the file named by the input's `key`. */
 export function writes(key: string): ToolReader {
   return (input, cwd) => {
     const path = textAt(input, key);
@@ -16,7 +16,7 @@ export function writes(key: string): ToolReader {
   };
 }
 
-/** Returns the reader of a tool that runs the shell command in the input's `key`; `folder`: the key of its folder. */
+/** Returns the `ToolReader` of a tool that runs the shell command in the input's `key`. `folder`: its folder's key. */
 export function runs(key: string, folder = "workdir"): ToolReader {
   return (input, cwd) => {
     const given = input[key];
@@ -34,7 +34,7 @@ function shellWords(words: readonly unknown[]): string {
   return isShell && line !== undefined ? line : texts.join(" ");
 }
 
-/** Returns the reader of a tool that applies the patch in the input's `key`. */
+/** Returns the `ToolReader` of a tool that applies the patch in the input's `key`. */
 export function patches(key: string): ToolReader {
   return (input, cwd) => {
     const named = patchPaths(textAt(input, key) ?? "");
@@ -65,7 +65,7 @@ function actionOf(
   return reader(input, cwd);
 }
 
-/** The beginning of a path in `/proc/self/cwd` or `/proc/self/root`: the own folder or root of whoever opens it. */
+/** The beginning of a path in `/proc/self/cwd` or `/proc/self/root`: the folder or root of whoever opens the path. */
 const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cwd|root)(?=\/|$)/;
 
 /**
@@ -79,7 +79,7 @@ export function agentPath(cwd: string, path: string): string {
   return resolve(which === "cwd" ? cwd : "/", `./${path.slice(own.length)}`);
 }
 
-/** `*** Update File: src/a.ts`: the headers of the patch text that `apply_patch` takes (codex-rs/apply-patch). */
+/** A header in the text that `apply_patch` takes (codex-rs/apply-patch), such as `*** Update File: src/a.ts`. */
 const HEADER = /^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\r?$/gm;
 
 /** A command line that is only `apply_patch` with a here-document: Codex runs it itself. */
@@ -112,9 +112,9 @@ export function patchPaths(patch: string): string[] {
 /** How the input of one agent's hooks describes tool calls. */
 interface ToolCallStyle {
   readonly tools: Readonly<Record<string, ToolReader>>;
-  /** The agent's id of the call, or the data that identifies it. */
+  /** Returns the agent's id of a call, or a text of the data that identifies it. */
   readonly callId: (tool: string, toolInput: HookInput) => string;
-  /** The failure of the tool; `undefined` if it did not fail. */
+  /** Returns the failure of the tool; `undefined` if it did not fail. */
   readonly failure: () => { readonly reason?: string } | undefined;
 }
 

@@ -22,7 +22,7 @@ export const moment = word(
     "(`10m`, `2h`), or a time in ISO-8601 (without a zone: UTC)",
 );
 
-/** A word with a description of its own. */
+/** Makes the argument for a short text, with a description of its own. */
 export const named = word;
 
 export const path = z

@@ -82,7 +82,7 @@ export class LazyWorkspace {
 
 interface Opened {
   readonly workspace: WorkspaceApi;
-  /** The settings of what is tracked, as of its opening. */
+  /** The settings of what is tracked, as of the workspace's opening. */
   readonly settings: string;
 }
 

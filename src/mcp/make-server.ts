@@ -108,7 +108,7 @@ function stackOf(error: unknown): string {
 
 const WAIT_MS = 3_000;
 
-/** From this revision on, a server does not ask its client for information: each request brings it. */
+/** The first revision in which a server does not ask its client for information: each request brings it. */
 const NO_MORE_ASKING = "2026-07-28";
 
 /** Returns the folders that the client works in (MCP roots); empty if it is not to be asked, or does not answer. */
@@ -161,7 +161,7 @@ const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Att
   ["stop", undefined],
 ]);
 
-/** True if only people may do this. Prefixes that clients add to the name are ignored. */
+/** True if this is the name of an operation that only people may do. Ignores prefixes that clients add to the name. */
 function isForPeople(name: string): boolean {
   return FOR_PEOPLE.has(bare(name));
 }

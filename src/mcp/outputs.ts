@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 /**
- * The answers of the tools, for `outputSchema`: the fields that programs can rely on. Every object may have more, as
- * the library's shapes (`src/api`) say. Optional fields are not always present.
+ * The answers of the tools, for `outputSchema`: the fields that programs can rely on. Every object may have more
+ * fields, as the library's shapes (`src/api`) say. Optional fields are not always present.
  */
 
 const text = z.string();

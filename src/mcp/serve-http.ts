@@ -14,7 +14,7 @@ const MAX_CONNECTIONS = 100;
 
 /** Options for listening. */
 interface HttpOptions {
-  /** 0: any free port. */
+  /** The port to listen on; 0 for any free one. */
   readonly port: number;
   /** The token of each request: `Authorization: Bearer <token>`. */
   readonly token: string;

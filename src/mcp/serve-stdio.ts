@@ -156,7 +156,7 @@ class LineTransport implements Transport {
     this.onmessage?.(message);
   }
 
-  /** Answers an invalid message with an error. Only reports the error if the message's id is not known. */
+  /** Answers an invalid message with an error. If its id is not known, reports the error instead. */
   #refuse(id: string | number | undefined, code: number, message: string): void {
     if (id === undefined) this.onerror?.(new Error(message));
     else void this.send({ jsonrpc: "2.0", id, error: { code, message } });

@@ -3,7 +3,7 @@ import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { ChangeShape, CoverageShape, RestoreShape, SkippedShape } from "../api/shapes.ts";
 import { counted, oneLine, shortened } from "./one-line.ts";
 
-/** The most items of each list, and characters of patches, in one answer. */
+/** The most items of each list, and the most characters of one patch and of all patches, in one answer. */
 const MOST = { changes: 100, files: 20, omitted: 20, patch: 8_000, patches: 24_000 } as const;
 
 /** The first items of a list, and the number of all. */

@@ -24,7 +24,7 @@ export interface ToolSpec<Input extends z.ZodObject> {
   readonly effect: Effect;
   /** True if calling it again with the same arguments changes nothing more. */
   readonly idempotent?: boolean;
-  /** Hints for errors, naming tools. */
+  /** Hints for errors, by their codes. They name tools. */
   readonly hints?: Readonly<Partial<Record<ErrorCode, string>>>;
   readonly run: (workspace: WorkspaceApi, args: z.output<Input>) => Promise<Answer>;
 }

@@ -15,7 +15,7 @@ export class Input {
     this.after = args.slice(args.length - dashed);
   }
 
-  /** True if the flag was given: false for one that was not, and for `x` if `--no-x` was. */
+  /** True if the flag was given. False if it was not, and for `x` if `--no-x` was given. */
   flag(name: string): boolean {
     return this.#options[name] === true;
   }

@@ -10,7 +10,7 @@ import { usageError } from "./usage-error.ts";
 export interface PlaceInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** A function is called only if a path is relative. */
+  /** The current folder. A function is called only if a path is relative. */
   readonly cwd: string | (() => string);
   /** `--store`. */
   readonly store: string | undefined;

@@ -2,9 +2,9 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Timers } from "../util/timers.ts";
 
 /**
- * The number of silent heartbeats after which the other side counts as gone. Heartbeats are counted and not
- * milliseconds: if this process was busy or its machine slept, the late heartbeat counts once, and bytes that have
- * arrived meanwhile are read before the next one.
+ * The number of silent heartbeats after which the other side counts as gone. Heartbeats are counted, not milliseconds:
+ * if this process was busy or its machine slept, the late heartbeat counts once, and bytes that have arrived meanwhile
+ * are read before the next one.
  */
 const SILENT_BEATS = 3;
 

@@ -270,7 +270,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Answers a call. After an operator's call, the workspace's settings are read again, since it may have changed them.
+   * Answers a call. After a call that needs an operator, the workspace's settings are read again, since it may have
+   * changed them.
    */
   async #answered(work: () => Promise<Answer>, id: string): Promise<Answer> {
     try {

@@ -113,7 +113,7 @@ export class HttpServer {
     this.#cutSilent.push(sniffProtocol(server, { take, withinMs: limits.headersMs }));
   }
 
-  /** Listens on a port. `listenerOf` makes its listener by its number. Resolves to the number. Throws system errors. */
+  /** Listens on a port. `listenerOf` makes its `Listener` from its number. Resolves to that. Throws system errors. */
   async listenOn({ host, port, tls }: PortPlace, listenerOf: (port: number) => Listener): Promise<number> {
     const options = this.#nodeOptions();
     const server =
@@ -136,8 +136,8 @@ export class HttpServer {
   }
 
   /**
-   * Accepts no more requests. Waits until those in progress are answered, at most `drainMs`, cuts off the others, and
-   * closes the app.
+   * Accepts no more requests. Waits until those in progress are answered, at most `drainMs`. Then refuses the others,
+   * cuts all connections off, and closes the app.
    */
   async close(): Promise<void> {
     // Node takes a connection for idle whose request has arrived but is not read yet, and would close it.

@@ -16,7 +16,7 @@ export interface BlobIndex {
   has(hash: Hash): boolean;
   find(hash: Hash): BlobPlace | undefined;
   /**
-   * Runs the queries of `work` on one state of the index. That is several times faster than one transaction for each.
+   * Runs the queries of `work` on one state of the index. That is several times faster than a transaction for each one.
    * `work` must not change the index.
    */
   together<T>(work: () => T): T;

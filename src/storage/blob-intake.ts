@@ -17,7 +17,7 @@ import type { BlobRows } from "./blob-rows.ts";
 export interface BlobIntake {
   /** Returns true if a content is stored and its stored bytes are sound, so that it need not be put. */
   isSound(hash: Hash): boolean;
-  /** Opens a sink in this thread. `known`: returns true for contents that are hashed but not stored. */
+  /** Opens a sink in this thread. `known`: returns true for a content that the sink only hashes, and does not store. */
   openSink(known: (hash: Hash) => boolean): Promise<BlobSink>;
   /** Opens sinks for worker threads, one for each. `undefined` if the backend takes contents in this thread only. */
   readonly openThreadSinks: ((count: number) => Promise<ThreadSinks>) | undefined;

@@ -170,8 +170,8 @@ export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitM
 
 export interface CollectOptions {
   /**
-   * Called under the collector's lock, before `keep` is first called, to find contents that were named since the
-   * marking.
+   * Called under the collector's lock, before `keep` is first called, to find contents that were named since the caller
+   * marked those to keep.
    */
   readonly whenLocked?: () => Promise<void>;
   /** True to rewrite each pack with a content that is not kept, so that no byte of it remains. Default: false. */

@@ -97,7 +97,7 @@ const undo = defineTool({
       dryRun: dry,
       force: forced,
     });
-    // An undo of an undo.
+    // An undo of an undo does the work again.
     if (result.direction === "redo") return wentBack(result, "done again", ["undo takes it back."]);
     return wentBack(result, "taken back", [redoOf(selection === undefined ? null : result.undo_id)]);
   },

@@ -15,7 +15,7 @@ const MESSAGE_BYTES = 256 * 1024;
 /** The number of unread bytes above which the connection is not read. */
 const UNREAD_BYTES = 1024 ** 2;
 
-/** Close codes without an error: done, going away, none given. 1006 (the connection ended without one) is an error. */
+/** Close codes without an error: done, going away, none given. 1006 is an error: no close frame came. */
 const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /**

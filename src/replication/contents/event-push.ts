@@ -16,7 +16,7 @@ const WINDOW_BYTES = 4 * 1024 * 1024;
 const READ_TOGETHER = 64;
 const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 
-/** Events that all pushes of this process send in one turn of the event loop: some milliseconds of work. */
+/** Lets other work run after each 16 events that all pushes of this process send: some milliseconds of work. */
 const SLICES = new TurnSlices(16);
 
 /** Contents that are sent along with the events that name them. */
@@ -115,7 +115,7 @@ export class EventPush {
 
   /**
    * Notes that the replica holds everything up to this event. Returns false if that was known already; that it holds an
-   * empty history counts as new each time. Throws for an event that it cannot have.
+   * empty history counts as new each time. Throws `INTEGRITY_VIOLATION` for an event that it cannot have.
    */
   acknowledge(sequence: number): boolean {
     if (sequence > this.#most) {
@@ -153,7 +153,7 @@ export class EventPush {
     const epoch = this.#epoch;
     const events = await this.#options.history.after(from, PAGE_BYTES);
     for await (const { last, bytes, messages } of this.#parcels(events)) {
-      // After another `begin` or `stop`, this page is out of date. After a full window, an acknowledgement resumes it.
+      // After another `begin` or `stop`, this page is out of date. A full window waits for an acknowledgement.
       if (epoch !== this.#epoch || !this.#hasRoom) return;
       this.#sent = { seq: last.seq, hash: last.hash };
       this.#most = Math.max(this.#most, last.seq);

@@ -210,7 +210,7 @@ export class LogHistory {
     this.#logFirst = logFirst;
   }
 
-  /** Yields the events from one on; none if its line is gone. */
+  /** Yields the events from this seq on; none if that event's line is gone. */
   async *#from(seq: number, isAgain = false): AsyncGenerator<SealedEvent, void> {
     const start = await this.#startFor(seq);
     let at = start.seq;
@@ -282,7 +282,7 @@ function brokenAt(seq: number): ChronicleError {
   });
 }
 
-/** The number of characters of lines that are kept in memory. */
+/** The most characters of lines that are kept in memory. */
 const MOST_CHARACTERS = 256 * 1024;
 
 /**
@@ -299,7 +299,7 @@ export class RecentEvents {
     return this.#head;
   }
 
-  /** Adds durable events, in order. If one does not follow the last one, only the new ones are kept. */
+  /** Adds durable events, in order. If one does not follow the event before it, drops all events before it. */
   add(events: readonly SealedEvent[]): void {
     for (const event of events) {
       if (event.seq <= this.#head.seq) continue;

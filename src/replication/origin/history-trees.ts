@@ -20,7 +20,7 @@ export class HistoryTrees implements TreeSource {
     this.#context = context;
   }
 
-  /** Takes the lock, so that no event belongs to the state that another process is still writing. */
+  /** Takes the lock, so that the state includes no event that another process is still writing. */
   async anchor(): Promise<TreeAnchor> {
     const context = this.#context;
     const { index, workspaceId } = context;

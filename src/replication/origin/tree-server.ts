@@ -62,7 +62,7 @@ export class TreeServer {
     this.#view = undefined;
   }
 
-  /** Queues a request. Throws `LIMIT_EXCEEDED`, and `USAGE` for a state other than that of `begin`. */
+  /** Queues a request. Throws `LIMIT_EXCEEDED` if too many wait, `USAGE` for a state other than that of `begin`. */
   ask(request: Request): void {
     // A network may repeat a frame after the reconciliation is over.
     if (this.#anchor === undefined) return;

@@ -70,7 +70,8 @@ export class WriteBackIntake {
   }
 
   /**
-   * Queues a batch, unless it is already queued: a replica without an answer sends it again. Throws `LIMIT_EXCEEDED`.
+   * Queues a batch, unless it is already queued: a replica without an answer sends it again. Throws `LIMIT_EXCEEDED` if
+   * too many wait.
    */
   take(message: WriteBack): void {
     if ([this.#current, ...this.#waiting].some((one) => one !== undefined && isSame(one, message))) return;

@@ -135,8 +135,8 @@ const LEAST_CAPACITY = 4096;
 
 /**
  * Reads frames from bytes that come in pieces of any size: a socket's, or a WebSocket's messages. Checks a header as
- * soon as it is complete. Takes memory for at most twice the bytes of the frame that have come (but for 4 KiB at
- * least), whatever the header announces.
+ * soon as it is complete. Takes memory for 4 KiB, or for at most twice the bytes that have come, whatever the header
+ * announces.
  */
 export class FrameReader {
   #held = NOTHING;

@@ -204,7 +204,7 @@ const headWitness = z.strictObject({
   type: z.literal("HeadWitness"),
   workspace,
   sequence: z.int().min(1),
-  /** The hash of that event, as the sender has it. */
+  /** The hash of event `sequence`, as the sender has it. */
   head_hash: hash,
   /** The Merkle root of the files after that event. */
   root: hash,
@@ -302,7 +302,7 @@ const writeBackResult = z.strictObject({
     .array(
       z.strictObject({
         local_seq: z.int().min(1),
-        /** The iteration of that event. Both are 0 for the deletion of a path that never existed. */
+        /** The iteration of event `sequence`. Both are 0 for the deletion of a path that never existed. */
         master_iteration: count,
         /** The event that the entry became, or that had already made the same change. */
         sequence: count,

@@ -19,7 +19,7 @@ export class Barriers {
   #isWelcome = false;
   /** The sequences of requests that were sent again and have no answer yet: two answers may come. */
   readonly #repeated = new Set<number>();
-  /** The sequences of answered requests to which a second answer may come. It may miss what came before a later call. */
+  /** The sequences of answered requests that may get a second answer, which may miss what came before a later call. */
   readonly #stray = new Set<number>();
   #end: ChronicleError | undefined;
 

@@ -16,7 +16,7 @@ type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>
 /** Maximum number of requests under way at once. */
 const PARALLEL = 16;
 
-/** Maximum number of answers that workers check at once. They stay busy while this thread makes others durable. */
+/** Maximum number of answers that workers check at once: they stay busy while this thread makes other ones durable. */
 const MOST_CHECKING = 8;
 
 /** The contents that need not be fetched, if other than what the store holds. */

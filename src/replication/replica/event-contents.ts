@@ -173,7 +173,7 @@ function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
 }
 
 /**
- * Throws `UNAVAILABLE` if the origin does not have the base of an event. It has compacted the event away while that was
+ * Throws `UNAVAILABLE` if the origin does not have the base of an event: it has compacted the event away while that was
  * being sent, and freed the base. A new connection gets the history as it begins now. The base of a compaction may be
  * missing, because this replica holds its state, or gets it by a reconciliation.
  */

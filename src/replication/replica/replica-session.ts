@@ -223,8 +223,8 @@ export class ReplicaSession {
     await this.#storing;
     await this.#ahead.rest();
     const end = await this.#channel.ended;
-    // `#welcome` refuses another workspace. That origin may have ended the conversation first, for an unknown history;
-    // the refusal is the better reason.
+    // `#welcome` refuses another workspace. If the origin has ended the conversation first, because it does not know
+    // this history, the refusal is the better reason.
     return own?.code === "NOT_FOUND" && end.by === "peer" ? { by: "us", error: own } : end;
   }
 

@@ -7,7 +7,7 @@ const MAX_KEY = 128;
 /** Matches the ETags in a header (RFC 9110 §8.8.3). */
 const TAGS = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
 
-/** Matches the ETag of a file, the hash of its content, and that of a folder, which is empty. */
+/** Matches the ETag of a file (the hash of its content) and that of a folder (empty). */
 const HASH = /^(?:[0-9a-f]{64})?$/;
 
 /** Thrown for a body with a content encoding, since no encoding is decoded. */

@@ -62,8 +62,8 @@ export class Authenticator {
   }
 
   /**
-   * Returns the present bearer of a token that was valid before; `undefined` if it is not valid any more. That does not
-   * count as a wrong token.
+   * Returns the present bearer of a token that was valid before; `undefined` if it is not valid any more, which does
+   * not count as a wrong token here; "unavailable" if its issuer cannot be reached.
    */
   async bearerOf(authorization: string | undefined): Promise<Caller | "unavailable" | undefined> {
     const token = tokenIn(authorization);

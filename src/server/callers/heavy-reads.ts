@@ -23,8 +23,8 @@ export class HeavyReads {
   }
 
   /**
-   * Resolves when a read may begin; the caller disposes of the result when the read has ended. Throws `RATE_LIMITED`,
-   * and `UNAVAILABLE` after a very long wait.
+   * Resolves when a read may begin; the caller disposes of the result when the read has ended. Throws `RATE_LIMITED` if
+   * too many of this caller's run or wait, `UNAVAILABLE` after a very long wait.
    */
   async turn(workspace: string, { id, isOwner }: Caller): Promise<Disposable> {
     const slot = isOwner ? undefined : this.#slots.take(id);

@@ -126,7 +126,8 @@ class ProviderKeys {
 }
 
 /**
- * Returns a function that finds the bearer of a provider's token. It throws `UNAVAILABLE` if its keys cannot be read.
+ * Returns a function that finds the bearer of a provider's token. The function throws `UNAVAILABLE` if the provider's
+ * keys cannot be read.
  */
 export function oidcIssuer(options: OidcOptions): OtherIssuer {
   const provider = new Provider(options);

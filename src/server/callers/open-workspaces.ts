@@ -123,7 +123,7 @@ export class OpenWorkspaces {
     if (held !== undefined) held.looked = 0;
   }
 
-  /** Gives up a workspace whose folder was moved (`error`). The next request reopens it. */
+  /** Gives up a workspace whose folder was moved, as `error` says. The next request reopens it. */
   giveUpMoved(workspace: WorkspaceApi, error: unknown): void {
     const held = this.#held.get(workspace.id);
     if (held?.workspace !== workspace) return;

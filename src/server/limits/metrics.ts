@@ -12,7 +12,7 @@ export interface MetricSources {
   readonly replicas: () => Promise<{ readonly replicas: number; readonly lag: number }>;
   /** Returns the number of commits and events that this process has recorded since it began. */
   readonly recorded: () => { readonly commits: number; readonly events: number };
-  /** Returns the number of lines that were added to the diagnostics since the process began. */
+  /** Returns how many lines the process has added to the diagnostics, except those about refused agents. */
   readonly errors: () => number;
   /** Returns the bytes that the store takes on disk. */
   readonly storedBytes: () => Promise<number>;

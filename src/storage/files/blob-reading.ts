@@ -334,7 +334,7 @@ export class DamagedContents {
   }
 
   /**
-   * Returns a text that identifies a place, also after the index was rebuilt. It is another one once the content is put
+   * Returns a text that identifies a place, also after the index was rebuilt. The text differs once the content is put
    * again. Returns `undefined` if the place does not exist.
    */
   locate(hash: Hash, place: BlobPlace): string | undefined {

@@ -16,7 +16,7 @@ import type { Timers } from "../../../util/timers.ts";
  * side.
  */
 
-/** The number of entries that may go at once as long as one stays. */
+/** The most entries that may go at once as long as one stays. */
 const MAY_GO_AT_ONCE = 50;
 
 /** The number of entries that went from the folder, and the number that went from the origin. */
@@ -76,7 +76,7 @@ interface LossGround extends Pick<
   readonly since: () => Promise<number>;
   /** Returns the paths of a side that the ignore rules leave out. */
   readonly ignored: (side: Side) => Pick<IgnoredPaths, "of">;
-  /** True if the path's deletion is already on its way. */
+  /** True if the path's deletion is already on its way to the origin. */
   readonly isSent: (path: WorkspacePath) => boolean;
 }
 
@@ -383,8 +383,8 @@ const QUIET_MS = 400;
 const MOST_WAITS = 10;
 
 /**
- * The number and time of the waits before a large deletion at the origin halts the sync. It may be the first half of a
- * slow rename there, or its entries may be back by now and not have arrived yet.
+ * The most waits, and the milliseconds of each, before a large deletion at the origin halts the sync. The deletion may
+ * be the first half of a slow rename there, or its entries may be back by now and not have arrived yet.
  */
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;

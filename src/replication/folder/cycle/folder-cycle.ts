@@ -142,7 +142,7 @@ export class FolderCycle implements Disposable {
   /** The own event up to which the record in the log covers the origin's answers. */
   #answersTo: number;
   #part = { local: 0, head: 0, times: 0 };
-  /** Paths of settled conflicts, with the origin's event that this covers. Empty unless `#catchUpWithHeld` runs. */
+  /** What `#readSettled` returned, while `#catchUpWithHeld` runs; else empty. */
   #settledAt: ReadonlyMap<WorkspacePath, number> = new Map();
   #isCatchingUp = false;
 
@@ -195,7 +195,7 @@ export class FolderCycle implements Disposable {
     this.#isLookedAtAgain = true;
   }
 
-  /** Has the next steps restore what went in the moment before the halt. Called while the sync is still halted. */
+  /** Makes the next steps restore what was deleted just before the halt. Called while the sync is still halted. */
   async wantBack(): Promise<void> {
     this.#back.want(await recentlyGone(this.#parts.context, this.#record.origin));
   }
@@ -360,7 +360,8 @@ export class FolderCycle implements Disposable {
 
   /**
    * Settles the conflict of a path; records the folder's state first. Resolves to the conflict as it is afterwards.
-   * Throws `NOT_FOUND`, `REFUSED`.
+   * Throws `NOT_FOUND` if there is none; `REFUSED` if the sides do not merge or are not those of `resolution`,
+   * something is in the way, or the mode is one-way and it is not the origin's side that is kept.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const { context, mirror, rules, editorFiles, notHeld } = this.#parts;
@@ -609,7 +610,7 @@ export class FolderCycle implements Disposable {
 
   /**
    * Notes that the record was written to the log. `isNews`: no event that was written with it is for the origin. If all
-   * events before were answered, the record then covers these, too.
+   * events before these were answered, these count as answered, too.
    */
   #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
     this.#record = record;

@@ -327,7 +327,7 @@ export class FolderJournal implements WriteJournal {
     for (const [path, sequence] of this.#awaited) if (sequence <= this.#source.head()) this.#awaited.delete(path);
   }
 
-  /** Counts the events that were read and released as settled, if no entry waits for an answer. */
+  /** If no entry waits for an answer, counts as settled all events that were read and released. */
   #settleIdle(): void {
     if (this.#queue.length === 0) this.#settled = Math.max(this.#settled, Math.min(this.#released, this.#scanned));
   }

@@ -25,7 +25,7 @@ export interface IgnoreGround {
 export class IgnoredPaths {
   readonly #ground: IgnoreGround;
   readonly #filter: CompiledFilter;
-  /** The rules of folders that were read. */
+  /** The rules that were read, by folder. */
   readonly #rules = new Map<WorkspacePath, readonly RuleFile[]>();
   readonly #scopes = new Map<WorkspacePath, FolderScope>();
 

@@ -97,7 +97,7 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
   for (const one of decisions) {
     const at = byPath.get(one.path);
     const known = open.get(one.path);
-    // A path that was disputed before the folder above it stays disputed: otherwise one side would win by default.
+    // A path stays disputed if it was before the folder above it was: otherwise one side would win by default.
     const isStill = one.decision.action === "held" && one.heldBy === undefined && known !== undefined;
     const isDisputed = one.decision.action === "conflict" || isStill;
     if (!isDisputed || at === undefined) continue;

@@ -55,7 +55,7 @@ export interface CycleSides {
 /** The number of paths that are read at once. Other work may run between two such queries. */
 const BATCH = 2_048;
 
-/** The number of the origin's changes of a path among which this replica's own is searched; older ones are not. */
+/** The most changes of a path at the origin, beginning with the last, that are searched for this replica's own. */
 const MOST_LOOKED_BACK = 50;
 
 /**
@@ -276,7 +276,7 @@ export type CycleOutcome =
   | { readonly kind: "halted"; readonly halt: ReplicaHalt }
   | {
       readonly kind: "done";
-      /** Counts the paths of the folder that were changed. */
+      /** The number of paths of the folder that were changed. */
       readonly applied: number;
       /** Conflicts that were opened, updated or settled. */
       readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];

@@ -45,9 +45,9 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
 }
 
 /**
- * True if a folder with the same inode on another device is the same. `isBorn`: both birth times are known and equal to
- * the nanosecond; then one unchanged file is enough, and none if no file was sampled. Otherwise half of the files must
- * be unchanged.
+ * True if a folder with the same inode on another device is the known one. `isBorn`: both birth times are known and
+ * equal to the nanosecond; then one unchanged file is enough, and none if no file was sampled. Otherwise half of the
+ * files must be unchanged.
  */
 export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
   if (isBorn) return same > 0 || looked === 0;

@@ -30,7 +30,7 @@ export interface CyclePath {
 /** A decision that needs no further input: contents are merged, or they are not. */
 export interface SettledDecision extends PathDecision {
   readonly decision: Settled;
-  /** The reason why a folder cannot go at the origin (see `holdFolders`). */
+  /** The reason why the folder cannot be deleted at the origin (see `holdFolders`). */
   readonly heldBy?: string;
 }
 

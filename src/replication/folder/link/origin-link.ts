@@ -62,7 +62,7 @@ export class OriginLink {
     return this.#state;
   }
 
-  /** The reason why it is not connected. */
+  /** The reason why the link is not connected. */
   get error(): ChronicleError | undefined {
     return this.#error;
   }

@@ -143,7 +143,7 @@ function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
   if (record.stopped === true) return "stopped";
   if (record.halted !== undefined) return "halted";
   if (record.paused === true) return "paused";
-  // A sync that is not at rest, and is not connecting yet, will be in a moment.
+  // A sync that is not at rest, and whose link has not begun to connect, will connect in a moment.
   if (link === "connecting" || link === "ended") return "connecting";
   if (link !== "connected") return "offline";
   const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;

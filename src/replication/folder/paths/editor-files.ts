@@ -38,9 +38,9 @@ interface State {
 }
 
 interface Past {
-  /** True if one side has had a state of it from the other. */
+  /** True if one side has had a state of the path from the other. */
   readonly wasSent: boolean;
-  /** True if both sides have once had the same state of it. */
+  /** True if both sides have had the same state of the path, perhaps at different times. */
   readonly wasSame: boolean;
 }
 

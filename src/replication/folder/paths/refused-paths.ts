@@ -8,7 +8,7 @@ export interface Refusal {
   readonly reason: WriteBackReason;
   /** True if the change was a deletion. */
   readonly isDeletion: boolean;
-  /** True if it was not even sent. */
+  /** True if the change was not even sent. */
   readonly unheard?: true;
 }
 

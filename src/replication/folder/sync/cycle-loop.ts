@@ -29,7 +29,7 @@ interface CycleLoopOptions {
   readonly tell: (happening: SyncEvent) => void;
 }
 
-/** The time for which the record may lag behind answers, and the origin's echo of own changes. */
+/** The time for which the record may lag behind the origin's answers, and behind its echo of own changes. */
 const LAZY_MS = 1_000;
 
 /** The number of cycles in a row that concurrent changes may overtake, and the pause after that. */
@@ -53,7 +53,7 @@ const FIRST_RETRY_MS = 500;
 /** The longest wait before a retry. No event says that a disk has room, or can be written, again: only a retry does. */
 const LONGEST_RETRY_MS = 8_000;
 
-/** Slow failures are retried more seldom: they take at most one part in so many of all time, up to a longest wait. */
+/** The wait after a slow failure is at least `parts` times as long as that took, but `mostMs` of that are enough. */
 const COSTLY = { parts: 4, mostMs: 30_000 };
 
 /** Runs cycles, one after another, as long as there is work; retries failures after a while. */
@@ -318,7 +318,7 @@ interface ArrivalsOptions {
 /** The time between two checks, in ms. */
 const LOOK_MS = 100;
 
-/** The number of missing events that is not worth a wait. */
+/** Up to this many missing events are not worth a wait. */
 const FEW = 500;
 
 /** The most checks in a row without progress, and in all. */

@@ -295,8 +295,8 @@ export class FolderSync {
   }
 
   /**
-   * Resumes the sync. Without the decision that a halt needs, scans whether what was gone is back, and throws `REFUSED`
-   * if it is not. Throws `REFUSED` also if the sync is stopped, the folder is missing, or a restore is asked for while
+   * Resumes the sync. Without the decision that a halt needs, scans the folder, and throws `REFUSED` if what was gone
+   * is not back. Throws `REFUSED` also if the sync is stopped, the folder is missing, or a restore is asked for while
    * the sync runs.
    */
   async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
@@ -359,8 +359,7 @@ export class FolderSync {
 
   /**
    * Settles the conflict of a path; records the folder's state first. Resolves to the conflict as it is afterwards:
-   * still open if only a folder could not be removed. Throws `NOT_FOUND` if there is none, `REFUSED` if the sides do
-   * not merge, or something is in the way.
+   * still open if only a folder could not be removed. Throws `NOT_FOUND` and `REFUSED` as `FolderCycle.resolve`.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const resolved = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
@@ -514,8 +513,8 @@ export class FolderSync {
   }
 
   /**
-   * Returns the halt with the events from which and to which the origin went back. Returns `why` if the origin does not
-   * tell within `COMPARING_MS`.
+   * Returns the halt with the events from which and to which the origin went back. Returns `why` if that cannot be
+   * found out within `COMPARING_MS`, or the origin lacks nothing.
    */
   async #explained(why: ReplicaHalt): Promise<ReplicaHalt> {
     const ending = (this.#comparing = new AbortController());

@@ -155,7 +155,7 @@ export class FsWatcher {
 
   /**
    * Scans everything. `due`: paths already taken from the live view. They are given back first, as the scan covers only
-   * paths that may have changed by the view.
+   * paths that, according to the view, may have changed.
    */
   async #lookAtAll(due: readonly WorkspacePath[]): Promise<void> {
     const { context } = this.#options;

@@ -356,7 +356,7 @@ export class SyncController implements SyncRunner {
   }
 }
 
-/** Returns the number of files that are not sent, as they are secrets; nothing if there are none. */
+/** Counts the files that are not sent, as they are secrets. Returns nothing if there are none, or secrets are sent. */
 async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pick<SyncShape, "protected">> {
   if (record.withProtected === true) return {};
   const found = await protectedFiles(context);
@@ -376,8 +376,8 @@ type SyncNews = SyncEventShape extends infer One
   : never;
 
 /**
- * The number of events that wait for a slow listener. Beyond it, the oldest are dropped; later events give the present
- * state.
+ * The most events that wait for a slow listener. If there are more, the oldest are dropped; later events give the
+ * present state.
  */
 const MOST_WAITING = 1_000;
 

@@ -25,7 +25,7 @@ export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "
   conflicts(): Promise<ConflictShape[]>;
 }
 
-/** Options for beginning a folder. */
+/** Options for beginning the workspace of a folder. */
 export interface BeginOptions {
   readonly force?: boolean;
   /** The origin to follow, as asked for. `answered`: the id of the workspace there, if the origin has answered. */

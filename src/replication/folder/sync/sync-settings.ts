@@ -85,7 +85,7 @@ function fresh(id: string): ReplicaRecord {
   return { origin: "", sandboxId: id, url: "", mode: "two-way-safe", ...filters, applied: 0, settled: 0 };
 }
 
-/** True if an origin has answered to what was asked for before. Otherwise another workspace may be asked for. */
+/** True if an origin has answered the former request. If not, another workspace may be asked for. */
 function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
   return origin !== "" && halted?.reason !== "not_found" && halted?.reason !== "ambiguous";
 }
@@ -94,7 +94,7 @@ const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Throws `REFUSED` if another workspace is asked for. Another address of the same origin, or a name of its workspace,
- * is allowed: its answer will show whether it is the same. An id shows at once that it is another.
+ * is allowed: the origin's answer will show whether it is the same. An id shows at once that it is another one.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
@@ -148,7 +148,10 @@ function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): Chr
   });
 }
 
-/** Returns the shape of a sync that this process does not run; `undefined` for none. `elsewhere`: another one may. */
+/**
+ * Returns the shape of a sync that this process does not run; `undefined` if the place has none. `elsewhere`: another
+ * process may run it.
+ */
 export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsewhere: boolean): SyncShape | undefined {
   if (record === undefined) return undefined;
   const { halted, stopped, applied } = record;
