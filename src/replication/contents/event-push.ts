@@ -16,7 +16,7 @@ const WINDOW_BYTES = 4 * 1024 * 1024;
 const READ_TOGETHER = 64;
 const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 
-/** Lets other work run after each 16 events that all pushes of this process send: some milliseconds of work. */
+/** All pushes of this process together send 16 events per turn of the event loop: some milliseconds of work. */
 const SLICES = new TurnSlices(16);
 
 /** Contents that are sent along with the events that name them. */

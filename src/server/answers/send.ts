@@ -4,8 +4,9 @@ import type { FastifyReply } from "fastify";
 import { makeProblem, type Problem } from "./problem.ts";
 
 /**
- * Headers of each answer of the app, and of each problem. Browsers must not guess its type, show it in a frame, run it
- * or read it across origins; nobody may cache it. An answer with a content replaces `cache-control`.
+ * Headers of each answer of the app, and of each problem that `sendProblem` or `replyProblem` sends. Browsers must not
+ * guess its type, show it in a frame, run it or read it across origins; nobody may cache it. An answer with a content
+ * replaces `cache-control`.
  */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",

@@ -12,7 +12,7 @@ export interface MetricSources {
   readonly replicas: () => Promise<{ readonly replicas: number; readonly lag: number }>;
   /** Returns the number of commits and events that this process has recorded since it began. */
   readonly recorded: () => { readonly commits: number; readonly events: number };
-  /** Returns how many lines the process has added to the diagnostics, except those about refused agents. */
+  /** Returns the number of lines about trouble that this process has added to the diagnostics since it began. */
   readonly errors: () => number;
   /** Returns the bytes that the store takes on disk. */
   readonly storedBytes: () => Promise<number>;

@@ -53,7 +53,7 @@ const FIRST_RETRY_MS = 500;
 /** The longest wait before a retry. No event says that a disk has room, or can be written, again: only a retry does. */
 const LONGEST_RETRY_MS = 8_000;
 
-/** The wait after a slow failure is at least `parts` times as long as that took, but `mostMs` of that are enough. */
+/** After a failure, the wait is at least `parts` times the time that the cycle took, or `mostMs` if that is less. */
 const COSTLY = { parts: 4, mostMs: 30_000 };
 
 /** Runs cycles, one after another, as long as there is work; retries failures after a while. */
