@@ -40,7 +40,10 @@ export class GcLease {
     return { release, [Symbol.dispose]: release };
   }
 
-  /** Takes the lock as the collector. Waits for every lease, those of other processes too. */
+  /**
+   * Takes the lock as the collector. Waits at most `waitMs` for every lease, those of other processes too; then throws
+   * `LOCKED`.
+   */
   async exclusive(waitMs = this.#waitMs): Promise<HeldLock> {
     try {
       return await this.#lock.exclusive(waitMs);
@@ -50,8 +53,8 @@ export class GcLease {
   }
 
   /**
-   * Takes the lock as the collector. Returns `undefined` at once if this process holds a lease, and after `waitMs` if
-   * another process does.
+   * Takes the lock as the collector. Returns `undefined` at once if this object has given a lease that is still held,
+   * and after `waitMs` if others hold the lock.
    */
   async tryExclusive(waitMs: number): Promise<HeldLock | undefined> {
     if (this.#count > 0) return undefined;

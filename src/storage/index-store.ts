@@ -15,7 +15,7 @@ import { ChronicleError } from "../core/values/errors.ts";
  * Contract
  * - `apply` is atomic: all rows of a call are seen, with the new `head`, or none. Seqs only grow; applying a seq at or
  *   below the head again is an `INTEGRITY_VIOLATION`.
- * - It is not durable by itself: after a crash it may be at any earlier head, never at a torn one.
+ * - The index is not durable by itself: after a crash it may be at any earlier head, never at a torn one.
  * - "At seq N" means after event N. Reads see one consistent state, possibly that at the beginning of this turn of the
  *   event loop; after `fresh`, and after a change by this object, the current one.
  * - If the disk refuses a change, `SqliteIndexStore` continues in a temporary database, so that a full disk can still
@@ -49,7 +49,7 @@ export interface IndexStore {
   iterations(path: WorkspacePath, page?: IterationPage): Promise<readonly IterationRow[]>;
   /** The iteration of a path in force at a seq, deletions included; `undefined` if it was not recorded by then. */
   iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
-  /** The same for many paths, in the same order. */
+  /** Like `iterationAt`, for many paths, in their order. */
   iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
   /** The children of a folder that exist at a seq, sorted by name bytes. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
@@ -66,7 +66,7 @@ export interface IndexStore {
    * not protected. The first call may be slow.
    */
   withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined>;
-  /** Those of the contents and link targets that some iteration of any path has. For many at once. */
+  /** Those of these hashes that are the content or link target of some iteration of any path. For many at once. */
   withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** All paths that were ever recorded and whose last component is the name, in path order. */
   pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
@@ -156,7 +156,7 @@ export interface EventRow {
   readonly ts: string;
   readonly op: EventOp;
   readonly recordId: string;
-  /** If `offset` is negative: the hash of the base that holds the record. */
+  /** The hash of the event; if `offset` is negative, that of the base that holds the record. */
   readonly hash: Hash;
   /**
    * Offset in the file that holds this seq. Negative: the line was compacted away, and its record is in a base from
@@ -212,8 +212,8 @@ export interface SeqRange {
 export const ENTRY_BATCH = 2_000;
 
 /**
- * Throws `INTEGRITY_VIOLATION` unless the batch follows the head of the index: its events ascend, are above that head
- * and end at the batch's own; no iteration is above that.
+ * Throws `INTEGRITY_VIOLATION` unless the batch follows the index: the batch's head is above that of the index, its
+ * events ascend between the two, no iteration is above the batch's head, and none is of the first root itself.
  */
 export function checkIndexBatch(head: Head, batch: IndexBatch): void {
   const last = batch.head.seq;

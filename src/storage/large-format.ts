@@ -80,7 +80,7 @@ export interface PieceHead {
   readonly crc: number;
 }
 
-/** Decodes the head of a piece. Returns `undefined` if a length is out of its range. */
+/** Decodes the head of a piece. Returns `undefined` if it is cut off, or a length is out of its range. */
 export function decodePieceHead(head: Buffer): PieceHead | undefined {
   if (head.length < PIECE_HEAD_BYTES) return undefined;
   const stored = head.readUInt32BE(0);

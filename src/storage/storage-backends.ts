@@ -12,12 +12,14 @@ import type { Lock } from "./lock.ts";
  * Opens the parts of one store by their addresses (`StoreLayout`).
  *
  * Implementations: `fileBackends` (packs, NDJSON, and the index and the lock that it is given: SQLite's on a disk) and
- * `memoryBackends`. `src/backends/registry.ts` chooses one by the store's URL; no other module names them.
+ * `memoryBackends`. `src/backends/registry.ts` chooses one by the store's URL; no other module names them, except for
+ * tests.
  *
  * Contract
  * - Each call returns a new object, which must be closed. Two objects of one address behave like those of two
  *   processes: writers exclude one another by the lock, and each sees what the other has made durable.
- * - Opening creates only what is derived. A log that does not exist is empty, and its first append creates it.
+ * - Opening creates only folders, locks and what is derived. A log that does not exist is empty, and its first append
+ *   creates it.
  * - The small files beside these parts (notes, lists, caches) are on a disk, in the folders of the layout.
  */
 export interface StorageBackends {
@@ -37,8 +39,8 @@ export interface StorageBackends {
   /** Returns true if the log exists. */
   readonly hasLog: (address: string) => boolean;
   /**
-   * Returns the last event of a log, unchecked, for a list of many logs. Returns `undefined` if the end of the log does
-   * not show it, so that the log must be read.
+   * Returns the last event of a log, unchecked, for a list of many logs. Returns `undefined` if the log is missing, or
+   * its end does not show the event: the log must then be read.
    */
   readonly lastEvent: (address: string) => LogGlance | undefined;
   /** Removes an index that nobody has open. */
@@ -54,7 +56,7 @@ export interface StorageBackends {
   /**
    * Finds contents in another store, which may be damaged: skips what it cannot read, and writes and locks nothing.
    * `home`: the store's folder on a disk, for which `isStore` is true. Yields each copy of a content, until the caller
-   * removes it from `wanted`. A set that keeps nothing on a disk reads stores in files.
+   * removes it from `wanted`. Backends that keep nothing on a disk still read stores in files.
    */
   readonly findContents: (home: string, wanted: ReadonlyMap<Hash, unknown>) => AsyncIterable<FoundContent>;
 }

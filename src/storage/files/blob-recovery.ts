@@ -34,8 +34,8 @@ export function listPacks({ disk, layout }: BlobFiles): PackListing {
 }
 
 /**
- * True if the index and the packs on the disk disagree anywhere, not counting lanes of this process. Cheap: no pack is
- * opened.
+ * True if the index and the disk disagree on which packs exist, or on the size of one in a lane. Lanes of this process
+ * do not count. Cheap: no pack is opened.
  */
 export function isBehind(files: BlobFiles, lanes: PackLeases): boolean {
   const listing = listPacks(files);
@@ -70,9 +70,9 @@ export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise
 }
 
 /**
- * Publishes the contents of lanes that other processes hold, and that the index does not know because it was lost while
- * these processes run. The caller holds the collector's lock exclusively: nobody is writing, so
- * no block that is read here is taken back by its writer.
+ * Publishes the contents of lanes that other processes hold and that the index does not know, because it was lost while
+ * these processes run. The caller holds the collector's lock exclusively, so nobody is writing: no writer removes a
+ * block that is read here.
  */
 export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   const { disk, layout, index } = files;
@@ -106,8 +106,8 @@ export function catchUpLarge(files: BlobFiles): void {
 }
 
 /**
- * Updates one content: publishes it if its large file exists, forgets it if the index says that it is large but no file
- * exists.
+ * Updates the index for one content, unless it is in a pack: publishes the large file that exists, in the form that
+ * exists, or forgets the content if there is none.
  */
 export function catchUpOneLarge(files: BlobFiles, hash: Hash): void {
   const place = files.index.find(hash);
@@ -187,7 +187,10 @@ function isKnownSealed(row: PackRow | undefined): boolean {
   return row !== undefined && row.lane === undefined;
 }
 
-/** Publishes the contents of a sealed pack, by its block heads. Skips the bytes that the index knows already. */
+/**
+ * Publishes the contents of a sealed pack, by its block heads. Skips the bytes that the index knows already, unless it
+ * knows more bytes than exist.
+ */
 function learnSealed({ disk, layout, index }: BlobFiles, ulid: string): void {
   const row = index.packOf(ulid);
   if (isKnownSealed(row)) return;

@@ -53,7 +53,7 @@ class Progress {
 
 /**
  * Reads every pack and every large file, and yields the faults, including those of the index. The unpublished tail of a
- * lane is not checked, since nothing relies on it. The caller holds a lease.
+ * lane is not checked, since nothing relies on it. The caller holds a lease, unless the store is read-only.
  */
 export async function* verifyBlobs(files: BlobFiles, options: BlobVerifyOptions): AsyncGenerator<BlobProblem> {
   const packs = packFiles(files);
@@ -144,12 +144,15 @@ function openFor(
   }
 }
 
-/** Returns the number of bytes that a pack must have: in a lane, those that the index has published. */
+/**
+ * Returns the number of bytes that a pack must have: in a lane, those that the index has published; all if it does not
+ * know the pack.
+ */
 function promisedBytes({ sealed, size, row }: PackFile): number {
   return sealed ? Math.max(size, row?.bytes ?? 0) : (row?.bytes ?? size);
 }
 
-/** Returns true for bytes up to the end of a pack in a lane that the index does not know: they may be a torn tail. */
+/** Returns true for bytes at the end of a pack that is in a lane and not in the index: they may be a torn tail. */
 function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
   return !sealed && row === undefined && to === size;
 }

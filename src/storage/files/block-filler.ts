@@ -103,7 +103,7 @@ export class BlockFiller {
   }
 
   #packNumber(ulid: string): number {
-    // A writer moves from pack to pack and never back, so it is the last one or a new one.
+    // A writer moves from pack to pack and never back, so the pack is the last one in the list, or a new one.
     if (this.#packs.at(-1) !== ulid) this.#packs.push(ulid);
     return this.#packs.length - 1;
   }

@@ -69,7 +69,7 @@ export function fileBackends(options: FileBackendsOptions): StorageBackends {
 /** Matches the end of a canonical line, with its newline. */
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"([^"]{24})"\}\n$/;
 
-/** The maximum length of that end, in bytes. */
+/** The number of bytes that are read to find that end, which is shorter. */
 const ENDING_BYTES = 66;
 
 /** Implements `StorageBackends.lastEvent`: reads only the end of the last line. */

@@ -133,7 +133,7 @@ export class CommitGroup {
 
   async #run(isBeside: boolean): Promise<void> {
     // Waits until all other work had a turn, so that workspaces of a store that write at the same time share the sync.
-    // In the background, begins at once: commits requested meanwhile share the next sync.
+    // Does not wait if `isBeside`: commits that are requested during the background sync share the next one.
     if (!isBeside) await othersHadATurn();
     while (this.#waiting.length > 0) await this.#commitAll();
     this.#running = undefined;
@@ -153,7 +153,10 @@ export class CommitGroup {
   }
 }
 
-/** Syncs the one writer of these sinks in the background. Returns the sinks, or none if that fails. */
+/**
+ * Syncs the one writer of these sinks in the background. Returns the sinks. If the sync fails, rejects their commits
+ * and returns none.
+ */
 async function syncBeside(flushed: readonly Waiting[]): Promise<readonly Waiting[]> {
   try {
     await flushed[0]?.writer.syncBeside();

@@ -229,8 +229,8 @@ export class FileBlobStore implements BlobStore {
   }
 
   async *verify(options: BlobVerifyOptions = {}): AsyncIterable<BlobProblem> {
-    // A store that cannot be written cannot be locked, and no process can collect it.
     await this.#followIndex();
+    // A store that cannot be written cannot be locked, and no process can collect it.
     const lease = this.#readOnly ? undefined : await this.#lease.take();
     try {
       yield* verifyBlobs(this.#files, options);
@@ -284,7 +284,7 @@ export class FileBlobStore implements BlobStore {
     }
   }
 
-  /** Makes visible what sinks have made durable. If two of them wrote a content, the first is used. */
+  /** Makes visible what sinks have made durable. If two of them wrote a content, one of its places is used. */
   async publish(results: readonly SinkResult[]): Promise<void> {
     this.#mustTakeWrites();
     for (const result of results) this.#publish(result);
@@ -329,7 +329,7 @@ export class FileBlobStore implements BlobStore {
    */
   #followIndex(): Promise<void> | undefined {
     if (this.#following !== undefined) return this.#following;
-    // Reading goes on even if the reopening for writes has failed.
+    // Reading continues even if reopening for writes fails.
     if (this.#takingUp !== undefined) return this.#takingUp.catch(() => undefined);
     const inode = this.#options.disk.lstat(this.#options.layout.index)?.ino;
     if (inode === this.#indexInode || this.#readOnly || this.#closed) return undefined;
@@ -378,9 +378,9 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Goes on without the index file if it cannot be updated because the disk takes no writes: fills a scratch index from
-   * the heads of blocks and the names of large files, and makes the store read-only. Throws the error if it has another
-   * cause, something is being written, the store is poisoned, or there is no `scratchIndex`.
+   * Continues without the index file if it cannot be updated because the disk takes no writes: fills a scratch index
+   * from the heads of blocks and the names of large files, and makes the store read-only. Throws the error if it has
+   * another cause, something is being written, the store is poisoned, or there is no `scratchIndex`.
    */
   async #readWithoutFile(error: unknown): Promise<void> {
     const { scratchIndex, tell } = this.#options;
@@ -491,7 +491,7 @@ export class FileBlobStore implements BlobStore {
     this.#poisoned = false;
   }
 
-  /** Reopens a store that was opened while its disk took no writes. It has written nothing. */
+  /** Reopens a read-only store for writes. Nothing must be given up, since a read-only store writes nothing. */
   async #openForWrites(): Promise<void> {
     this.#readOnly = !makeFolders(this.#options);
     await this.#renewIndex();

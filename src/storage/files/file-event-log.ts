@@ -51,8 +51,8 @@ interface Poison {
  *
  * Failures: The lines of a failed write are cut off. So are those of a failed sync, because nobody may read lines that
  * are not durable; that also poisons the log, which then takes no writes until the disk takes a write and a sync again.
- * The log stays poisoned if the lines could not be cut off, or if the failure concerned anything else: lines of another
- * process, a file name, or a sealing.
+ * The log stays poisoned if the lines could not be cut off, or if the failure concerned anything else, such as lines of
+ * another process, a file name, or a sealing.
  */
 export class FileEventLog implements EventLog {
   readonly #disk: Disk;
@@ -61,11 +61,13 @@ export class FileEventLog implements EventLog {
   /** The end of the log while it has no line. */
   readonly #start: LogEnd;
   #end: LogEnd;
-  /** The seq of the first line; `undefined` if there is no line yet, or one that is not an event. */
+  /** The seq of the first line; `undefined` if there is no line yet, or the first one is not an event. */
   #first: number | undefined;
   /** The file's stat when `#end` was found; `undefined` if `#end` must be found again. */
   #seen: FileStat | "missing" | undefined;
-  /** The descriptor for appending, open from the first append on. */
+  /**
+   * The descriptor for changing the file, open from the first append, cut or sealing on, until the file is replaced.
+   */
   #fd: number | undefined;
   #waiting: Waiting[] = [];
   /** Set while lines are being written and synced. Reads wait for it. */
@@ -423,8 +425,8 @@ export class FileEventLog implements EventLog {
 
   /**
    * Makes a poisoned log usable again, as if reopened, if the disk takes a write and a sync of another file. The bytes
-   * of the failed sync were cut off, and their descriptor is not synced again. Returns the reason if that is not
-   * possible.
+   * of the failed sync were cut off, and their descriptor is not synced again. Returns the reason if the log cannot be
+   * used yet.
    */
   #recover(): StillPoisoned | undefined {
     // The calls whose sync has failed must have been rejected before the descriptor is closed.

@@ -23,8 +23,8 @@ export interface LargeSource {
 }
 
 /**
- * Returns the length of the content in a file, from its header or its size; `undefined` if the file is missing, or its
- * header is invalid.
+ * Returns the length of the content in a file, from its header or its size; `undefined` if there is no such file, or
+ * its header is invalid or names another content.
  */
 export function largeLength(disk: Disk, { path, packed, hash }: LargeSource): number | undefined {
   const stat = disk.lstat(path);

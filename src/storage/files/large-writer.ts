@@ -27,8 +27,8 @@ export interface LargeTemp {
 }
 
 /**
- * Writes one large content, piece by piece, to a temporary file: as a container if compression saves 5% of the first 8
- * MiB, else raw. Needs about 16 MiB of memory.
+ * Writes one large content, piece by piece, to a temporary file: as a container if compression saves at least 5% of the
+ * first 8 MiB, else raw. Needs about 16 MiB of memory.
  */
 export class LargeWriter {
   readonly #disk: Disk;
@@ -156,7 +156,7 @@ export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGu
   }
 }
 
-/** Moves a finished file to its place, durably. Replaces a file that is there, which has the same content. */
+/** Moves a finished file to its place, durably. Replaces a file that is there: an equal copy, or a damaged one. */
 export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTemp, guard: SyncGuard): void {
   const folder = layout.largeFolder(row.hash);
   const place = row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash);

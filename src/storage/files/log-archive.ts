@@ -40,7 +40,7 @@ export function prepareLog(disk: Disk, path: string, first: SealedEvent): string
 /**
  * Links the log into the archive under the name `target`. Before that, removes a link that an unfinished sealing has
  * left there, because it is the same file, which has grown since. The link is durable after `syncFolder` of the
- * archive.
+ * archive. Throws `INTEGRITY_VIOLATION` if another file has the name.
  */
 export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   const folder = target.slice(0, target.lastIndexOf("/"));
@@ -63,7 +63,7 @@ export function listArchive(disk: Disk, folder: string, live: bigint | undefined
   });
 }
 
-/** Removes the sealed logs, oldest first, so that after a crash the rest still begins with a sentinel. */
+/** Removes the sealed logs, oldest first, so that after a crash the first of the rest still begins with a sentinel. */
 export function removeArchive(disk: Disk, folder: string, live: bigint | undefined): void {
   for (const { name } of listArchive(disk, folder, live)) {
     disk.unlink(`${folder}/${name}`);

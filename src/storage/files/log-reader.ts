@@ -8,8 +8,8 @@ import { firstSeq, newlineAfter } from "./log-tail.ts";
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 /**
- * The size of the first chunk: often only the first line is wanted. Each later one is twice as long, up to the full
- * size.
+ * The size of the first chunk: often only the first line is wanted. Each later one is twice as long, up to
+ * `CHUNK_BYTES`.
  */
 const FIRST_CHUNK_BYTES = 4 * 1024;
 /** Chunks to read between two yields to the event loop. */
@@ -89,7 +89,10 @@ class LineSplitter {
     this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
   }
 
-  /** Reads on. Returns the lines that are complete by now, perhaps none; `undefined` at the end of the file. */
+  /**
+   * Reads the next chunk. Returns the lines that are complete by now, perhaps none; `undefined` if no further line is
+   * complete.
+   */
   next(): RawLine[] | undefined {
     this.#makeRoom();
     const room = this.#buffer.subarray(this.#filled);

@@ -127,10 +127,10 @@ interface SeenPack {
  * Makes a lane ready for appending, and returns its grant. The caller holds the lane's lock. `seen`: the files found in
  * the lanes before, updated here, so that a file whose header was read once is not opened again.
  *
- * The contents of blocks after the settled bytes are hashed. Blocks up to the first damaged one are kept and published,
- * and the rest is cut off. If the index does not know the pack, or has more bytes of it than exist, no byte counts as
- * settled. Damage may then be older than the last write: a pack with sound contents after the damage is sealed as it
- * is.
+ * The contents of blocks after the settled bytes, which the index has, are hashed. Blocks before the first damaged one
+ * are kept and published, and the rest is cut off. If the index does not know the pack, or has more bytes of it than
+ * exist, no byte counts as settled. Damage may then be older than the last write: a pack with sound contents after the
+ * damage is sealed as it is.
  */
 export function settleLane(parts: Parts, lane: number, seen: Map<number, SeenPack>): LaneGrant {
   const path = parts.layout.activePack(lane);

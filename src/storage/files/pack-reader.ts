@@ -21,7 +21,10 @@ const OPEN_PACKS = 16;
 
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 
-/** Reads contents from packs. Keeps the last packs open, and the last blocks in memory, unpacked. */
+/**
+ * Reads contents from packs. Keeps open the packs that it opened last, and in memory the blocks that it read last,
+ * unpacked.
+ */
 export class PackReader {
   readonly #disk: Disk;
   readonly #layout: BlobLayout;
@@ -38,7 +41,7 @@ export class PackReader {
 
   /**
    * Returns the content at a place. Throws `BLOB_CORRUPT` if it is damaged. Returns `undefined` if the pack does not
-   * exist (a collector has replaced it, or it is lost), so that the index must be asked again. The bytes belong to the
+   * exist (a collector has replaced it, or it is lost), and the index must be asked again. The bytes belong to the
    * caller.
    */
   read(hash: Hash, place: PackPlace): Buffer | undefined {

@@ -8,7 +8,7 @@ import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "../block
 import type { BlobLayout } from "../layout.ts";
 import type { UnsureNames } from "./sure-names.ts";
 
-/** The length from which a pack is sealed by the next append, in bytes. */
+/** A pack of at least this many bytes is sealed before the next block is appended, or by the next background sync. */
 const SEAL_BYTES = 64 * 1024 * 1024;
 /**
  * The length up to which the head and the contents of a block are joined for one write, in bytes. Above it, joining
@@ -47,7 +47,7 @@ export class PackWriter {
   readonly #sealed = new Map<string, PackState>();
   #fd: number | undefined;
   #ulid: string | undefined;
-  /** The end of the last block. Bytes after it are the rest of a failed write. */
+  /** The end of the last block. Bytes after it are the rest of a failed write, or of blocks that were taken back. */
   #end: number;
   /** The offset up to which the pack is durable. */
   #syncedEnd: number;

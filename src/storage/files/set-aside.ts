@@ -18,7 +18,7 @@ export async function setDamagedAside(
   lanes: PackLeases,
   wish: Pick<SetAsideWish, "files" | "keep">,
 ): Promise<readonly string[]> {
-  // Removes packs from the index whose files are missing.
+  // Removes from the index the packs whose files are missing.
   await catchUpPacks(files, lanes);
   const aside: string[] = [];
   const rewriter = new PackRewriter(files, lanes);
@@ -57,7 +57,10 @@ async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }
   return true;
 }
 
-/** Moves the file of a large content, if the index names another copy, in another form or in a pack. */
+/**
+ * Moves the file of a large content, if the index names another copy, in another form or in a pack. Otherwise, or if
+ * there is no such file, returns false.
+ */
 function moveLarge(files: BlobFiles, path: string): boolean {
   const { disk, layout, index } = files;
   const [name = ""] = path.split("/").slice(-1);

@@ -22,8 +22,8 @@ type Damaged = ReadonlySet<Hash> | "all";
 export type StoredState = "sound" | "damaged" | "none";
 
 /**
- * The blocks that a thread of this process has found sound, in a hash table in shared memory, so that no other thread
- * reads them again.
+ * The blocks and large contents that a thread of this process has found sound, in a hash table in shared memory, so
+ * that no other thread reads them again.
  */
 export class CheckedBlocks {
   readonly buffer: SharedArrayBuffer;
@@ -67,8 +67,9 @@ function slotOf(key: bigint): number {
 type Places = Pick<BlobIndex, "find" | "packs">;
 
 /**
- * Finds out whether the stored bytes of a content that is put again are sound. A block is read on its first use, and
- * not again by any thread of this process. A damaged content counts as not stored, so that the good bytes replace it.
+ * Finds out whether the stored bytes of a content that is put again are sound. A block is read on its first use; a
+ * sound one is remembered for all threads of this process. A damaged content counts as not stored, so that the good
+ * bytes replace it.
  */
 export class SoundContents {
   readonly #disk: Disk;

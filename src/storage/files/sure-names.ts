@@ -39,8 +39,8 @@ export function makeNamesSure(parts: Parts, folders: readonly string[], paths: r
 }
 
 /**
- * Replaces a file by a copy of it, durably. No failed sync has concerned the pages and the name of the copy. If this
- * fails, the file is unchanged.
+ * Replaces a file, if it exists, by a copy of it, durably. No failed sync has concerned the pages and the name of the
+ * copy. Its name then counts as sure. If this fails, the bytes of the file are unchanged.
  */
 export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: string): void {
   if (disk.lstat(path) !== undefined) {

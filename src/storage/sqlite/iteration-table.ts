@@ -367,7 +367,7 @@ const MOST_LAST_ROWS = 16_384;
 
 interface Last {
   readonly row: IterationRow;
-  /** The iteration before it; `undefined` if there is none or it was not cached. */
+  /** The iteration before `row`; `undefined` if there is none or it was not cached. */
   readonly before: IterationRow | undefined;
 }
 
@@ -410,7 +410,7 @@ const SINGLES = 8;
 const LEAST_ROWS = 128;
 const MOST_ROWS = 2_048;
 
-/** Least number of folders that a page must answer for to be worth reading. */
+/** The least number of folders that a page must answer for to be worth reading. */
 const WORTH = 4;
 
 /**
@@ -422,7 +422,7 @@ class ReadAhead {
   readonly #rows: FolderRows;
   /** The rows of the page by folder. Those of the folder `#end` may be incomplete: it is not covered. */
   readonly #page = new Map<number, Row[]>();
-  /** The page covers the folders from `#first` to before `#end`. A covered folder that is not in it has no rows. */
+  /** The page covers the folders from `#first` to `#end - 1`. A covered folder that is not in it has no rows. */
   #first = 0;
   #end = 0;
   #answered = WORTH;

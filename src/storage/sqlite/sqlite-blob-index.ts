@@ -365,7 +365,7 @@ function numberOf(value: unknown): number {
   return typeof value === "number" ? value : 0;
 }
 
-/** Least number of recent contents that `RecentPlaces` keeps. It keeps at most twice as many. */
+/** The number of contents added last that stay in `RecentPlaces`, which holds at most twice as many. */
 const MOST_PLACES = 16_384;
 
 /**

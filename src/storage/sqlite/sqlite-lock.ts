@@ -11,8 +11,8 @@ const LONGEST_SLEEP_MS = 50;
 /**
  * A lock between processes: a transaction on an empty SQLite file. An exclusive lock is `BEGIN EXCLUSIVE`, a shared
  * lock a reading transaction. The kernel drops the byte-range locks on the file when the process ends, however it ends.
- * The file cannot be damaged, because it is never written to, and it is never deleted. No other code in this process
- * may open the file, because closing it would drop the lock.
+ * The file is never deleted, and cannot be damaged, because it is never written to. No other code in this process may
+ * open the file, because closing it would drop the lock.
  *
  * Requests to one object are served in order. Requests of several processes are not: a waiter for an exclusive lock can
  * be overtaken by shared holders that follow one another without a gap.
