@@ -101,7 +101,7 @@ export class FileHeadKeeper implements HeadKeeper {
 
   keep(head: HeadToSign): void {
     const newest = this.#load(head.workspaceId, this.#headFile(head.workspaceId));
-    // If another process has kept a later head, that head stays.
+    // If another process has kept a later valid head, that head stays.
     if (newest === undefined || newest.seq <= head.seq || !newest.valid) this.replace(head);
   }
 
@@ -225,7 +225,7 @@ export class FileHeadKeeper implements HeadKeeper {
     return `${this.#headFile(workspaceId)}.first`;
   }
 
-  /** Throws `NOT_FOUND` if there is no key. */
+  /** Returns the key. Throws `NOT_FOUND` if there is no file, `IO` if it has no key or cannot be read. */
   #ownKey(): KeyPair {
     const pair = this.#keyPair();
     if (pair !== undefined) return pair;
@@ -235,7 +235,9 @@ export class FileHeadKeeper implements HeadKeeper {
     });
   }
 
-  /** Returns the key; `undefined` if the file is missing or has no key. For decisions, not for reports. */
+  /**
+   * Returns the key; `undefined` if the file is missing, cannot be read or has no key. For decisions, not for reports.
+   */
   #readableKey(): KeyPair | undefined {
     try {
       return this.#keyPair();
@@ -306,7 +308,7 @@ function notKept(error: unknown, folder: string): unknown {
   );
 }
 
-/** Returns an invalid head for a head file that cannot be parsed. */
+/** Returns an invalid head for a head file that cannot be parsed or read. */
 function noHead(workspaceId: string, note: string): KeptHead {
   const nothing = "0".repeat(64) as KeptHead["hash"];
   const isSignedBy = (): boolean => false;
@@ -317,7 +319,7 @@ function isSigned(note: string, key: string): boolean {
   try {
     return verifySignedHead(note, key);
   } catch (error) {
-    // The log names no valid verifier key there.
+    // `key` is no valid verifier key: the log may name any text as one.
     if (error instanceof ChronicleError) return false;
     throw error;
   }
@@ -366,7 +368,7 @@ export function makeFolders(disk: Disk, folder: string): void {
   } catch (error) {
     if (disk.lstat(folder) === undefined) throw error;
   }
-  // A folder above may be a link.
+  // The folder above may be a link: its target is synced.
   disk.syncFolder(disk.realpath(parent));
 }
 

@@ -110,7 +110,8 @@ function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
 
 /**
  * Returns a text that identifies this mounting: the inode of the folder in sysfs that the kernel makes for each mounted
- * file system. Such inode numbers are not reused; ids of mounts and device numbers are.
+ * file system. Such inode numbers are not reused; ids of mounts and device numbers are. Returns `undefined` without
+ * sysfs, and for file systems other than btrfs, ext4, XFS and F2FS.
  */
 function mountingOf(disk: Disk, { device, type, source }: Mount): string | undefined {
   const candidates: string[] = [];
@@ -126,14 +127,14 @@ function mountingOf(disk: Disk, { device, type, source }: Mount): string | undef
       candidates.push(`/sys/fs/${type}/${name.slice(name.lastIndexOf("/") + 1)}`);
     }
   } catch (error) {
-    // A sandbox without sysfs has no mark.
+    // A sandbox may have no sysfs.
     if (errnoOf(error) === undefined) throw error;
   }
   const stat = candidates.map((folder) => statOf(disk, folder)).find((one) => one !== undefined);
   return stat === undefined ? undefined : `${type} ${stat.ino}`;
 }
 
-/** Reads a file of the kernel's, whose size is unknown before it is read; `undefined` if it is not there. */
+/** Reads a file of the kernel's, whose size is unknown before it is read; `undefined` if it cannot be read. */
 function readProcFile(disk: Disk, path: string): string | undefined {
   try {
     const fd = disk.open(path, "read");
@@ -154,7 +155,7 @@ function readProcFile(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** Returns `undefined` for what cannot be read. */
+/** Returns the stat of a path; `undefined` if the path is missing or cannot be inspected. */
 function statOf(disk: Disk, path: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
   try {
     return disk.lstat(path);

@@ -25,7 +25,10 @@ export class FreedErasures {
     this.#path = path;
   }
 
-  /** Returns true if all erasures are remembered with the same needs. `erasures`: by a unique name. */
+  /**
+   * Returns true if all erasures are remembered, and what is needed of their contents elsewhere is as it was then.
+   * `erasures`: by a unique name.
+   */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;
     const known = new Set((readDerived(this.#disk, this.#path) ?? "").split("\n"));
@@ -40,8 +43,8 @@ export class FreedErasures {
 }
 
 /**
- * Returns one line for each erasure. The line changes when other workspaces or open operations need fewer of its
- * contents: then a collection can free more.
+ * Returns one line for each erasure. The line depends on which of its contents other workspaces or open operations
+ * need: if they need fewer, a collection can free more.
  */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];
@@ -53,7 +56,7 @@ async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Nee
   return lines;
 }
 
-/** Returns the contents that plans have for erased paths, of those plans that are still needed. */
+/** Returns the contents for erased paths in those plans of an erasure that are still needed. */
 async function contentsAside({ aside = [] }: LoggedErasure, { alive, blobs }: Needed): Promise<Hash[]> {
   const hashes: (Hash | undefined)[] = [];
   for (const { plan, paths } of aside) {

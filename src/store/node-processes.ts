@@ -21,8 +21,8 @@ export function nodeProcesses(disk: Disk): Processes {
 }
 
 /**
- * Returns the inode of the PID namespace of this process: pid_namespaces(7). A process cannot change its own PID
- * namespace.
+ * Returns the inode of the PID namespace of this process: pid_namespaces(7); `undefined` without /proc. A process
+ * cannot change its own PID namespace.
  */
 function pidSpaceOf(disk: Disk): string | undefined {
   try {
@@ -39,8 +39,8 @@ const MARK_DIGITS = 16;
  * Returns a mark of a process: a hash of the machine's boot id, the process's start in ticks since the boot
  * (proc_pid_stat(5), the 22nd field; the 20th after the name), and the pid. Setting a clock changes none of these. The
  * pid is needed because several processes can start in one tick. The mark is a hash because the log goes to other
- * machines. Returns `undefined` without a boot id: a mark without it would differ from the mark that another process,
- * which can read the boot id, computes.
+ * machines. Returns `undefined` if the process is gone, without /proc, and without a boot id: a mark without it would
+ * differ from the mark that another process, which can read the boot id, computes.
  */
 function markOf(disk: Disk, pid: number): string | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);

@@ -39,7 +39,8 @@ function noStore(path: string): ChronicleError {
 }
 
 /**
- * The errors of a workspace in which a content is missing or damaged, too. Any other error ends the search.
+ * The codes with which a workspace answers if it has no good bytes of a content either. Any other error ends the
+ * search.
  */
 const NOT_HAD: ReadonlySet<string> = new Set([
   ...["NOT_FOUND", "PRUNED", "ERASED", "BLOB_MISSING", "BLOB_CORRUPT"],

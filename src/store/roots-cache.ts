@@ -25,7 +25,10 @@ export interface ListedWorkspace {
   readonly born?: string;
   readonly created: string;
   readonly archived?: true;
-  /** The reason why its own record, or the last one, cannot be read. Never cached: the log may be put back. */
+  /**
+   * The first fault in its log: no record of the workspace can be read, or the listed one may be out of date. Never
+   * cached: the log may be put back.
+   */
   readonly problem?: string;
 }
 
@@ -87,7 +90,10 @@ export class RootsCache {
     this.#change({ fresh: [], gone: [id], durably: true });
   }
 
-  /** Ignores a disk that is full or read-only: logs are read again, and the cached entries are still true. */
+  /**
+   * Changes the cache. Ignores a disk that is full or read-only: logs are read again, and the cached entries are still
+   * true.
+   */
   #tryToChange(change: CacheChange): void {
     try {
       this.#change(change);
@@ -122,7 +128,7 @@ export class RootsCache {
     const [{ last }, problem] = [found, problemText(found)];
     if (problem === undefined) return last === undefined ? undefined : listedWorkspace(id, last.record, last.seq);
     if (last !== undefined) return { ...listedWorkspace(id, last.record, last.seq), problem };
-    // This file is written when the workspace is begun, and never again.
+    // `workspace.json` is written when the workspace is begun, and never again.
     const made = this.#disk.lstat(layout.workspaceJson) ?? this.#disk.lstat(layout.folder);
     const created = new Date(Number((made?.mtimeNs ?? 0n) / 1_000_000n)).toISOString();
     return { id, seq: 0, folders: [], single: false, device: "", inode: "", created, problem };

@@ -122,9 +122,9 @@ interface Places {
 }
 
 /**
- * Checks that the user can read and write each file of the store and of the configuration folder. For root, that
- * user is the owner of the home folder around it, or of the folder itself. Files that another user's command left make
- * every later command fail.
+ * Checks that the user can read and write each file of the store and of the configuration folder. For root, that user
+ * is the owner of the home folder around it; without one, of `workspaces` or `heads` in it, or of the folder itself.
+ * Files that another user's command left make every later command fail.
  */
 export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";

@@ -88,9 +88,10 @@ export class Tombstones {
   }
 
   /**
-   * True if the note belongs to this store. A note with another path belongs to it if that path leads to this store, or
-   * if the history is here and no longer at that path. If the store at that path still has the history, or the note
-   * says that it was freed, this store is a copy, and the note belongs to the other one.
+   * True if the note belongs to this store. A note with another store's path belongs to this store only if the history
+   * is here, and that path leads here or no longer to the history. If the store at that path still has the history or
+   * cannot be inspected, or the note says that the history was freed, this store may be a copy, and the note belongs to
+   * the other one.
    */
   #isOwn(stone: Tombstone): boolean {
     if (stone.store === this.#store) return true;
@@ -115,7 +116,7 @@ export class Tombstones {
     return text === undefined ? undefined : parseTombstone(text);
   }
 
-  /** The second path is used if another store has the first. */
+  /** Returns the paths for this store's note of an id. The second is used if another store's note has the first. */
   #places(id: string): string[] {
     const store = sha256(this.#store).slice(0, 16);
     return [`${this.#folder}/${id}${SUFFIX}`, `${this.#folder}/${id}.of-${store}${SUFFIX}`];

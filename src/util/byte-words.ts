@@ -12,8 +12,9 @@ export interface ByteWords {
 
 /**
  * Node passes arguments only as UTF-8. Therefore a shell gets the bytes of an encoded word as octal escapes. The shell
- * executes `env`, which sets the variables and executes the command: a shell drops and adds variables of its own. Plain
- * words have the prefix `=`, encoded words `%`. The dot keeps final newlines, which `$(...)` would remove.
+ * executes `env`, which sets the variables and executes the command, because a shell drops some variables and adds
+ * others. Plain words have the prefix `=`, encoded words `%`. The dot keeps final newlines, which `$(...)` would
+ * remove.
  */
 const SCRIPT = `
 for w do

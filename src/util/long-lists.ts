@@ -1,6 +1,6 @@
 /**
  * Appends items one by one. A spread into `push` passes each of them as an argument on the stack, which overflows at
- * about 120,000: a workspace has more paths than that, and a history more actions.
+ * about 120,000: a workspace may have more paths than that, and a history more actions.
  */
 export function addAll<T>(list: T[], more: Iterable<NoInfer<T>>): void {
   for (const one of more) list.push(one);

@@ -80,12 +80,15 @@ class SignalForwarder implements Disposable {
     for (const signal of PROBED_SIGNALS) process.on(signal, this.#note);
   }
 
-  /** From now on, signals do not end this process. */
+  /** Starts to listen. From now on, the signals of `PROBED_SIGNALS` do not end this process. */
   static async start(): Promise<SignalForwarder> {
     return new SignalForwarder(await GroupProbe.start());
   }
 
-  /** Sets the child. It gets the signals that came before it was started, whoever else got them. */
+  /**
+   * Sets the child. It gets the signals that came before it was started, whoever else got them, except those of
+   * `OF_RUNNING`.
+   */
   to(child: ChildProcess): void {
     this.#child = child;
     for (const signal of this.#arrived.splice(0)) if (!OF_RUNNING.has(signal)) child.kill(signal);
@@ -185,7 +188,7 @@ class GroupProbe implements Disposable {
     shell.stdout.on("data", (piece: Buffer) => this.#read(piece.toString("latin1")));
   }
 
-  /** Resolves to `undefined` if none can be started: without a shell, or without room for a process. */
+  /** Resolves to `undefined` if none can be started (no shell, no room for a process), or it does not answer. */
   static async start(): Promise<GroupProbe | undefined> {
     const shell: ChildProcess = spawn("/bin/sh", ["-c", SCRIPT], {
       cwd: "/",

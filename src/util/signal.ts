@@ -2,7 +2,7 @@
 export class Signal<What> {
   readonly #listeners = new Set<(what: What) => void>();
 
-  /** Calls `listener` at each `emit` until the result is disposed. `listener` must not throw. */
+  /** Calls `listener` at each `emit` until the result is disposed of. `listener` must not throw. */
   listen(listener: (what: What) => void): Disposable {
     // A separate wrapper, so that the same function may listen twice.
     const own = (what: What): void => listener(what);

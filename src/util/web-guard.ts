@@ -43,9 +43,9 @@ const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "non
 /**
  * Returns why a request is not served, before anything but its head is parsed; `undefined` if it is. For everything
  * that speaks HTTP, also upgrades to WebSocket. `Host` must be one of ours with our port, against DNS rebinding. An
- * `Origin`, if there is one, must be ours or allowed. A request from another site's page must have an allowed origin. A
- * URL must not contain a token. `served`: `"socket"` for a Unix socket, which has no hosts or origins. `alsoOnce`:
- * further headers that may be sent only once, in lower case.
+ * `Origin`, if there is one, must be in `origins`; that of a request from another site's page must be in `sharedWith`.
+ * A Unix socket takes no `Origin`. A URL must not contain a token. `served`: `"socket"` for a Unix socket, which has no
+ * hosts or origins. `alsoOnce`: further headers that may be sent only once, in lower case.
  */
 export function strangerOf(
   head: RequestHead,

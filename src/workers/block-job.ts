@@ -11,7 +11,9 @@ import { newStats, putStat } from "./stage-job.ts";
 /** Blocks and the files to write from their contents, in columns like a `StageBatch`. */
 export interface BlockBatch {
   readonly kind: "blocks";
-  /** Concatenated blocks. The memory must not be shared, because it may be transferred to a thread. */
+  /**
+   * Concatenated blocks. The sender must not use them afterwards, because their memory may be transferred to a thread.
+   */
   readonly blocks: Uint8Array;
   readonly paths: readonly string[];
   /** For each file: the index of its block, of its content in the block, and its mode. In the order of the blocks. */

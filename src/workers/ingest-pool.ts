@@ -12,7 +12,7 @@ import type { SinkGrant, SinkResult } from "../storage/blob-intake.ts";
 import { WorkerPool } from "./worker-pool.ts";
 import { optional } from "../util/optional.ts";
 
-/** Most bytes or paths of a batch, so that all workers finish at about the same time. */
+/** A batch is full at this many bytes or paths: so few that all workers finish at about the same time. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 const BATCH_PATHS = 256;
 const MAX_WORKERS = 8;
@@ -81,7 +81,7 @@ export class IngestPool {
 
   async abandon(): Promise<void> {
     if (this.#end === undefined) this.#pool.giveUp();
-    // Whoever has waited for the end knows of a failure.
+    // A failure is ignored here: whoever waits for `finish` gets it.
     await (this.#end ??= this.#endWith("abandon")).catch(() => undefined);
   }
 

@@ -52,7 +52,10 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
     return answer.promise;
   }
 
-  /** Sends each worker that is alive one message, behind those that it has; also after a failure of another worker. */
+  /**
+   * Sends each worker one message, behind those that it has; also after the pool has failed. The reply of a dead worker
+   * is rejected.
+   */
   toEach(message: Request): Promise<Reply>[] {
     return this.#members.map((member) => {
       const answer = Promise.withResolvers<Reply>();
