@@ -56,7 +56,8 @@ export function dropSharedMemory({ fs, inner }: PlacedFile): void {
   try {
     fs.unlink(path);
   } catch (error) {
-    // The file was just removed, or may not be. SQLite does not trust a shared-memory file that nobody has open.
+    // The file was just removed, or this process may not remove it. If it stays, no harm is done: SQLite does not trust
+    // a shared-memory file that nobody has open.
     if (!["ENOENT", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
   }
 }

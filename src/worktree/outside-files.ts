@@ -37,9 +37,10 @@ export interface OutsideFiles {
   /** Reads the current state of a path. Passes each content to `keep`, in pieces. Rethrows what `keep` throws. */
   look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
   /**
-   * Brings a path to `after`; if it already is `after`, only removes the file that was set aside. A replaced file keeps
-   * its owner and group. Returns `undefined` once it is done durably, else the reason why it failed; then it leaves
-   * nothing behind.
+   * Changes a path to `after`; if it already is `after`, only removes the file that was set aside. A replaced file
+   * keeps its owner and group, if that is permitted. Returns `undefined` once it is done durably. Otherwise returns the
+   * reason, and leaves nothing behind, with one exception: what somebody wrote at the last moment is kept beside the
+   * path, though the change is done.
    */
   replace(change: OutsideChange): Promise<string | undefined>;
 }

@@ -12,8 +12,8 @@ import type { LiveDatabase } from "./live-databases.ts";
  * `MemoryWorktree`, `HostedWorktree` (no folder: the record replaces it).
  *
  * Contract
- * - Every path is resolved beneath its root without following links, at the time of use. Nothing outside is ever
- * opened, written or removed.
+ * - Every path is resolved beneath its root without following links, at the time of use. Outside of the roots, no file
+ * of the user is written or removed, and only the files from which git's rules follow are read.
  * - The worktree remembers the last known state of the disk (path, stat, entry). A path is unchanged only if size,
  * mtime_ns, ctime_ns, inode and device are equal and it is not racily clean; it is then not reported.
  * - A tracked path stays tracked until it is gone: a filter keeps out new paths, but never drops one that is
@@ -84,8 +84,9 @@ export interface Worktree {
    */
   haveRulesMoved(): boolean;
   /**
-   * Returns a function that names the outermost folder of git's own that contains a path or is it, by device and inode,
-   * whatever its name. The function looks up each folder once: call `gitTops` again after changes.
+   * Returns a function that finds the outermost git folder that is a path or contains it; `undefined` if there is none,
+   * or that one is recorded. Git folders are known by device and inode, whatever their names. The function looks up
+   * each folder once: call `gitTops` again after changes.
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
   /** Returns those of these files that the current rules leave out, in their order. Efficient for many paths. */
@@ -97,7 +98,7 @@ export interface Worktree {
    * what only a write shows. Checks permissions to write only if `permissions` is true.
    */
   check(request: CheckRequest): Promise<CheckReport>;
-  /** Brings paths from `before` to `after`. See `ApplyRequest`. */
+  /** Changes paths from `before` to `after`. See `ApplyRequest`. */
   apply(request: ApplyRequest): Promise<ApplyReport>;
   /** Removes the staging and trash of an earlier `apply` with this token. Conflict copies stay. */
   cleanUp(token: string): Promise<void>;
@@ -226,21 +227,22 @@ export type OnBlocked = "fail" | "skip" | "skip-changed";
 export interface ApplyRequest {
   /** Names the staging and trash folders of this run, so that a later process can finish it or clean up. */
   readonly token: string;
-  /** In any order; `apply` sorts them: folders first, files, deletions last, children before their folders. */
+  /** In any order. `apply` makes folders before their contents, and deletes last, contents before their folders. */
   readonly changes: readonly Change[];
   /** Reads contents. Called once with every hash that is needed; yields them in the order that suits the store. */
   readonly contents: (hashes: Iterable<Hash>) => AsyncIterable<readonly [Hash, ContentReader | undefined]>;
   /**
    * The policy for a path that cannot be changed (edited meanwhile, not permitted, a folder that holds unknown files,
-   * content missing). `fail`: nothing at all is changed and `applied` is empty. `skip`: it is left alone and listed.
-   * `skip-changed`: `skip` for paths that were changed meanwhile, `fail` for every other reason. A folder to be removed
-   * that still holds something unknown is left alone and listed in any case: nothing is lost if it stays.
+   * content missing). `fail`: nothing is changed and `applied` is empty, except for changes that could not be undone.
+   * `skip`: it is left alone and listed. `skip-changed`: `skip` for paths that were changed meanwhile, `fail` for every
+   * other reason. A folder to be removed that still holds something unknown is left alone and listed in any case:
+   * nothing is lost if it stays.
    */
   readonly onBlocked: OnBlocked;
   /**
    * Paths that change together or not at all: the files of one SQLite database. If one of them is blocked, so are the
-   * others of its set. A path with
-   * `after` equal to `before` is checked, too, just before the others are put into place.
+   * others of its set. A path with `after` equal to `before` is checked, too, just before the others are put into
+   * place.
    */
   readonly together?: readonly (readonly WorkspacePath[])[];
   /**
@@ -249,7 +251,10 @@ export interface ApplyRequest {
    * it throws, nothing was changed and the error is rethrown. If it is never called, nothing was changed.
    */
   readonly begin?: () => Promise<void>;
-  /** True to finish an interrupted apply: a path that is absent, or already `after`, is not blocked. */
+  /**
+   * True to finish an interrupted apply: a path is not blocked if that apply may have left it as it is. It is then
+   * equal to `after`, absent, or a folder whose mode is not set yet.
+   */
   readonly resume?: boolean;
   /** True to give files the recorded modification time instead of the present. */
   readonly keepMtime?: boolean;
@@ -298,7 +303,7 @@ export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked"
 export type CheckReport = Pick<ApplyReport, "applied" | "blocked">;
 
 export interface ApplyReport {
-  /** Paths that are now `after`, durable, and remembered. */
+  /** Paths that are now `after`, and durable. They are remembered, unless they are what remains of an undone apply. */
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];
   /** Files that were written while `apply` replaced or removed them; their bytes were kept under another name. */
@@ -317,7 +322,10 @@ export interface WatchHint {
 }
 
 export interface WatchHandle {
-  /** True while hints may be missed (watch limits, overflow): the caller scans more often. */
+  /**
+   * True while hints may be missed (limits of the system, a file system that other machines change, too): the caller
+   * scans more often.
+   */
   readonly degraded: boolean;
   /**
    * Resolves to true once there were hints for all changes before the call. Resolves to false if that is uncertain or

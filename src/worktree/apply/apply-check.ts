@@ -75,7 +75,8 @@ function keepOwnBits(step: Step): void {
 
 /**
  * Returns the stat of the entry with exactly this name. If the disk finds an entry of another name instead, notes its
- * planned removal as the `alias` that must precede the step; blocks the step if no removal is planned.
+ * planned removal as the `alias` that must precede the step; blocks the step if no removal is planned. Returns
+ * `undefined` then, and if there is no entry.
  */
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
@@ -296,8 +297,8 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
 }
 
 /**
- * Blocks a step whose folder will not be made. Also blocks a step in a blocked folder that was not recorded as one:
- * somebody made it meanwhile, and the record cannot hold its contents without it.
+ * Blocks a step whose folder will not be made. Also blocks a step in a blocked folder that was not recorded as a folder
+ * before: somebody made it meanwhile, and the record cannot hold its contents without it.
  */
 function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));

@@ -88,7 +88,7 @@ function isAsChecked({ root, inner, present, carrier, todo }: Step): boolean {
     if (present === undefined && foldsNames(root.traits) && !root.fs.isNamedSo(inner)) return true;
     return now === undefined || present === undefined ? now === present : isSameContent(present, now);
   } catch (error) {
-    // The path's own step reports the error.
+    // The path's own step reports the error. A step that does nothing reports none, so it counts as changed.
     if (errnoOf(error) === undefined) throw error;
     return todo !== "nothing";
   }
@@ -244,7 +244,10 @@ function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): v
   }
 }
 
-/** Ignores disk errors. The caller checks the result, since a blocked path does not keep staging from being emptied. */
+/**
+ * Like `putBack`, but ignores disk errors. The caller checks the result, since a blocked path does not keep staging
+ * from being emptied.
+ */
 function tryPutBack(step: Step, from: WorkspacePath): void {
   try {
     putBack(step, from);
@@ -255,7 +258,7 @@ function tryPutBack(step: Step, from: WorkspacePath): void {
 
 /**
  * Ensures that the file about to be replaced is the one set aside, and returns its stat. Blocks the step if the file
- * was changed.
+ * was changed or is gone; returns `undefined` if it is gone.
  */
 function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   const { fs, staging } = step.root;
@@ -281,7 +284,10 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   return seen;
 }
 
-/** Renames the file, without hard links. The path is missing for a moment; a resumed run restores it. */
+/**
+ * Renames the file into the trash, on a disk without hard links. The path is missing for a moment; a resumed run
+ * restores it.
+ */
 function moveAside(step: Step): void {
   step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
 }

@@ -60,8 +60,8 @@ export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boole
 }
 
 /**
- * An apply of at most this many changes is staged while the intent becomes durable. A journaling file system syncs both
- * in hardly more time than one of them.
+ * If there are at most this many changes, the staged files and the intent become durable at the same time. A journaling
+ * file system syncs both in hardly more time than one of them.
  */
 const BESIDE = 32;
 
@@ -135,7 +135,7 @@ async function stage(context: ApplyContext, steps: readonly Step[], asked: Asked
   return staged(steps, () => stageSteps({ disk, steps, request, workers, syncs, early, onStaged }));
 }
 
-/** Runs `work`. Returns false if the disk refuses it, and then blocks all steps. */
+/** Runs `work`. Returns false for an error of `STAGE_REASONS`, and then blocks all steps. Rethrows any other error. */
 async function staged(steps: readonly Step[], work: () => Promise<void>): Promise<boolean> {
   try {
     await work();

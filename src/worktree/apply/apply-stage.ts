@@ -54,7 +54,7 @@ export async function stageSteps(context: StageContext): Promise<void> {
   const wanted = placeFolders(context, early);
   if (early !== undefined) context.onStaged(context.steps.filter((step) => step.early !== undefined).length);
   if (context.syncs !== undefined) return stageBeside(context, wanted);
-  // Early-staged files have not been synced.
+  // Early-staged files have not been synced one by one, so all files are then synced together.
   const each = early === undefined && countOf(wanted) <= FEW;
   if (each || context.workers === undefined) await stageContents(context, wanted, each);
   else await stageWithWorkers(context, context.workers, wanted);

@@ -40,7 +40,7 @@ export interface Step {
   readonly before: Entry | undefined;
   /** The target entry, with the mode that is to be set on disk. */
   after: Entry | undefined;
-  /** The mode that the request gave to `after`. */
+  /** The mode that the request gave to `after`, without the bits of `mask`. */
   readonly asked: number | undefined;
   /** Mode bits that are neither set nor cleared. */
   readonly mask: number;
@@ -66,7 +66,7 @@ export interface Step {
   lostOwner: Owner | undefined;
   /** The new folder in which this path is staged: its rename puts this path into place, too. */
   carrier: Step | undefined;
-  /** The stat after it was staged or landed. */
+  /** The stat of the path after it was staged or landed. */
   stat: FileStat | undefined;
   /** True if the path is in place as staged, and its times will show a later change. */
   isCertain: boolean;
@@ -74,8 +74,8 @@ export interface Step {
 }
 
 /**
- * True if this path's block forbids all changes. A folder that cannot be removed does not, nor does an entry that the
- * disk cannot hold.
+ * True if this path's block forbids all changes. None does with `skip`, and that of a path changed meanwhile does not
+ * with `skip-changed`. A folder that cannot be removed never does, nor does an entry that the disk cannot hold.
  */
 export function stopsAll(
   { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },
@@ -108,7 +108,7 @@ export function heldBy(
   return found;
 }
 
-/** Returns the steps of each set of paths that change together. */
+/** Returns the steps of each set of paths that change together, if there are at least two. */
 export function unitsOf(steps: readonly Step[], together: ApplyRequest["together"] = []): (readonly Step[])[] {
   if (together.length === 0) return [];
   const byPath = new Map(steps.map((step) => [step.path, step]));
@@ -144,7 +144,7 @@ const REASONS: Readonly<Record<string, BlockReason>> = {
   EDQUOT: "no-space",
   EFBIG: "no-space",
   EBUSY: "busy",
-  // Another file system is mounted above it.
+  // Another file system is mounted on a folder above the path.
   EXDEV: "busy",
   ETXTBSY: "busy",
   ENOTDIR: "outside",
@@ -163,7 +163,7 @@ export function blockFor(step: Step, error: unknown): void {
   block(step, reason, errno ?? "");
 }
 
-/** The roots of these steps. */
+/** Returns the roots of these steps. */
 export function rootsOf(steps: readonly Step[]): ApplyRoot[] {
   return [...new Set(steps.map((step) => step.root))];
 }

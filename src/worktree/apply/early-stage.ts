@@ -102,8 +102,8 @@ export class EarlyStage {
   }
 
   /**
-   * Hands over the staged files, and empties the stage. Returns `undefined` if there are none, or the stage is not
-   * complete yet.
+   * Hands over the staged files, and empties the stage. Returns `undefined` if no writing was begun, or it has not
+   * ended yet.
    */
   take(): EarlyTree | undefined {
     const staging = this.#staging;
@@ -162,7 +162,7 @@ function folderIn(staging: Staging): WorkspacePath {
   return parentOf(staging.newPath("any"));
 }
 
-/** The folders above the files, parents first. */
+/** Returns the folders above the files, parents first. */
 function foldersOf(files: Iterable<WorkspacePath>): Set<WorkspacePath> {
   const folders = new Set<WorkspacePath>();
   const add = (folder: WorkspacePath): void => {
@@ -197,8 +197,8 @@ export interface AdoptedTree {
 }
 
 /**
- * Notes in each step for which a file with the right content and mode is already staged. In none if files are to get
- * their recorded times: the staged files have the time of their staging.
+ * Notes in each step of the first root the early-staged file with its content and mode, if there is one. Notes none if
+ * files are to get their recorded times, because the staged files have the time of their staging.
  */
 export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepMtime }: ApplyRequest): void {
   if (keepMtime === true) return;

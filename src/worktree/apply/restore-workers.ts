@@ -21,7 +21,8 @@ export interface StageFile {
  *
  * Contract
  * - A file that is reported as written holds exactly the content of its hash; it is not durable yet.
- * - A file that it cannot write, or that is too small to be worth it, is skipped: its name is still free.
+ * - A file that it cannot write is skipped, and so are all files if they are too few to be worth it: their names are
+ *   still free.
  */
 export interface RestoreWorkers {
   /**

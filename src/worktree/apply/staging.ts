@@ -59,8 +59,8 @@ export class Staging {
   }
 
   /**
-   * Makes the folders and empties `new`. Empties `old` too, unless it may be needed: if a run was interrupted before it
-   * changed anything, `old` holds only second names.
+   * Makes the folders, and empties `new`. Empties `old` too, unless `keepsOld`: if no run is resumed, an earlier one
+   * changed nothing, and `old` holds only second names of files that are still in place.
    */
   prepare(keepsOld: boolean): void {
     this.places.clear();
@@ -121,8 +121,10 @@ export class Staging {
     this.purge();
   }
 
-  /** Removes the old files and the folders, which are all that a normal apply leaves. Returns false if it fails, such
-   * as for other contents. */
+  /**
+   * Removes the old files and the folders, which are all that a normal apply leaves. Returns false if that fails, for
+   * example because the folders hold something else.
+   */
   #purgeKnown(): boolean {
     const old = childOf(this.#prefix, "old");
     try {
@@ -210,7 +212,7 @@ function stagingIn(candidate: string, { root }: Pick<OpenRoot, "root">, disk: Di
 /** By root, the pair of folders between which a rename was found to work. */
 const reachable = new WeakMap<ConfinedFs, string>();
 
-/** True if a file can be renamed from the staging folder into the root. */
+/** True if a file can be renamed from the staging folder into the root. Makes the staging folder if it is missing. */
 function isReachable(fs: ConfinedFs, disk: Disk, folder: string): boolean {
   try {
     if (disk.lstat(folder) === undefined) {
@@ -274,9 +276,9 @@ interface StagingFolders {
 }
 
 /**
- * Removes the staging of runs that were interrupted before the log mentioned them. No later process resumes these runs.
- * Their files have other names or were never put into place. Called after an apply, when no interrupted operation is
- * open.
+ * Removes the staging, older than `LONG_AGO_NS`, of runs that were interrupted before the log mentioned them. No later
+ * process resumes these runs. Their old files still have their own names, and their new files were never put into
+ * place. Called after an apply, when no interrupted operation is open.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
   for (const root of roots) {
@@ -317,7 +319,7 @@ export function sweepPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate
   for (const staging of stagingsOf(disk, roots, candidate)) clearPlaces(staging);
 }
 
-/** True if any run, running or interrupted, has noted something there. */
+/** True if any run, running or interrupted, has noted a place in the store's staging folder. */
 export function holdsPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): boolean {
   for (const staging of stagingsOf(disk, roots, candidate)) {
     try {

@@ -317,6 +317,7 @@ export class DiskWorktree implements Worktree {
 
   /**
    * The early stage for files of the first root, written before an apply asks for them; the next apply takes them over.
+   * `undefined` if that root is a single file.
    */
   get early(): EarlyStage | undefined {
     const [open] = this.#open;
@@ -371,7 +372,7 @@ export class DiskWorktree implements Worktree {
     return { disk, roots: this.#open, cache, others: this.#othersCaches(), staging, nowNs, workers, bin };
   }
 
-  /** The stat caches of the other worktrees of these folders, as far as they have loaded or filled one. */
+  /** Returns the stat caches of the other worktrees of these folders, as far as they have loaded or filled one. */
   #othersCaches(): readonly StatCache[] {
     const { openHere = [], cacheFile } = this.#options;
     return [...openHere].flatMap((one) => {

@@ -229,7 +229,10 @@ class RootsWatch implements RootsWatchHandle {
     }
   }
 
-  /** A folder made while events were lost was not reported, so it is not watched. */
+  /**
+   * Watches every root anew if events may have been lost: a folder made meanwhile was not reported, so it is not
+   * watched.
+   */
   async #renewAfterLoss(): Promise<void> {
     if (!this.#barrier.takeLoss()) return;
     for (const root of [...this.#watching.keys()]) await this.#renew(root);

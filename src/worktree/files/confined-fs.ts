@@ -76,7 +76,7 @@ export class ConfinedFs implements Disposable {
     return this.#disk.lstat(path === "" ? this.root : `${this.root}/${path}`);
   }
 
-  /** Returns the stat of a name; `undefined` if there is none, or its folder is no real folder. */
+  /** Returns the stat of a name; `undefined` if there is none, it is too long, or its folder is no real folder. */
   lstat(path: WorkspacePath): FileStat | undefined {
     try {
       return path === "" ? this.#disk.fstat(this.#enter(path)) : this.#disk.lstat(this.at(path));
@@ -138,7 +138,7 @@ export class ConfinedFs implements Disposable {
     return this.#disk.fstat(file.fd);
   }
 
-  /** Opens a folder itself, to change its mode. */
+  /** Opens a folder itself, to change its mode or owner. */
   openFolder(path: WorkspacePath): OpenedFile {
     const address: DiskPath = path === "" ? this.root : this.at(path);
     return this.#opened(this.#disk.open(address, "folder"));

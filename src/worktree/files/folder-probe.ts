@@ -32,7 +32,7 @@ interface Known {
 
 /**
  * Determines the traits of folders. A complete result is reused while the folder is on the same device; an incomplete
- * one (`isWhole`) is determined anew at each call.
+ * one (not `isWhole`) is determined anew at each call.
  */
 export class FolderProbe {
   readonly #options: FolderProbeOptions;

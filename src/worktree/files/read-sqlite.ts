@@ -25,7 +25,9 @@ export interface UnitPart {
   readonly stat: FileStat;
   readonly hash: Hash;
   readonly size: number;
-  /** True if the file changed while it was read: the copy is consistent only together with the other file. */
+  /**
+   * True if the file changed while it was read: the copy is consistent only together with the other files of the unit.
+   */
   readonly moved: boolean;
 }
 
@@ -194,7 +196,7 @@ function* pieces(fs: ConfinedFs, file: OpenedFile, size: number): Generator<Uint
   }
 }
 
-/** Reads until the buffer is full or the file ends. */
+/** Reads until the buffer is full or the file ends. Returns the number of bytes read. */
 function fill(fs: ConfinedFs, file: OpenedFile, into: Buffer, from: number): number {
   let length = 0;
   while (length < into.length) {

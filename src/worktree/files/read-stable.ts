@@ -14,7 +14,9 @@ const PIECE_BYTES = 1024 * 1024;
 /** Number of times a changing file is reread before it counts as `unstable`. */
 const RETRIES = 3;
 
-/** The destination of contents. Both methods store the bytes and return their hash. */
+/**
+ * The destination of contents. Both methods return the hash of the bytes; unless the sink only hashes, they store them.
+ */
 export interface StableSink {
   /** `content` is only valid during the call: the next file overwrites it. */
   small(content: Uint8Array): Hash;

@@ -44,8 +44,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * Returns the repository in whose working tree the root lies: it begins in the root, or in the nearest such folder
-   * above the root on the same file system.
+   * Returns the repository in whose working tree the root lies: it begins in the root, or in the nearest folder above
+   * it, on the same file system, in which one begins.
    */
   atRoot(): FoundRepository {
     const device = this.#files.stat(this.#root)?.dev;
@@ -89,7 +89,7 @@ export class RepositoryFinder {
     return { top, gitDir, commonDir, place, settings };
   }
 
-  /** Returns the path of the git folder that a `.git` file names. */
+  /** Returns the path of the git folder that a `.git` file names; `undefined` if it names none that exists. */
   #linked(file: string, top: string): string | undefined {
     const found = this.#files.text(file, MOST_LINK_BYTES);
     const path =
@@ -131,8 +131,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * True if the repository lies in the tracked root or belongs to the user that this process acts for. If that user is
-   * the superuser, the owner of the tracked root is trusted as well.
+   * True if the repository lies in the tracked root or belongs to the user that this process acts for, or that user is
+   * unknown. If that user is the superuser, the owner of the tracked root is trusted as well.
    */
   #isTrusted({ top, gitDir }: GitPlaces): boolean {
     const { uid } = this.#user;

@@ -155,7 +155,10 @@ class SettingsReader {
     return path.startsWith("/") ? path : `${folder}/${path}`;
   }
 
-  /** Expands `~` in a path; `undefined` for another user's home or git's own folder: both are unknown. */
+  /**
+   * Expands `~` in a path; `undefined` for an unknown folder: another user's home, git's own folder, or the user's home
+   * if it is not known.
+   */
   #expanded(value: string): string | undefined {
     if (value === "~" || value.startsWith("~/")) {
       return this.#user.home === undefined ? undefined : `${this.#user.home}${value.slice(1)}`;

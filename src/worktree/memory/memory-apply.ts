@@ -9,7 +9,7 @@ import { BlockedPaths } from "../apply/blocked-paths.ts";
 
 const DEFAULT_MASK = 0o7000;
 
-/** The entry of a file in memory. */
+/** Returns the entry of a file in memory. */
 export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
   const { kind, content, stat } = node;
   if (kind === "dir") return { path, kind, mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };

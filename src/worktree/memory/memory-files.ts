@@ -86,7 +86,9 @@ export class MemoryFiles {
     return this.#nodes.get(path);
   }
 
-  /** Returns the content of a file, the target of a link, or an empty buffer for a folder. */
+  /**
+   * Returns the content of a file, the target of a link, an empty buffer for a folder; `undefined` if nothing is there.
+   */
   read(path: WorkspacePath): Buffer | undefined {
     return this.#nodes.get(path)?.content;
   }
@@ -114,7 +116,7 @@ export class MemoryFiles {
     return shown;
   }
 
-  /** Calls `onChange` with each changed path, until the returned function is called. */
+  /** Calls `onChange` with each changed path (except by `setMtime`), until the returned function is called. */
   watch(onChange: (path: WorkspacePath) => void): () => void {
     this.#watchers.add(onChange);
     return () => this.#watchers.delete(onChange);

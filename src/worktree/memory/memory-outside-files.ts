@@ -119,7 +119,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
     else this.#files.write(path, content, mode);
   }
 
-  /** Returns the paths beneath a folder that nobody else keeps. */
+  /** Returns the paths beneath a folder, without Chronicle's own and those that the workspace records. */
   #beneath(top: WorkspacePath): WorkspacePath[] {
     if (isSystemPath(top) || this.#files.get(top)?.kind !== "dir" || this.#linkOnTheWay(top) !== undefined) return [];
     // A request in a root is for what the workspace does not record: git's own state.

@@ -13,7 +13,7 @@ export interface RecordedFiles {
   children(folder: WorkspacePath): Promise<readonly WorkspacePath[]>;
   /** Counts the paths and the bytes of their contents. */
   tally(): Promise<RecordedTally>;
-  /** Returns the hashes whose contents are in the store. */
+  /** Returns the hashes whose contents are in the store and undamaged. */
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   content(hash: Hash): Promise<Buffer | undefined>;
 }

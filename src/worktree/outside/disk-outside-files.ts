@@ -66,7 +66,10 @@ export class DiskOutsideFiles implements OutsideFiles {
     return { name, end: end ?? this.#danglingEnd(name) };
   }
 
-  /** Returns the own name of a link that leads into `/proc`; for a path by way of such a link, the path there. */
+  /**
+   * Returns the name of a path that leads into `/proc`: its own, if only its last part is a link that leads there; else
+   * `own`, the path in `/proc`.
+   */
   #nameBefore(absolute: string, own: string): string {
     return processPath(this.#disk, posix.dirname(absolute)) === undefined ? this.#nameOf(absolute) : own;
   }
@@ -234,7 +237,7 @@ class Walk implements OutsideLook {
       this.#omit(path, "special", "it belongs to the system");
       return undefined;
     }
-    // The workspace records its own paths.
+    // The workspace records its own paths, and Chronicle's own are never read.
     if (dev !== undefined && this.#given.skip.some((folder) => isWithin(path, folder))) return undefined;
     using fs = new ConfinedFs(this.#given.disk, "/");
     try {

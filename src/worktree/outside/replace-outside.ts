@@ -110,7 +110,7 @@ interface Placing {
   readonly aside: WorkspacePath;
 }
 
-/** Renames the new file into place. If that fails, the old file has only its own name again. */
+/** Renames the new file into place. If that fails, leaves the old file under its own name alone. */
 function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
   try {
     fs.renameFile(staged, path);

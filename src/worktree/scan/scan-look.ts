@@ -45,7 +45,7 @@ export interface FolderWork {
   readonly rules: FolderRules;
   /** False for a folder that is no entry so far, and is walked because something in it may be tracked. */
   tracked: boolean;
-  /** True if everything in it is recorded, whatever the rules say. */
+  /** True if everything in it is recorded, whatever the rules say, except for git's own state. */
   readonly named: boolean;
   /**
    * True if its children can change without the folder's times showing it. The next scan then lists the folder again.
@@ -114,7 +114,7 @@ export class ScanLook {
     else this.#lookAtLeaf(work, found, stat);
   }
 
-  /** Reads the stat of a name. Notes an omission if it cannot be read. */
+  /** Reads the stat of a name. Notes an omission and returns `omitted` if the path is too long or cannot be read. */
   statOf(work: FolderWork, found: Found, byPath: boolean): FileStat | undefined | "omitted" {
     const { fs } = this.#p;
     try {

@@ -95,7 +95,10 @@ export class RootScan {
     return look.folders.length > depth ? look.folders.at(-1) : undefined;
   }
 
-  /** Enters an excluded folder above a named path, without walking the folder. */
+  /**
+   * Enters an excluded folder above a named path, without walking the folder. Returns `undefined` if there is no
+   * folder, or it is on another device, the store's or git's own.
+   */
   passThrough(above: FolderWork, name: string): FolderWork | undefined {
     const { look } = this;
     const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));

@@ -25,7 +25,7 @@ export class ScanTally {
   entries: number;
   bytes: number;
 
-  /** `start`: the totals of the paths that a partial scan does not visit. */
+  /** `start`: the remembered totals for a partial scan, which counts only differences; zeros for a full scan. */
   constructor(limits: CaptureLimits, start: { readonly entries: number; readonly bytes: number }) {
     this.#limits = limits;
     this.entries = start.entries;
