@@ -17,7 +17,7 @@ import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts"
 
 const KEY_NAME = "chronicle";
 
-/** The suffix of a workspace's id for the file that names the store of its history. */
+/** The suffix, after a workspace's id, of the file that names the store of its history. */
 const STORE = ".store";
 
 /** Separates a workspace's id from the part that tells its retired notes apart. */
@@ -193,8 +193,8 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   /**
-   * Checks the signature only when asked: reading the key and checking takes milliseconds, and a head that agrees with
-   * the log needs no proof.
+   * Returns a head whose signature is checked only when asked: reading the key and checking takes milliseconds, and a
+   * head that agrees with the log needs no proof.
    */
   #checkedWhenAsked(workspaceId: string, note: string, content: SignedHeadContent): KeptHead {
     const { seq, hash, logRoot, root, workspace } = content;

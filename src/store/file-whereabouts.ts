@@ -53,14 +53,14 @@ export class FileWhereabouts implements WhereaboutsFile {
 /** One line of proc_pid_mountinfo(5). */
 interface Mount {
   readonly device: string;
-  /** The folder of the file system that is mounted. */
+  /** The folder within the file system that is mounted at `point`. */
   readonly root: string;
   readonly point: string;
   readonly type: string;
   readonly source: string;
 }
 
-/** Returns mounts in their order: a mount that hides another comes after it. */
+/** Returns the mounts of a `mountinfo` in its order: a mount that hides another comes after it. */
 function mountsOf(text: string): Mount[] {
   return text.split("\n").flatMap((line): Mount[] => {
     const [before = "", behind = ""] = line.split(" - ");

@@ -37,7 +37,7 @@ export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boo
 /**
  * True if the folder of a workspace is at a path, even if it was moved there. Device and inode alone do not identify a
  * folder, because a file system may reuse the inode of a removed one. If the record has no birth time, the folder must
- * not be younger than the workspace. If the file system has none, device and inode must do.
+ * not be younger than the workspace. If the file system has no birth times, device and inode decide alone.
  */
 export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);

@@ -9,7 +9,8 @@ const LONGEST_LEFT = 1024 * 1024;
 /**
  * Changes `close` of a store in an SQLite file to do nothing while its write-ahead log is short but not empty. Returns
  * the store. This is for a process that then ends. A real close costs four syncs and removes two files that the next
- * process makes again. Without it, the next process reads the write-ahead log, as after a kill. `path`: the database.
+ * process makes again. Without a real close, the next process reads the write-ahead log, as after a kill. `path`: the
+ * database.
  */
 export function leftOpen<Store extends { close(): void | Promise<void> }>(
   disk: Disk,

@@ -6,7 +6,10 @@ import type { OfferedContent, RepairSource, WantedContents } from "../engine/log
 import { findInFolder } from "../worktree/files/find-in-folder.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
-/** Opens a place that may have good bytes. Throws `NOT_FOUND` if it is no folder, `USAGE` if it is no store. */
+/**
+ * Opens a place that may have good bytes. Throws `NOT_FOUND` if a path that it names is no folder, `USAGE` if the
+ * folder should be a store and is none.
+ */
 export function repairSource(
   { disk, isStore, findContents }: Pick<Backends, "disk" | "isStore" | "findContents">,
   place: RepairPlace,

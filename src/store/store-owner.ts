@@ -58,8 +58,8 @@ function uidOf(disk: Disk, path: string): number | undefined {
 }
 
 /**
- * Gives everything made in a store and beside its key to the user of each place, who could neither read nor replace
- * another user's files. Returns whether the store's first folders may be made.
+ * Gives everything that this process makes in a store and beside its key to the user of that place, who could neither
+ * read nor replace another user's files. Returns whether the store's first folders may be made.
  */
 export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   let mayMake = true;

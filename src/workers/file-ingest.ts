@@ -299,9 +299,9 @@ class LiveUnits {
   }
 
   /**
-   * True if the database must be read as a unit. If it was read already, that is enough if it was stable, was not
-   * modified recently and has no companion files. If only companion files were added, it must be read if it is `known`
-   * and still a database.
+   * True if the database must be read as a unit. The first read is enough if the database was stable, was not modified
+   * recently and has no companion files. Without a first read, because only companion files were added, it must be a
+   * `known` path and still a database.
    */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);

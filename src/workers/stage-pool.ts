@@ -25,7 +25,7 @@ export class StagePool implements AsyncDisposable {
     return reply?.kind === "blocks" ? reply.columns : undefined;
   }
 
-  /** Hides the error of a failed pool: the caller then does the work itself, and meets the same error. */
+  /** Hides the error of a failed pool: the caller then does the work itself, and may meet the same error. */
   #give(message: StageBatch | BlockBatch, transfer: readonly ArrayBuffer[]): Promise<StageReply | undefined> {
     return this.#pool.give(() => ({ message, transfer })).catch(() => undefined);
   }
@@ -104,7 +104,10 @@ export class KeptStagePool {
     return this.#kept?.base === base && this.#kept.pool.isFree;
   }
 
-  /** Keeps the pool. If it has failed or is busy, or another pool is kept, ends its threads before it resolves. */
+  /**
+   * Keeps the given pool. If that has failed or is busy, or another pool is kept, ends the given one before it
+   * resolves.
+   */
   async giveBack(base: string, pool: StagePool): Promise<void> {
     if (!pool.isFree || this.#kept !== undefined) return pool[Symbol.asyncDispose]();
     pool.holdOpen(false);

@@ -52,8 +52,9 @@ class Progress {
 }
 
 /**
- * Reads every pack and every large file, and yields the faults, including those of the index. The unpublished tail of a
- * lane is not checked, since nothing relies on it. The caller holds a lease, unless the store is read-only.
+ * Reads every pack and every large file, and yields the faults, including those of the index. In a lane, the bytes
+ * after those that the index has published are not checked, since nothing relies on them. The caller holds a lease,
+ * unless the store is read-only.
  */
 export async function* verifyBlobs(files: BlobFiles, options: BlobVerifyOptions): AsyncGenerator<BlobProblem> {
   const packs = packFiles(files);
@@ -202,8 +203,8 @@ function indexWrong(where: string, detail: string, hashes: readonly Hash[]): Blo
 }
 
 /**
- * Returns true for a row whose block was found but does not hold the content at that place. Rows without a block were
- * reported with the damage there.
+ * Returns true for a row whose block was found but does not hold the content at that place. A row whose block was not
+ * found is taken to be reported with the damage at that place.
  */
 function pointsNowhere({ hash, place }: PlacedBlob, found: ReadonlyMap<number, readonly BlockEntry[]>): boolean {
   if (place.kind !== "pack") return false;

@@ -53,7 +53,7 @@ export class PackLeases {
     throw new ChronicleError("LOCKED", `all ${MAX_LANES} lanes of ${this.#files.layout.active} are in use`);
   }
 
-  /** Takes this lane. Returns `undefined` if it is taken already, by this object or another process. */
+  /** Takes this lane. Returns `undefined` if it is taken already, by this object or any other. */
   async tryTake(lane: number): Promise<PackLease | undefined> {
     if (this.#mine.has(lane)) return undefined;
     const lock = this.#idle.get(lane) ?? this.#lockOf(this.#files.layout.laneLock(lane));

@@ -35,7 +35,7 @@ const EMPTY_INDEX_HEAD: IndexHead = { ...EMPTY_HEAD, offset: 0, frontier: [] };
 const endOf = (row: CommitRow): number => row.last;
 const seqOf = (row: { readonly seq: number }): number => row.seq;
 
-/** The state of an index in memory. Indexes that share a state stand for several processes. */
+/** The state of an index in memory. Indexes that share a state act as one index opened by several processes. */
 export interface MemoryIndexState {
   head: IndexHead;
   events: EventRow[];
@@ -49,7 +49,7 @@ export interface MemoryIndexState {
   remoteWork: Map<string, RemoteWorkRow>;
 }
 
-/** The state of an empty index. */
+/** Returns the state of an empty index. */
 export function emptyMemoryIndex(): MemoryIndexState {
   return {
     head: EMPTY_INDEX_HEAD,

@@ -65,7 +65,7 @@ export function behindSeq(seq: number): RowPlace {
   return { seq, folder: Number.MAX_SAFE_INTEGER, name: NONE };
 }
 
-/** Some rows, and the position of the last one; `undefined` if there are no more. */
+/** Some rows, and the position of the last one (`end`); `end` is `undefined` if there are no more rows. */
 interface RowPage {
   readonly rows: readonly IterationRow[];
   readonly end: RowPlace | undefined;

@@ -365,7 +365,7 @@ function numberOf(value: unknown): number {
   return typeof value === "number" ? value : 0;
 }
 
-/** The number of contents added last that stay in `RecentPlaces`, which holds at most twice as many. */
+/** The number of most recently added contents whose places stay cached. The cache holds at most twice as many. */
 const MOST_PLACES = 16_384;
 
 /**

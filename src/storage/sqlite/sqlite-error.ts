@@ -80,8 +80,9 @@ export interface DatabasePlace {
 
 /**
  * Converts an SQLite error to a `ChronicleError`: `INTEGRITY_VIOLATION` if the file is not a sound database, lacks a
- * table, or a row breaks its table's rules, `LOCKED` if another connection has locked it, else `IO`. Returns any other
- * error unchanged. SQLite does not pass on the system's error, so after a disk error the disk is probed with a write.
+ * table, or a row breaks its table's rules, `LOCKED` if another connection has locked it, else `IO`. Returns an error
+ * that is not SQLite's unchanged. SQLite does not pass on the system's error, so after a disk error the disk is probed
+ * with a write.
  */
 export function fromSqlite(error: unknown, place: DatabasePlace): unknown {
   const code = sqliteCode(error);

@@ -97,7 +97,7 @@ export class SqliteIndexStore implements IndexStore {
       });
     } catch (error) {
       if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
-      // Damaged tables cannot be dropped.
+      // Damaged tables cannot be dropped, so the whole database is replaced.
       this.#seen = undefined;
       this.#on.close();
       if (this.#file === undefined) discardSqliteFiles(this.#disk, this.#path);

@@ -456,9 +456,8 @@ function cutTo(bytes: number, name: string): string {
 }
 
 /**
- * Settles the files that an interrupted run has set aside. Drops files that belong to no step, whose bytes are
- * recorded, or that still have their own name. Keeps any other as a conflict copy, since it was written at the last
- * moment.
+ * Settles the files that an interrupted run has set aside. Drops a file if it belongs to no step, its bytes are
+ * recorded, or it still has its own name. Keeps any other as a conflict copy, since it was written at the last moment.
  */
 export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
   const { staging } = root;

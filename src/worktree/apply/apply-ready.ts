@@ -149,7 +149,7 @@ async function staged(steps: readonly Step[], work: () => Promise<void>): Promis
   }
 }
 
-/** The failure of a removal. A record, since any value can be thrown. */
+/** The failure of a removal. An object, since any value can be thrown, even `undefined`. */
 interface Failure {
   readonly error: unknown;
 }

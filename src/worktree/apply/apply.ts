@@ -45,7 +45,7 @@ const TURN = 2048;
 const FEW_FOLDERS = 256;
 
 /**
- * Brings paths from `before` to `after`: see `Worktree.apply`. A power loss may end any of these phases: check
+ * Changes paths from `before` to `after`: see `Worktree.apply`. A power loss may end any of these phases: check
  * everything; stage all new files durably and set old files aside (`makeReady`); put new files into place, folders
  * first; remove old ones, children first; make names durable; empty the trash.
  */

@@ -197,8 +197,8 @@ export interface AdoptedTree {
 }
 
 /**
- * Notes in each step of the first root the early-staged file with its content and mode, if there is one. Notes none if
- * files are to get their recorded times, because the staged files have the time of their staging.
+ * Notes in each step of the first root the early-staged file that has the step's content and mode, if there is one.
+ * Notes none if files are to get their recorded times, because the staged files have the time of their staging.
  */
 export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepMtime }: ApplyRequest): void {
   if (keepMtime === true) return;

@@ -46,7 +46,7 @@ export class LooseModes {
     if (!modes.has(folder)) modes.set(folder, mode);
   }
 
-  /** Sets the modes of all these folders. */
+  /** Sets the noted modes of all these folders. */
   restore(): void {
     for (const [root, modes] of this.#modes) {
       for (const [folder, mode] of [...modes].toReversed()) {

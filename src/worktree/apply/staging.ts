@@ -289,8 +289,9 @@ export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): 
 }
 
 /**
- * Removes the met staging folders that have not changed for `LONG_AGO_NS`. Some file systems (btrfs) do not persist a
- * folder and its note in the order in which they were made, so a folder without a note may be left.
+ * Removes the staging folders that scans have met, if they have not changed for `LONG_AGO_NS`. Some file systems
+ * (btrfs) do not persist a folder and its note in the order in which they were made, so a folder without a note may be
+ * left.
  */
 export function sweepMet(
   disk: Disk,
@@ -367,7 +368,7 @@ function sweep(disk: Disk, { base, folder, clear }: Place): void {
     for (const { name, kind } of fs.list(folder)) {
       const left = childOf(folder, decodeName(name));
       if (kind !== "dir" || place.mtimeNs - (fs.lstat(left)?.mtimeNs ?? place.mtimeNs) < LONG_AGO_NS) continue;
-      // The operation must first restore the modes that it loosened.
+      // An operation that loosened modes must first restore them, from its note in this folder.
       if (fs.lstat(childOf(left, "modes")) !== undefined) continue;
       clear?.(decodeName(name));
       removeTree(fs, left);

@@ -214,7 +214,10 @@ export class DiskWorktree implements Worktree {
     return found;
   }
 
-  /** A cache that cannot be written is no error: the next process rereads what it would have known. */
+  /**
+   * Saves the stat cache. A cache that cannot be written is no error: the next process rereads what it would have
+   * known.
+   */
   async save(seq: number): Promise<void> {
     const { cache, file } = this.#load();
     this.#loaded = { cache, seq, file };

@@ -34,7 +34,7 @@ export interface DiskOutsideOptions {
 const PIECE = 1024 * 1024;
 /** The number of times that a file which changes while it is read is read again. */
 const RETRIES = 3;
-/** The number of links in a row that the system follows. */
+/** The most links in a row that the system follows. */
 const MOST_LINKS = 40;
 
 /** Files anywhere on a disk, opened from `/` without following links. */

@@ -16,7 +16,7 @@ import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./st
 import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
-/** Changes are merged into the table once there are more of them than this number and than half the table's rows. */
+/** Changes are merged into the table once they are more than this, and more than half as many as its rows. */
 const MOST_CHANGES = 65_536;
 /** Initial number of rows of a table that `putAll` fills. */
 const FIRST_ROWS = 64;
