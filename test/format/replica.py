@@ -917,7 +917,9 @@ class Replica:
 def rows_of(blob):
     """(key, entry) of each entry row of a base that is verified."""
     data = Bytes(blob)
-    data.take(12 + 32)
+    data.take(8)
+    version = data.number("I")
+    data.take(32)
     entries, _ = data.number("Q"), data.number("Q")
     roots = []
     for _ in range(data.number("H")):
@@ -940,7 +942,7 @@ def rows_of(blob):
             entry["kind"] = {b"f": "file", b"p": "file", b"l": "symlink", b"d": "dir"}[kind]
             if kind != b"d":
                 entry["hash"], entry["size"] = value, data.number("Q")
-                data.number("q")
+                data.take(8 if version == 1 else 12)
         rows.append(((root, b"/".join(names)), entry))
     return rows
 

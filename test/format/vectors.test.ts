@@ -217,11 +217,14 @@ interface BaseRowVector {
   folder?: Hash;
   size?: number;
   mtime_ms?: number;
+  mtime_ns?: number;
   class?: "protected";
 }
 
 interface BaseVector {
   name: string;
+  /** 1: as earlier versions wrote it. It is read, and not written. */
+  version: 1 | 2;
   root: Hash;
   further_roots: string[];
   entries: BaseRowVector[];
@@ -236,15 +239,15 @@ function baseEntry(row: BaseRowVector): BaseEntry {
   const path = pathInRoot(row.root, inner);
   const at = { path, iteration: row.iteration, seq: row.seq };
   if (row.kind === "absent") return { ...at, entry: undefined };
-  const { kind, mode = 0, size = 0, mtime_ms: mtimeMs = 0, hash, folder, class: is } = row;
-  const entry = { path, kind, mode, size, mtimeMs, hash, ...(is && { class: is }) };
+  const { kind, mode = 0, size = 0, mtime_ms: mtimeMs = 0, mtime_ns: mtimeRestNs, hash, folder, class: is } = row;
+  const entry = { path, kind, mode, size, mtimeMs, mtimeRestNs, hash, ...(is && { class: is }) };
   return { ...at, entry, ...(folder && { folderHash: folder }) };
 }
 
 describe("base", () => {
   const { bases, rejected } = vectors<{ bases: BaseVector[]; rejected: { name: string; bytes: string }[] }>("base");
 
-  it.each(bases)("$name", async ({ root, further_roots: further, bytes, ...vector }) => {
+  it.each(bases)("$name, version $version", async ({ root, further_roots: further, bytes, version, ...vector }) => {
     const entries = vector.entries.map(baseEntry);
     const records: BaseRecord[] = vector.records.map(
       ({ record_id: recordId, recursion_depth: recursionDepth, ...rest }) => {
@@ -260,10 +263,11 @@ describe("base", () => {
     }));
     const counts = { entries: entries.length, records: records.length };
     const written = Buffer.concat([...encodeBase({ root, roots, counts, entries, records })]);
-    expect(written.toString("hex")).toBe(bytes);
-    expect(sha256(written)).toBe(vector.sha256);
+    const given = Buffer.from(bytes, "hex");
+    if (version === 2) expect(written.toString("hex")).toBe(bytes);
+    expect(sha256(given)).toBe(vector.sha256);
     const read: { entries: BaseEntry[]; records: BaseRecord[] } = { entries: [], records: [] };
-    for await (const batch of decodeBase([written])) {
+    for await (const batch of decodeBase([given])) {
       read.entries.push(...(batch.entries ?? []));
       read.records.push(...(batch.records ?? []));
     }

@@ -1066,7 +1066,9 @@ def must_state_root(event):
 def read_base(blob):
     """The rows of a base that is known to be one: [(root, path, columns)], and its records."""
     data = Bytes(blob)
-    data.take(12 + 32)
+    data.take(8)
+    version = data.number("I")
+    data.take(32)
     entries, records = data.number("Q"), data.number("Q")
     roots = []
     for _ in range(data.number("H")):
@@ -1085,7 +1087,7 @@ def read_base(blob):
         if kind != b"x":
             row["mode"], row["hash"] = data.number("H"), data.take(32)
         if kind in (b"f", b"p", b"l"):
-            data.take(16)
+            data.take(16 if version == 1 else 20)
         rows.append((root, b"/".join(way), row))
     held = []
     for _ in range(records):
