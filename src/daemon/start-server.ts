@@ -28,7 +28,9 @@ export interface StartServer {
 export function startServer(disk: Disk, { run, home, launcher, env, againMs = AGAIN_MS }: StartServer): boolean {
   const mark = join(run.folder, "starting");
   const tried = disk.lstat(mark)?.mtimeNs;
-  if (tried !== undefined && Date.now() - Number(tried / 1_000_000n) < againMs) return false;
+  const sinceMs = tried === undefined ? Infinity : Date.now() - Number(tried / 1_000_000n);
+  // A mark of the future is from before the clock was set back.
+  if (sinceMs >= 0 && sinceMs < againMs) return false;
   writeSmall(disk, mark, String(process.pid));
   const args = [launcher, "serve", "--store", home, "--idle", String(IDLE_SECONDS), "--quiet"];
   // The process serves all callers, so it does not inherit the role of the one that starts it.

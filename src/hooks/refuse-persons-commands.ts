@@ -28,8 +28,8 @@ export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded
 }
 
 /**
- * Returns why the tool of a call may not run: its shell command is one that only a person may give, or removes
- * Chronicle's data. `undefined` for all other calls.
+ * Returns why the tool of a call may not run: its shell command is one that only a person may give, or removes or
+ * writes something in Chronicle's folders. `undefined` for all other calls.
  */
 export function refusePersonsCommand({ kind, action, cwd }: HookCall, guarded: Guarded): string | undefined {
   const line = action?.payload.command;
@@ -38,5 +38,5 @@ export function refusePersonsCommand({ kind, action, cwd }: HookCall, guarded: G
   if (what === undefined) return undefined;
   return what.startsWith("/")
     ? `an agent may not do this: ${what} holds, or lies in, Chronicle's record of your work (${WHO_CAN})`
-    : `an agent may not do this: \`${what}\` gives up recorded history, or switches Chronicle off (${WHO_CAN})`;
+    : `an agent may not do this: \`${what}\` gives up or accepts a history, configures Chronicle, or decides what is recorded (${WHO_CAN})`;
 }

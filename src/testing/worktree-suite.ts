@@ -302,6 +302,8 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
           source: "src/.gitignore:1",
         });
         expect(await harness.worktree.explain(asPath("src/x.ts"))).toMatchObject({ tracked: true });
+        for (const own of [".chronicle-tmp", "src/.chronicle-tmp/x", ".chronicle-tmp-x", ".chronicle-tmp-y/z"])
+          expect(await harness.worktree.explain(asPath(own))).toEqual({ tracked: false, rule: "staging" });
         const asked = ["gone/x.tmp", "src/gone/x.tmp", "src/x.tmp", "src/x.ts"].map(asPath);
         expect(await harness.worktree.leftOut(asked)).toEqual(["src/gone/x.tmp", "src/x.tmp"]);
       });

@@ -153,7 +153,7 @@ export function defineCall<
   return call;
 }
 
-/** The error for operations that only work on the machine of the store. */
+/** The error for operations that no server performs for a client: they need the library, on the store's machine. */
 export function elsewhere(what: string): ChronicleError {
   return new ChronicleError("USAGE", `a server cannot ${what} for its caller`, {
     hint: "do it on the machine where the folder is",
@@ -172,7 +172,10 @@ export function needsWholeStore({ workspaces }: MeShape): void {
  */
 export function needsMachine({ role, workspaces }: MeShape): void {
   if (mayDo(role, "operator") && workspaces === null) return;
-  throw new ChronicleError("FORBIDDEN", "this token is for workspaces, and these paths lie outside of them");
+  throw new ChronicleError(
+    "FORBIDDEN",
+    "only an operator of the whole store may do this: these paths lie outside of every workspace",
+  );
 }
 
 /** Returns a copy without the members that are `undefined`. */

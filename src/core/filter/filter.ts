@@ -80,9 +80,18 @@ export interface Verdict {
   readonly tracked: boolean;
   /**
    * The rule that decided: `default`, `force-include`, `exclude`, `exclude-glob`, `gitignore`, `git` (the `.git`
-   * folder), `git-index` (git tracks it, although `pattern` would exclude it).
+   * folder), `git-index` (git tracks it, although `pattern` would exclude it), `staging` (a name under which Chronicle
+   * stages files; see `isStagingName`).
    */
-  readonly rule: "default" | "force-include" | "exclude" | "exclude-glob" | "gitignore" | "git" | "git-index";
+  readonly rule:
+    | "default"
+    | "force-include"
+    | "exclude"
+    | "exclude-glob"
+    | "gitignore"
+    | "git"
+    | "git-index"
+    | "staging";
   /** The pattern that decided, and its location (`src/.gitignore:3`), for messages. */
   readonly pattern?: string;
   readonly source?: string;

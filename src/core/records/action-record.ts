@@ -51,7 +51,7 @@ export interface ActionRecord {
   readonly previous: Hash | "";
   /** The place of its first event. Every later event of the action has this field. */
   readonly begun?: BegunAt;
-  /** The process that will finish it. `null`: the end of no process closes it. */
+  /** The process that will finish it. `null`: none is known, so it does not count as abandoned when a process ends. */
   readonly pid: number | null;
   /** Distinguishes the process from others that had the same pid. */
   readonly pidMark?: string;
@@ -95,7 +95,7 @@ export interface BegunAt {
 /** One path as it was before an action. */
 export interface BackedUpFile {
   readonly path: WorkspacePath;
-  /** The iteration that holds it. 0: it did not exist and was never recorded, or, if not `absent`, it is kept aside. */
+  /** The iteration that holds it; 0 if none does: it never existed (`absent`), or it is kept aside (not `absent`). */
   readonly iteration: number;
   /** True if it did not exist. A rollback then removes whatever is there. */
   readonly absent: boolean;

@@ -33,9 +33,9 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
 }
 
 /**
- * Returns the seq whose state a pruning may have kept. For an action, a pruning keeps the state before the action's
- * first event, which may lie inside a commit that a capture began. If no file changes from there to the end of the
- * commit, both seqs have the same state.
+ * Returns the seq by which a pruning may have kept the state of a moment: the seq that was asked for if no file changes
+ * between it and the end of its commit, so that both have the same state; else that end. A pruning keeps the state
+ * before the first event of an action, and that event may lie inside a commit that a capture began.
  */
 async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
   if (asked === undefined) return seq;
@@ -183,8 +183,8 @@ function atBeginning(context: Context, limit: string, first: Snapshot): Resolved
 
 /**
  * Returns the last event of a span that was recorded at or before a time. If the clock ran ahead and was set back, the
- * later events decide. Events that were recorded after the clock was wrongly set back count as of the time just before
- * that. Between two clock jumps the times grow, so that a binary search finds the event.
+ * later events decide. If the clock was behind for a while, all events of that while count as recorded at the time of
+ * the event before them. Within each of these spans the times do not decrease, so that a binary search finds the event.
  */
 async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
   const tsOf = async (seq: number): Promise<string | undefined> => (await index.locate(seq))?.ts;

@@ -2,8 +2,10 @@ import { describe, expect, it } from "vitest";
 import { ReplicaRig } from "../../testing/replica-rig.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
 import { rebuildFromLog } from "../log/catch-up.ts";
-import { changesOfSelection, workElsewhere } from "./selection.ts";
+import { changesOfSelection, lastTurnBut, workElsewhere } from "./selection.ts";
 import { undoSelection } from "./undo-selection.ts";
+import { finishAction } from "../actions/finish-action.ts";
+import { snapshotAction } from "../actions/snapshot-action.ts";
 import { replicaSessions } from "../actions/every-session.ts";
 
 /** Makes an origin at which an agent in a sandbox has worked in two turns, and a person beside it. */
@@ -75,4 +77,15 @@ it("at a replica the last turn is not the origin's; asked for by name it is foun
   await expect(changesOfSelection(replica.context, {})).rejects.toMatchObject({ code: "NOT_FOUND" });
   expect((await changesOfSelection(replica.context, { turn: "t" })).changes).toMatchObject([{ path: "a" }]);
   expect((await changesOfSelection(replica.context, { session: "s" })).changes).toMatchObject([{ path: "a" }]);
+});
+
+it("a replica of which every own turn is passed does not ask for the origin's turns", async () => {
+  await using replica = await ReplicaRig.open({ a: "1", b: "1" });
+  const by = { actor: "claude", session: "s", turn: "t" };
+  const change = await replica.change("a", await replica.file("a", "2"), { by, upstream: { seq: 2, iteration: 2 } });
+  await replica.apply({ applied: 2, changes: [change] });
+  const own = { type: "write", session: "own", turn: "own-turn", actor: "claude", paths: ["b"] };
+  const action = await snapshotAction(replica.context, own);
+  await finishAction(replica.context, action?.id ?? "");
+  expect((await lastTurnBut(replica.context, async () => true)).label).toBe("turn own-turn");
 });

@@ -48,7 +48,7 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
   });
   const [only, second] = given;
   if (second !== undefined) {
-    throw new ChronicleError("USAGE", `give one of ${given.map((one) => one.by).join(" and ")}, not both`, {
+    throw new ChronicleError("USAGE", `give only one of ${given.map((one) => one.by).join(" and ")}`, {
       hint: "whose work is meant is said in one way: an action, a turn, a session, an actor, a file, or since when",
     });
   }
@@ -186,7 +186,8 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
     if (!(await isPassed(work))) return work;
     const isOther = ({ turn, session }: Turn): boolean => turn !== last.turn || session !== last.session;
     rest = { ...rest, actions: rest.actions.filter(isOther), elsewhere: rest.elsewhere.filter(isOther) };
-    if (rest.actions.length + rest.elsewhere.length === 0) return workIn(context, all, lastTurn(all));
+    // At a replica, turns of the origin may be left, which are no last turn.
+    if (findLastTurn(rest) === undefined) return workIn(context, all, lastTurn(all));
   }
 }
 
@@ -231,13 +232,19 @@ function isInTurn<T extends { readonly turn?: string }>(one: T): one is T & { re
  * Returns the turn that changed something last; if none did, the one that ended last; if none has ended, the one that
  * began last. Turns that replicas wrote back count, turns that came from an origin do not. Throws `NOT_FOUND`.
  */
-function lastTurn({ actions, elsewhere, others }: Turns): Turn {
+function lastTurn(turns: Turns): Turn {
+  return findLastTurn(turns) ?? noTurn(turns);
+}
+
+function findLastTurn({ actions, elsewhere }: Turns): Turn | undefined {
   const ended = actions.filter((one) => one.state !== "open").toSorted((a, b) => a.lastSeq - b.lastSeq);
   const here = ended.findLast(hasChanged);
   const there = elsewhere.findLast((one) => one.from === "replica");
   const changed = (there?.toSeq ?? 0) > (here?.lastSeq ?? 0) ? there : here;
-  const last = changed ?? ended.at(-1) ?? actions.at(-1);
-  if (last !== undefined) return last;
+  return changed ?? ended.at(-1) ?? actions.at(-1);
+}
+
+function noTurn({ others }: Turns): never {
   if (others > 0) {
     throw new ChronicleError("NOT_FOUND", "none of the recorded actions belongs to a turn", {
       hint: "`chronicle actions` lists them; `chronicle undo --action ID` undoes one, `--session ID` those of a session",
@@ -380,7 +387,7 @@ async function keptAside(context: Context, path: WorkspacePath, { id }: Keeper):
     `${JSON.stringify(shown)} is excluded: it has no history of its own, and was kept aside for ${isAction ? "an action" : "a run"}`,
     {
       hint: isUndone
-        ? "what was kept aside of it came back with the undo of that; `chronicle redo` takes it away again"
+        ? `what was kept aside came back when the ${isAction ? "action" : "run"} was undone; \`chronicle redo\` removes it again`
         : `\`${back}\` brings back what was kept aside, together with all else that ${isAction ? "the action" : "the run"} has changed`,
       data: { path: shown, keeper: id },
     },

@@ -202,7 +202,8 @@ function nothingRecorded(): ChronicleError {
 }
 
 /**
- * Throws `REFUSED` if an intent is open: an operation was cut off since the last settling. The next call settles it.
+ * Throws `REFUSED` if an intent is open: an operation was interrupted after `OperationQueue.change` had finished the
+ * earlier ones. The next call finishes it.
  */
 async function refuseOpenIntents(context: Context): Promise<void> {
   const [open] = await openIntents(context);
@@ -212,7 +213,7 @@ async function refuseOpenIntents(context: Context): Promise<void> {
 
 /**
  * Prepares to drop the archive. Throws `REFUSED` while work is open whose beginning would be lost. Makes a snapshot of
- * the last state, which will be the earliest with a number.
+ * the last state, unless the latest one has the same files: it will be the earliest snapshot that can be restored.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
   await endIdleSessions(context);

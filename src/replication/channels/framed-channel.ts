@@ -241,7 +241,7 @@ export class FramedChannel implements Channel {
     if (!credited) {
       this.#uncreditedBytes += frame.bytes;
       if (this.#uncreditedBytes > MAX_UNCREDITED_BYTES) {
-        throw new ChronicleError("LIMIT_EXCEEDED", "the other side sends more than it waits for");
+        throw new ChronicleError("LIMIT_EXCEEDED", "the other side sends requests faster than they are answered");
       }
     }
     this.#waiting.push({ message, frame, credited });
@@ -308,7 +308,7 @@ class CreditTaker {
 class CreditGiver {
   readonly #window: number;
   #limit = INITIAL_CREDIT_BYTES;
-  /** The limit before the present one: a peer that has sent exactly this much may not have received the present one. */
+  /** The limit before the present one. A peer that stopped there, or just beyond, may not have the present one. */
   #earlier = INITIAL_CREDIT_BYTES;
   #arrived = 0;
   #consumed = 0;

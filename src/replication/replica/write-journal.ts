@@ -17,13 +17,15 @@ export interface WriteJournal {
    */
   next(after: number, limit: number): Promise<JournalPage>;
   /**
-   * Notes that all entries up to `upTo` are answered, or need no answer. `decidedBy`: an event of the origin. Entries
-   * whose answers were lost were decided with that event or an earlier one.
+   * Notes that all entries up to `upTo` are answered, or need no answer. An entry that `answer` does not name was
+   * decided as well, and its answer was lost. `decidedBy`: an event of the origin, up to which its history contains all
+   * those lost decisions.
    */
   settled(upTo: number, answer: WriteBackAnswer, decidedBy?: number): Promise<void>;
   /**
-   * Notes that the origin has decided all entries up to `upTo`, and that its last event is `head`. If this side has
-   * answers to later entries, or with later events, the origin was put back to an earlier state.
+   * Called when a session begins: the origin remembers its decisions up to the entry `upTo`, and its last event is
+   * `head`. If an answer was received here to a later entry, or one that names a later event, the origin was restored
+   * to an earlier state.
    */
   remembered(upTo: number, head: number): void;
   /**

@@ -160,7 +160,7 @@ type HostedRequest = Pick<ApplyRequest, "changes" | "together" | "onBlocked" | "
 /**
  * An apply without a disk. It writes nothing, because the commit after it changes the files. It only blocks the changes
  * that the commit must not record: the path is no longer `before`, its content is not in the store, a path would be
- * left without its folder, or state of a git repository would be added.
+ * left without its folder, or state of a git repository would be added or changed.
  */
 class HostedApply {
   readonly #files: RecordedFiles;

@@ -38,7 +38,7 @@ import type {
   Worktree,
 } from "../worktree.ts";
 import { isSameStat, isRacy } from "../files/same-stat.ts";
-import { isStagingName } from "../../core/tree/staging-folder.ts";
+import { isInStaging, isStagingName } from "../../core/tree/staging-folder.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { detailOf } from "../scan/scan-root.ts";
 import { sameEntry, type Entry } from "../../core/values/entry.ts";
@@ -207,6 +207,7 @@ export class MemoryWorktree implements Worktree {
     const { root: id, path: inner } = splitRoot(path);
     const root = this.roots.find((one) => one.id === id) ?? this.roots[0];
     if (root === undefined) return { tracked: false, rule: "default" };
+    if (isInStaging(inner)) return { tracked: false, rule: "staging" };
     const rules = [...memoryRules(this.files, root).values()].flat();
     return explainPath({ options: root.filter, rules }, inner, this.files.get(path)?.kind === "dir");
   }

@@ -4,6 +4,7 @@ import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { compileFilter } from "../../core/filter/ignore.ts";
+import { isInStaging } from "../../core/tree/staging-folder.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
 import { GITS, type GitsOwn, isTakenIn } from "../git/git-folders.ts";
 import type { GitNow } from "../git/git-repository.ts";
@@ -29,6 +30,7 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
       ? { tracked: true, rule: "default" }
       : { tracked: false, rule: "exclude", pattern: root.only };
   }
+  if (isInStaging(inner)) return { tracked: false, rule: "staging" };
   const reader = readerOf(fs, root, git);
   let rules = FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT));
   const parts = inner.split("/");
@@ -60,6 +62,7 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot)
     return rules;
   };
   return (inner) => {
+    if (isInStaging(inner)) return true;
     const slash = inner.lastIndexOf("/");
     const verdict = rulesOf(inner.slice(0, Math.max(0, slash))).scope.judge(inner.slice(slash + 1), false);
     return !orGits(git.own, inner, verdict).tracked;

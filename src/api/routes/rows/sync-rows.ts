@@ -28,7 +28,7 @@ const start = syncRoute(calls.startSync, {
   tag,
   role: "operator",
   summary: "Have a folder follow a workspace of an origin",
-  description: "Goes on with what was begun for this folder.",
+  description: "Continues the sync of this folder, if it has one.",
   body: z.strictObject({
     upstream: text("`http(s)://HOST:PORT`, `ws(s)://…`, or `unix:/PATH` of a server's socket", 2_000),
     workspace: word("the origin's workspace, by id or name").optional(),
@@ -50,7 +50,9 @@ const start = syncRoute(calls.startSync, {
     ).optional(),
     with_protected: z
       .boolean()
-      .describe("files that are secrets by their names go both ways, too: for people")
+      .describe(
+        "files that are secrets by their names go both ways, too; only with a person's token, or over the owner's socket: the origin refuses the replica otherwise",
+      )
       .optional(),
     token: text("a bearer token for an upstream on a port", 8_000).optional(),
     force: z.boolean().describe("allows a home folder, or a system folder").optional(),

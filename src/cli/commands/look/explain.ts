@@ -10,6 +10,7 @@ const INCLUDING: ReadonlySet<string> = new Set(["default", "force-include", "git
 
 function ruleText(result: ExplainShape): string {
   if (result.rule === "default") return "nothing leaves it out";
+  if (result.rule === "staging") return "a name that begins with .chronicle-tmp is Chronicle's own, and never recorded";
   const rule = result.pattern === undefined ? result.rule : `${result.rule} ${printable(result.pattern)}`;
   const whole = result.source === undefined ? rule : `${rule} (${printable(result.source)})`;
   return result.rule === "git-index"

@@ -9,7 +9,7 @@ export interface SyncPlace {
   readonly id: string;
   /** Absolute. */
   readonly folder: string;
-  /** The sync; `undefined`: this workspace never was one. */
+  /** The record of its sync; `undefined` if the workspace has never followed an origin, as when it was just begun. */
   readonly record: ReplicaRecord | undefined;
   /** Open conflicts with the origin. */
   readonly conflicts: readonly ConflictShape[];
@@ -43,8 +43,9 @@ export interface SyncPlaces {
   list(): Promise<SyncPlace[]>;
   /**
    * Returns the id of the workspace of this folder; makes and begins one if there is none. Throws as `StoreApi.init`.
-   * Throws `UNSAFE` also for folders of the system, without `force`; for those within another one that follows the
-   * same origin; and for those within or around the origin's own folder, if that is of this store.
+   * Without `force`, throws `UNSAFE` also for folders of the system. With `follows`, throws `UNSAFE` also for a folder
+   * within another one that follows the same origin, and, if `answered` is a workspace of this store, for one that is,
+   * contains or lies in the folder of that workspace.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
   /** Opens a place for its sync. Throws `LOCKED` if another process runs the sync, `NOT_FOUND`. */
