@@ -107,14 +107,18 @@ export function findOrigin(store: StoreApi, workspaceId: string): Promise<KnownO
   return new FileSyncPlaces(store, partsOf(store)).originOf(workspaceId);
 }
 
-/** Returns the forgotten histories of a store of this machine that can be brought back. */
+/**
+ * Returns the forgotten histories of a store of this machine, and the given-up parts of histories, that can be brought
+ * back.
+ */
 export function listForgotten(store: StoreApi): readonly ForgottenShape[] {
   return forgottenIn(partsOf(store));
 }
 
 /**
- * Brings back a history that was forgotten in a store of this machine: by its id, its name, or a unique prefix of its
- * id. Throws `NOT_FOUND` if there is none (any more), `UNSAFE` if its folder or its name has another history now.
+ * Brings back a forgotten history of a store of this machine, or a part of a history that was given up: by its id, its
+ * name, or a unique prefix of its id. Returns its workspace. Throws `NOT_FOUND` if there is none (any more),
+ * `AMBIGUOUS` if several match, `UNSAFE` if its folder or its name has another history now.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return withCode(async () => {

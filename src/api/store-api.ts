@@ -71,7 +71,10 @@ export interface OpenOptions extends ProgressOptions {
   /** If no workspace encloses the folder, begins one in it (takes the baseline) instead of throwing `NOT_FOUND`. */
   readonly create?: boolean;
   readonly force?: boolean;
-  /** Never settles, recovers or writes: for commands that only read. */
+  /**
+   * For commands that only read: records nothing, and neither finishes interrupted operations nor repairs the log. The
+   * index, which is derived, may be updated.
+   */
   readonly readOnly?: boolean;
   /**
    * Opens the mirror of the history that this workspace follows instead of its own history: a read-only workspace with
@@ -80,12 +83,13 @@ export interface OpenOptions extends ProgressOptions {
   readonly upstream?: boolean;
   /**
    * `agent`: cannot prune, erase, compact, collect, configure, pin, rebuild, archive, forget, or accept a head; each
-   * attempt throws `FORBIDDEN` and is recorded. Default: `person`.
+   * attempt throws `FORBIDDEN` and is recorded. Default: the store's role (`StoreOptions.role`). `person` in a store
+   * that was opened for an agent remains an agent's.
    */
   readonly role?: "person" | "agent";
   /**
-   * For an agent: the program on whose behalf it asks, by that program's own name. It is recorded with each restore,
-   * undo and redo of the agent.
+   * The name of the client: the program or library that asks, as it calls itself. It is recorded with each restore,
+   * undo, redo and transaction.
    */
   readonly client?: string;
 }

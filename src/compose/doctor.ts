@@ -128,7 +128,7 @@ async function watcherCheck(): Promise<DoctorCheck> {
   }
 }
 
-/** Checks the mirrors. Returns nothing if no workspace follows another one. */
+/** Checks the mirrors of origins, including those of stopped syncs. Returns nothing if the store has no mirror. */
 function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] {
   const ids = disk.lstat(layout.workspaces) === undefined ? [] : disk.list(layout.workspaces);
   const copies = ids
@@ -137,13 +137,24 @@ function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] 
   if (copies.length === 0) return [];
   const name = "syncs";
   for (const id of copies) {
-    const note = new FileWitnessNotes(disk, layout.workspace(id).upstream.witness).get();
-    if (note === undefined) continue;
-    const detail = `workspace ${id}: the origin's history contradicts what is held here: ${note.reason}`;
-    return [{ name, ok: false, detail, hint: "one of the two was changed: run `chronicle verify` on both" }];
+    const detail = contradictionOf(disk, layout.workspace(id).upstream.witness);
+    if (detail === undefined) continue;
+    const hint = "one of the two was changed: run `chronicle verify` on both";
+    return [{ name, ok: false, detail: `workspace ${id}: ${detail}`, hint }];
   }
   const many = copies.length === 1 ? "1 workspace follows an origin" : `${copies.length} workspaces follow an origin`;
   return [{ name, ok: true, detail: many }];
+}
+
+/** Returns what a note of a contradiction says, or that the note is damaged; `undefined` if there is none. */
+function contradictionOf(disk: Disk, path: string): string | undefined {
+  try {
+    const note = new FileWitnessNotes(disk, path).get();
+    return note && `the origin's history contradicts what is held here: ${note.reason}`;
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    return error.message;
+  }
 }
 
 async function blobCheck({ isReadOnly }: StoreParts): Promise<DoctorCheck> {
@@ -219,7 +230,10 @@ async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   return checks;
 }
 
-/** Returns nothing for a workspace that cannot be opened: other checks report it. */
+/**
+ * Returns nothing for a workspace that cannot be opened (`historyFaults` reports it), or whose traits cannot be read
+ * (no check reports that).
+ */
 async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
@@ -260,7 +274,10 @@ async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   return checks;
 }
 
-/** Returns nothing for a workspace that cannot be opened, or whose folder cannot be read: other checks report it. */
+/**
+ * Returns nothing for a workspace that cannot be opened (`historyFaults` reports it), or whose folder cannot be read
+ * (no check reports that).
+ */
 async function leftOutChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });

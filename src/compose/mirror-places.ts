@@ -15,7 +15,7 @@ export class FileMirrorPlaces implements MirrorPlaces {
   readonly #parts: StoreParts;
   readonly #layout: UpstreamLayout;
 
-  /** Makes the folder if it is missing, and removes parts whose beginning a crash cut off. */
+  /** Makes the folder if it is missing, and removes parts without an anchor: a crash interrupted their `begin`. */
   constructor(parts: StoreParts, layout: UpstreamLayout) {
     this.#parts = parts;
     this.#layout = layout;

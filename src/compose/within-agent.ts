@@ -7,10 +7,10 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
 /**
- * True if this process was started by an agent whose session or action is open in a workspace of the store, or (unless
- * `whose` is `agents`) by the command of a run. It compares the processes that hooks and runs have recorded, and does
- * not mistake another process that was given the number of a dead one. A process that has left its parents (`setsid`)
- * is not found.
+ * True if an ancestor of this process owns an agent's open session, an open action (of any actor), or (unless `whose`
+ * is `agents`) a run in a workspace of the store. Owners are the processes that hooks, runs and actions have recorded.
+ * If a dead owner's process id was reused, the recorded mark (`pidMark`) tells the new process apart; without a mark,
+ * only the id counts. The owner is not found once a process in between has ended (`setsid`).
  */
 export async function isWithinAgent(parts: StoreParts, whose: Around = "agents and runs"): Promise<boolean> {
   const { processes } = parts.backends;
@@ -24,7 +24,10 @@ export async function isWithinAgent(parts: StoreParts, whose: Around = "agents a
   return false;
 }
 
-/** Returns the processes of open sessions, runs and actions. Returns none for a history that cannot be read. */
+/**
+ * Returns the owners of agents' open sessions, of open actions and, unless `whose` is `agents`, of open runs. Returns
+ * none for a history that cannot be read.
+ */
 async function ownersIn(parts: StoreParts, id: string, whose: Around): Promise<OwnerProcess[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });

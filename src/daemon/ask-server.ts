@@ -63,7 +63,7 @@ const HEALTH_MS = 2_000;
 
 /** A process that answers. */
 export interface LivingServer {
-  /** True if it was started to stay; otherwise a hook started it, and it leaves when idle. */
+  /** True if it was started to stay; otherwise it leaves when idle, like a server that a hook started. */
   readonly stays: boolean;
   /** Its process id; 0 if it does not say. */
   readonly pid: number;

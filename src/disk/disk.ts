@@ -1,9 +1,10 @@
 /**
- * The narrow port under every file that Chronicle reads or writes: the store's and the user's.
+ * The narrow port under the files that Chronicle reads or writes, the store's and the user's; not under SQLite's
+ * databases, which SQLite opens itself.
  *
- * Synchronous, except for slow operations that callers await beside other work: bulk work runs in workers. Backends:
- * `NodeDisk` (the operating system) and `SimDisk` (in memory; it can forget or tear what was not synced, fail any
- * operation with any errno, and stop at any operation).
+ * Synchronous, since bulk work runs in worker threads. Only slow operations that a caller awaits beside other work are
+ * asynchronous. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it can forget or tear what was
+ * not synced, fail any operation with any errno, and stop at any operation).
  *
  * Contract
  * - Paths are absolute strings or bytes. `/proc/self/fd/<fd>` and `/proc/self/fd/<fd>/<name>` name an open folder and a
@@ -11,7 +12,8 @@
  * - Failures throw an `Error` with the errno's name in `code` (`ENOENT`, `ENOSPC` …), as Node does.
  * - `write` may be short, as in POSIX: callers use `writeFully`.
  * - Bytes are durable after `sync(fd)`; a name (created, renamed, removed) after `syncFolder` of the folder that
- *   contains it. A sync that failed once proves nothing about the disk: it is never repeated.
+ *   contains it. After a failed sync, a
+ *   later one that succeeds proves nothing, so a failed sync is never retried.
  * - `rename` replaces a file atomically. A mode given at creation is not narrowed by the process's umask.
  * - New files and folders get what the system gives them in their folder: its group and setgid bit, and its default
  *   access control list, which may narrow the mode.
@@ -121,8 +123,8 @@ export interface Disk {
   /** Makes a folder readable for its owner, who need not be able to open it. Follows no link. Only Linux has this. */
   letOwnerRead(path: DiskPath): void;
   /**
-   * Gives an open file, or an empty folder, to its owner as far as permitted: the group alone if the user may not be
-   * changed. Returns false if not all of it was permitted, or the folder is not empty.
+   * Makes `owner` the owner of an open file or an empty folder, as far as permitted: only the group is set if the user
+   * may not be changed. Returns false if not all of it was permitted, or the folder is not empty.
    */
   give(fd: number, owner: Owner): boolean;
   /**
@@ -147,7 +149,10 @@ export interface Disk {
    * and this machine can. The stat then tells the time that it got.
    */
   setMtime(fd: number, mtimeNs: bigint): void;
-  /** Clones `from` into the new file `to`, sharing its blocks. Returns false if the file system cannot. */
+  /**
+   * Clones `from` into the new file `to`, sharing its blocks. Returns false if the file system cannot, or if the new
+   * file would have to belong to another user: the caller then copies.
+   */
   clone(from: DiskPath, to: DiskPath): boolean;
   space(path: DiskPath): DiskSpace;
   /** Returns the file system of a path, which must exist. */

@@ -10,7 +10,7 @@ export interface HookAnswer {
   readonly stdout: string;
   /** True if the tool must not run. */
   readonly blocked: boolean;
-  /** The failure, for stderr and the diagnostics. */
+  /** A failure, a refusal, or a warning of a call that succeeded: for stderr and the diagnostics. */
   readonly problem?: string;
   /** The call as understood; `undefined` if it was not. */
   readonly call?: HookCall;

@@ -21,7 +21,7 @@ export interface Io {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** The inheritance for a command that is started in place of this process. */
+  /** What this process inherited (descriptors, exact bytes), for a command that replaces it to inherit as well. */
   readonly inherited: Inheritance;
   readonly version: string;
   readonly out: Sink;
@@ -44,8 +44,8 @@ export interface Io {
    */
   endBy(signal: NodeJS.Signals): void;
   /**
-   * Calls back with errors that no code awaited. System errors among them no longer end the process. Returns a function
-   * that undoes this.
+   * Calls back with errors that no code awaited. Of these, errors of the system, of SQLite and of Chronicle
+   * (`ChronicleError`) no longer end the process. Returns a function that undoes this.
    */
   onUncaught(callback: (error: unknown) => void): () => void;
 }

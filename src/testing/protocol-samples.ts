@@ -74,7 +74,7 @@ export const PROTOCOL_SAMPLES: readonly Message[] = [
     type: "WriteBack",
     sandbox_id: "sandbox-1",
     entries: [
-      { local_seq: 1, ...ENTRY, inline_content: CONTENT },
+      { local_seq: 1, ...ENTRY, mtime_ns: 123_456, inline_content: CONTENT },
       { local_seq: 2, ...ENTRY, ...GONE },
       { local_seq: 5, ...ENTRY, filepath: "link", kind: "symlink", permissions: 0o777, inline_content: CONTENT },
       {

@@ -1,5 +1,5 @@
-import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 import { KeptHeads } from "../helpers/kept-heads.ts";
@@ -76,6 +76,18 @@ describe("Truth 56: doctor", () => {
     cpSync(backup, box.store, { recursive: true });
     const found = await bad(box);
     expect(found).toMatchObject({ code: 1, bad: { history: expect.stringContaining("put back from an older copy") } });
+  });
+
+  it("says it where the note of a contradiction is damaged, and still makes the other checks", async () => {
+    const { box, kept } = await recorded();
+    using _box = box;
+    const upstream = join(dirname(kept.log), "upstream");
+    mkdirSync(upstream);
+    writeFileSync(join(upstream, "witness.json"), "{");
+    const { value } = await box.json(["doctor"]);
+    const { checks } = value as Report;
+    expect(checks.find(({ name }) => name === "syncs")).toMatchObject({ ok: false, detail: expect.any(String) });
+    expect(checks.some(({ name }) => name === "history" || name === "blobs")).toBe(true);
   });
 
   it.each(["the last line", "the first line", "a line in the middle"])(

@@ -1,6 +1,7 @@
 /**
- * The one error type of Chronicle. Absence is `undefined` and disagreement is a value; an error is trouble, and always
- * carries a stable code and, if there is one, the next step for the user.
+ * The one error type of Chronicle. An expected outcome is a return value: `undefined` if something is absent, a report
+ * if two sides disagree (a conflict, a blocked path). Only a failure is thrown. It always has a stable code and, if
+ * there is one, a hint: the next step for the user.
  */
 
 import { hintOfErrno, nameOfErrno, systemMessage } from "./errno.ts";

@@ -23,8 +23,8 @@ export async function followedOrigin(context: HistoryContext): Promise<ReplicaRe
 /** Changes in the folder of a replica must stay as they were recorded until its origin has answered. */
 
 /**
- * Returns the replica's event up to which the origin has answered, or `undefined` if there is no sync. Later states
- * must be kept, since they are still to be sent.
+ * Returns the last own event that the origin has answered (`settled`), or `undefined` if there is no sync. The unsent
+ * changes come after it: their states must be kept.
  */
 export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
   return (await followedOrigin(context))?.settled;
@@ -47,7 +47,10 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
   }
 }
 
-/** Returns the contents of the own changes that the origin has not answered yet: those after event `settled`. */
+/**
+ * Returns the hashes of the contents of own changes that the origin has not answered yet: those after event `settled`.
+ * Not the content of a proposal, whose event names none.
+ */
 export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
   const { seq: head } = await context.index.head();
   const begins = (await indexedFrom(context)) ?? 1;

@@ -131,9 +131,9 @@ function shapeOf(event: LogEvent): api.RecordEventShape {
 
 /**
  * Returns the drafts for an original log. First comes an `import:` record with what our events have no place for: the
- * times of the original, its head, the file's hash, and what is unverified. Then come the records of a checkpoint, and
- * then one event for each of the original's. Records are not changed, except for rounded numbers: a reader gets exactly
- * what the original contained.
+ * times and seqs of the original, its head, the file's hash, and what is unverified. Then come the records of a
+ * checkpoint, and then one event for each of the original's, without its compactions. Records are taken over unchanged,
+ * except for rounded numbers and the record of a delete, which becomes `{}`.
  */
 function importDrafts(original: OriginalLog, importId: string): EventDraft[] {
   const { events, checkpoint } = original;

@@ -1,5 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Head, SealedEvent } from "../../core/values/event.ts";
+import { changesOf } from "../../core/values/file-record.ts";
 import { type Hash, isHash } from "../../core/values/hash.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import { type Channel, asFatal } from "../channel.ts";
@@ -76,7 +77,7 @@ export class EventPush {
     return this.#most;
   }
 
-  /** The iteration of the last sent event of a path; 0 if none was. */
+  /** The field `iteration` of the last event of a sent parcel that has one, whatever its record; 0 if none had. */
   get iteration(): number {
     return this.#iteration;
   }
@@ -163,8 +164,8 @@ export class EventPush {
         await this.#channel.send(message);
         if (epoch !== this.#epoch) return;
       }
-      const { iteration } = last.record;
-      if (typeof iteration === "number") this.#iteration = iteration;
+      // A record of a user may have a field of this name, too.
+      this.#iteration = changesOf(last).at(-1)?.file.iteration ?? this.#iteration;
     }
     const last = events.at(-1);
     if (last === undefined || this.#options.history.isLastKnown(last.seq)) return;
@@ -172,7 +173,10 @@ export class EventPush {
     this.#options.onMore?.();
   }
 
-  /** Yields a parcel for each event of a file, with its content if that is small, and one for each run of others. */
+  /**
+   * Yields one parcel for each event that can be sent as a notification, with its content if that is small, and one for
+   * each sequence of other events between them.
+   */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
     let inline = NONE;

@@ -17,7 +17,7 @@ export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
   return { path, kind, mode, size: content.length, ...entryTime(stat.mtimeNs), hash: sha256(content) };
 }
 
-/** The parts of a request that a check needs: it reads no contents. */
+/** The parts of a request that `check` and `run` use. `contents` is absent for a check, which reads none. */
 type MemoryRequest = Pick<
   ApplyRequest,
   "changes" | "together" | "onBlocked" | "begin" | "resume" | "keepMtime" | "maskMode" | "onProgress"
