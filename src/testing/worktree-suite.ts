@@ -155,6 +155,18 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect([...gone.gone].sort()).toEqual(["a.env", "out", "out/beside", "out/deep", "out/deep/x", "out/deep/y"]);
       });
 
+      test("what is named alone is taken, and of what is beneath it what the rules take", async () => {
+        edit.write(".gitignore", "out/\n*.env\n");
+        for (const folder of ["out", "out/deep", "open"]) edit.makeFolder(folder);
+        for (const file of ["out/x", "out/deep/y", "open/z", "open/a.env"]) edit.write(file, file);
+        const only = ["out", "open"].map(asPath);
+        const { changed } = await recorder.capture({ only, named: true, alone: true });
+        expect(changed.toSorted()).toEqual(["open", "open/z", "out"]);
+        harness.later();
+        const after = await recorder.capture();
+        expect(after.changed.filter((path) => path.startsWith("out") || path.endsWith(".env"))).toEqual([]);
+      });
+
       test("exactly what is asked for is taken, as far as the rules take it in", async () => {
         for (const folder of ["out", "fresh"]) edit.makeFolder(folder);
         const asked = [".gitignore", "a.env", "out/x", "fresh/asked", "fresh/b.env"];

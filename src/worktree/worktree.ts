@@ -149,6 +149,8 @@ export interface ScanRequest {
    * git's own state.
    */
   readonly named?: boolean;
+  /** With `named`: takes only the path itself whatever the rules say. What is beneath it is taken as the rules say. */
+  readonly alone?: boolean;
   /**
    * Scans exactly the paths of `only` that the rules take in. An ignore file among them does not add its folder; a new
    * folder above them does not add its other contents. `named` is exact, too.

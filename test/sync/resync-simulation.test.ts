@@ -136,10 +136,10 @@ class Simulation {
     assert.deepEqual(mirror.head, head);
     const there = await collect(mirror.entriesAt(head.seq));
     const here = await collect(index.entriesAt(head.seq));
-    assert.deepEqual(there, here);
+    expect(there).toEqual(here);
     // What is gone, too: with the same numbers, as far as the origin knows it.
     const paths = await index.touched(0, head.seq);
-    assert.deepEqual(await mirror.iterationsAt(paths, head.seq), await index.iterationsAt(paths, head.seq));
+    expect(await mirror.iterationsAt(paths, head.seq)).toEqual(await index.iterationsAt(paths, head.seq));
     for (const { entry } of there) {
       if (entry?.hash !== undefined) assert.ok(await context.blobs.get(entry.hash), `the content of ${entry.path}`);
     }

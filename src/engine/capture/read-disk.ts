@@ -29,6 +29,8 @@ export interface LookOptions extends OffRecordOptions {
   readonly only?: readonly WorkspacePath[];
   /** True if paths at and beneath `only` are taken although a filter leaves them out. */
   readonly named?: boolean;
+  /** True if only `only` itself is taken although a filter leaves it out, not what is beneath it; only with `named`. */
+  readonly alone?: boolean;
   /** True if exactly the paths of `only` are taken, as far as the rules allow (see `ScanRequest`). */
   readonly exact?: boolean;
   /** True if the folders above an absent path of `only` are taken, too; only with `named`. */
@@ -121,7 +123,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
     const report = await context.worktree.scan(
       {
         ...optional({ paranoid: options.paranoid, only: options.only, named: options.named }),
-        ...optional({ exact: options.exact, holders: options.holders }),
+        ...optional({ exact: options.exact, holders: options.holders, alone: options.alone }),
         ...absent,
         elsewhere: options.acceptsDeletions === true ? "accepted" : elsewhere,
         onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),

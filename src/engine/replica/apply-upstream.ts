@@ -100,9 +100,10 @@ function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
 }
 
 /**
- * Captures the state at each path; of a few paths, even if a filter leaves them out. Captures nothing if the disk
- * certainly is as the changes expect. Untracked files in a folder that is to be deleted are not captured: that folder
- * stays.
+ * Captures the state at each path, as far as the rules of this copy take it in: what they leave out is neither recorded
+ * nor proposed to the origin, and blocks the origin's file of the same name. A folder that the origin has made, and that
+ * the rules leave out here, is recorded without its contents. Captures nothing if the disk certainly is as the changes
+ * expect. Untracked files in a folder that is to be deleted are not captured: that folder stays.
  */
 async function captureFirst(
   context: Context,
@@ -118,9 +119,12 @@ async function captureFirst(
   }
   const isFolder = ({ before }: UpstreamChange): boolean => before?.kind === "dir";
   const folders = changes.filter(isFolder).map((one) => one.path);
-  const others = changes.filter((one) => !isFolder(one)).map((one) => one.path);
+  const isNewFolder = ({ before, after }: UpstreamChange): boolean => before === undefined && after?.kind === "dir";
+  const made = changes.filter(isNewFolder).map((one) => one.path);
+  const others = changes.filter((one) => !isFolder(one) && !isNewFolder(one)).map((one) => one.path);
   if (folders.length > 0) await capture(context, { ...how, only: folders });
-  if (others.length > 0) await capture(context, { ...how, only: others, named: true });
+  if (made.length > 0) await capture(context, { ...how, only: made, named: true, alone: true });
+  if (others.length > 0) await capture(context, { ...how, only: others, exact: true });
 }
 
 /** Returns whether each change begins with an existing entry, and the disk certainly still has that entry. */

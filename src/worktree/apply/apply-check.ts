@@ -62,7 +62,12 @@ function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<Works
   keepOwnBits(step);
   const isBefore = isEntry(context, step, step.before);
   if (isBefore || mayResume(context, step)) decide(step);
-  else block(step, "changed", "it is not what it was");
+  else block(step, "changed", changedText(step.before));
+}
+
+/** Returns the detail of a block because the path is not in the state before the change. */
+export function changedText(before: Entry | undefined): string {
+  return before === undefined ? "something that is not recorded is there" : "it is not what it was";
 }
 
 /** Adds the masked mode bits of an existing folder to `after`, since an apply does not clear them. */

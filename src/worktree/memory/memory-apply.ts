@@ -5,6 +5,7 @@ import type { MemoryFiles, MemoryNode } from "./memory-files.ts";
 import type { ApplyReport, ApplyRequest, CheckReport, ContentReader } from "../worktree.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { comparePaths, foldersAbove, isRoot, parentOf } from "../../core/values/path.ts";
+import { changedText } from "../apply/apply-check.ts";
 import { BlockedPaths } from "../apply/blocked-paths.ts";
 
 const DEFAULT_MASK = 0o7000;
@@ -94,7 +95,7 @@ export class MemoryApply {
     const resumed =
       this.#request.resume === true &&
       (mayBeGone || this.#is(path, after) || (node !== undefined && isFolderAgain(node, after)));
-    if (!this.#is(path, before) && !resumed) this.#blocked.block(path, "changed", "it is not what it was");
+    if (!this.#is(path, before) && !resumed) this.#blocked.block(path, "changed", changedText(before));
   }
 
   /** True if the change removes a file or folder, also to replace a file by a folder or a folder by a file. */

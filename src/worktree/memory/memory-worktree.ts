@@ -292,6 +292,8 @@ class MemoryScan {
   readonly #paranoid: boolean;
   /** Requested paths that are taken with all their contents whatever the rules say, except for git's own state. */
   readonly #named: readonly WorkspacePath[];
+  /** True if the contents of a named folder are taken only as the rules say. */
+  readonly #alone: boolean;
   readonly #holders: boolean;
   readonly #filter: CompiledFilter;
   readonly #ruleFiles: Map<string, RuleFile[]>;
@@ -309,6 +311,7 @@ class MemoryScan {
     this.#filter = compileFilter(root.filter);
     this.#paranoid = request.paranoid === true;
     this.#named = request.named === true ? (request.only ?? []).filter((one) => splitRoot(one).path !== "") : [];
+    this.#alone = request.alone === true;
     this.#holders = request.holders === true;
     this.#ruleFiles = memoryRules(files, root);
     this.#children = Map.groupBy(files.list(), (path) => parentOf(path));
@@ -352,7 +355,8 @@ class MemoryScan {
     const node = this.#files.get(path);
     if (node === undefined) return;
     const isFolder = node.kind === "dir";
-    const isNamed = this.#named.some((one) => isWithin(path, one)) && !folder.scope.isGits(nameOf(inner));
+    const isMeant = (one: WorkspacePath): boolean => (this.#alone ? one === path : isWithin(path, one));
+    const isNamed = this.#named.some(isMeant) && !folder.scope.isGits(nameOf(inner));
     const verdict: Verdict =
       this.#known.has(path) || this.#root.only !== undefined || isNamed
         ? { tracked: true, rule: "default" }

@@ -22,6 +22,8 @@ export interface RootScanParts {
   readonly tally: ScanTally;
   readonly startedAtNs: bigint;
   readonly paranoid: boolean;
+  /** True if the contents of a named folder are taken only as the rules say. */
+  readonly alone: boolean;
   /** True if only some paths are scanned: the tally then starts from the remembered totals and counts differences. */
   readonly partial: boolean;
   /** The store's own folders. */
@@ -177,7 +179,8 @@ export class ScanLook {
     const fits = this.isKnown(found) || this.#admit(work, 0);
     if (fits) this.#p.tally.count(work.weight, ...this.#difference(found, 0));
     if (fits && !this.#isAsKnown(found, stat)) this.#report(work, { path: found.path, stat });
-    this.enter(work, found, stat, { tracked: true, named: work.named || found.named === true });
+    const named = work.named || (found.named === true && !this.#p.alone);
+    this.enter(work, found, stat, { tracked: true, named });
   }
 
   /** True for the store, a folder on another device, and git's own state that is not recorded. Notes the omission. */

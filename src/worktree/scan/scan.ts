@@ -177,6 +177,7 @@ function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Runn
     tally,
     startedAtNs,
     paranoid,
+    alone: request.alone === true,
     partial,
     store,
     stat,
