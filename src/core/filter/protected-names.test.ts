@@ -9,6 +9,9 @@ const holds = (path: string, added: readonly string[] = []): boolean =>
 describe("names of secrets", () => {
   it.each([
     ...[".env", "a/.env", ".env.local", ".ENV", "id_rsa", "a/b/server.pem", "TLS.KEY", "credentials", ".npmrc"],
+    ...["#.env#", "#key.pem#", "._.env", ".id_rsa.swp", "..env.swp", ".server.key.swo", "id_rsa.~1~", "id_rsa.tmp"],
+    ...["id_rsa (copy)", "id_rsa (2)", "id_rsa copy", ".git-credentials.lock", "id_rsa.bak~", "server.key.old.bak"],
+    ...[".#id_rsa", ".~lock.credentials#", "#id_rsa~#", "server.key.bak.old~"],
     ...[".env~", "id_rsa.bak", "server.key.orig", "id_rsa.conflict-01arz3nd", "id_rsa.conflict-01arz3nd-2"],
   ])("%s is one", (path) => {
     expect(holds(path)).toBe(true);
@@ -26,7 +29,20 @@ describe("names of secrets", () => {
       "pem",
       ".env/x",
     ],
-    ...["x.bak", "~"],
+    ...[
+      "x.bak",
+      "~",
+      "#x#",
+      ".x.swp",
+      "._x",
+      "x (copy)",
+      "##",
+      ".swp",
+      "._",
+      "notes (copy).md",
+      ".lock",
+      "id_rsa.pub~",
+    ],
   ])("%s is none", (path) => {
     expect(holds(path)).toBe(false);
   });

@@ -6,8 +6,8 @@ import { nameOf, type WorkspacePath } from "../values/path.ts";
 /**
  * Names of files that hold secrets, as well-known tools call them. `!` excludes a name again; the last match counts.
  * Only the last component of a path is tested, in lower case, because some disks treat `.ENV` as `.env`. A copy beside
- * the file (`.env~`, `id_rsa.bak`, a conflict copy `id_rsa.conflict-…` of an undo) counts as the file, unless a pattern
- * matches the copy's own name: `.env.example~` is protected, by `.env.*`.
+ * the file (`.env~`, `id_rsa.bak`, `.id_rsa.swp`, a conflict copy `id_rsa.conflict-…` of an undo) counts as the file, also
+ * a copy of a copy (`server.key.old.bak`), unless a pattern matches the copy's own name: `.env.example~` is protected, by `.env.*`.
  */
 export const PROTECTED_NAMES: readonly string[] = [
   // Environment files (dotenv, Docker Compose, direnv). Their examples hold no secrets.
@@ -86,12 +86,48 @@ function ruleOf(pattern: string): NameRule[] {
 
 const TABLE: readonly NameRule[] = PROTECTED_NAMES.flatMap(ruleOf);
 
-/** A name and the suffix that people, or Chronicle, append to it for a copy beside the file. */
-const COPY = /^(.+?)(?:~|\.(?:bak|old|orig|save|conflict-[0-9a-z]{8}(?:-\d+)?))$/s;
+/** What people, editors and Chronicle add to a name for a copy beside the file. Each leaves the name as its group. */
+const COPIES: readonly RegExp[] = [
+  // Backups and temporary files: `x~`, `x.~1~`, `x.bak`, a conflict copy of an undo.
+  /^(.+?)(?:~|\.~\d+~|\.(?:bak|old|orig|save|tmp|temp|lock|part|sw[a-px]|conflict-[0-9a-z]{8}(?:-\d+)?))$/s,
+  // Copies of file managers: `x (copy)`, `x (2)`, `x copy`, `x - copy`.
+  /^(.+?)(?: \((?:copy|\d+|another copy|copy \d+)\)| (?:- )?copy(?: \d+| \(\d+\))?)$/s,
+  // Emacs (`#x#`, `.#x`), Vim (`.x.swp`), macOS (`._x`), LibreOffice (`.~lock.x#`).
+  ...[/^#(.+)#$/s, /^\.#(.+)$/s, /^\.(.+)\.sw[a-px]$/s, /^\._(.+)$/s, /^\.~lock\.(.+)#$/s],
+];
+
+/** True for every name that `COPIES` may match. Most names are none of them, and need no expression. */
+function mayBeCopy(name: string): boolean {
+  const [first, last] = [name.charAt(0), name.charAt(name.length - 1)];
+  if (first === "." || first === "#" || last === "~" || last === ")" || name.includes("copy")) return true;
+  const ending = name.slice(name.lastIndexOf(".") + 1);
+  return ENDINGS.has(ending) || ending.startsWith("conflict-") || (ending.length === 3 && ending.startsWith("sw"));
+}
+
+const ENDINGS: ReadonlySet<string> = new Set(["bak", "old", "orig", "save", "tmp", "temp", "lock", "part"]);
+
+/** The most additions that are taken off a name. */
+const MOST_COPIES = 4;
+
+/** Returns the name, and the names of which it may be a copy, nearest first. */
+function namesMeant(name: string): string[] {
+  const names = [name];
+  if (!mayBeCopy(name)) return names;
+  let from = 0;
+  for (let taken = 0; taken < MOST_COPIES && from < names.length; taken += 1) {
+    const added = names.slice(from).flatMap((one) => COPIES.flatMap((copy) => copy.exec(one)?.[1] ?? []));
+    from = names.length;
+    for (const one of added) if (!names.includes(one)) names.push(one);
+  }
+  return names;
+}
 
 function lastMatch(rules: readonly NameRule[], path: WorkspacePath): boolean | undefined {
-  const name = folded(nameOf(path));
-  return lastNamed(rules, name) ?? lastNamed(rules, COPY.exec(name)?.[1] ?? "");
+  for (const name of namesMeant(folded(nameOf(path)))) {
+    const verdict = lastNamed(rules, name);
+    if (verdict !== undefined) return verdict;
+  }
+  return undefined;
 }
 
 function lastNamed(rules: readonly NameRule[], name: string): boolean | undefined {
