@@ -1,5 +1,9 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { RecentShape } from "../../src/api/workspace-api.ts";
 import { Sandbox } from "../cli/sandbox.ts";
+import { Project } from "../helpers/project.ts";
 
 async function seqs(box: Sandbox, ...words: string[]): Promise<number[]> {
   return ((await box.json(["log", ...words])).value as { seq: number }[]).map(({ seq }) => seq);
@@ -43,5 +47,47 @@ describe("Truth: list offers undo only where something can be undone", () => {
     expect([await offers(), (await box.call(["undo"])).code]).toEqual([false, 3]);
     await box.must(["redo"]);
     expect(await offers()).toBe(true);
+  });
+});
+
+describe("Truth: list counts all edits that were recorded for a snapshot, and leads to before them", () => {
+  it.each([
+    { what: "a new .gitignore", also: "echo '*.tmp' > .gitignore", count: 3 },
+    { what: "a pipe", also: "mkfifo p", count: 2 },
+    { what: "a setting", config: ["forceInclude", "z"], count: 2 },
+  ])("beside $what, which changes the coverage", async ({ also = "true", config, count }) => {
+    using box = new Sandbox();
+    box.write("a", "one\n");
+    await box.must(["init"]);
+    if (config !== undefined) await box.must(["config", ...config]);
+    box.sh(also);
+    box.write("a", "TWO\n");
+    box.write("b", "new\n");
+    await box.call(["snapshot", "-m", "mine"]);
+    const { items } = (await box.json(["list"])).value as RecentShape;
+    expect(items[0]).toMatchObject({ kind: "snapshot", summary: "mine", changed: count });
+    await box.must((items[0]?.back ?? "").split(" ").slice(1));
+    expect(readdirSync(box.project).filter((name) => name !== "p")).toEqual(["a"]);
+    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one\n");
+  });
+
+  it("also across actions that changed nothing and settings, up to the last work with a line of its own", async () => {
+    await using project = new Project();
+    project.write("a", "one\n");
+    const workspace = await project.init();
+    const call = async (work: () => void): Promise<void> =>
+      workspace.action({ type: "run_shell", payload: { command: "true" }, session: "s" }, work);
+    project.write("before", "1\n");
+    await call(() => project.write("a", "by an action\n"));
+    project.write("b", "new\n");
+    await call(() => undefined);
+    await workspace.pin("0");
+    project.write("c", "new\n");
+    await workspace.snapshot({ message: "mine" });
+    const { items } = await workspace.recent();
+    expect(items[0]).toMatchObject({ kind: "snapshot", changed: 2 });
+    await workspace.restore((items[0]?.back ?? "").split(" ").at(-1) ?? "");
+    expect(readdirSync(project.folder)).toEqual(["a", "before"]);
+    expect(project.read("a")).toBe("by an action\n");
   });
 });

@@ -27,7 +27,7 @@ interface RecentLine {
 export async function recentWork(context: Context, limit = 20): Promise<RecentShape> {
   const snapshots = await listSnapshots(context);
   const lines: RecentLine[] = [
-    ...snapshots.filter(isOfItsOwn).map((one) => ({ seq: one.seq, item: () => snapshotItem(context, one) })),
+    ...snapshotLines(context, snapshots),
     ...(await operationLines(context, snapshots)),
     ...(await transactionLines(context)),
     ...(await watchLines(context)),
@@ -45,7 +45,13 @@ function isOfItsOwn(snapshot: Snapshot): boolean {
   return snapshot.session === undefined && snapshot.compactedBy === undefined;
 }
 
-async function snapshotItem(context: Context, snapshot: Snapshot): Promise<RecentItem> {
+function snapshotLines(context: Context, snapshots: readonly Snapshot[]): RecentLine[] {
+  const own = snapshots.filter(isOfItsOwn);
+  return own.map((one, i) => ({ seq: one.seq, item: () => snapshotItem(context, one, own[i - 1]?.seq ?? 0) }));
+}
+
+/** `previous`: the event of the snapshot that has the line before; 0: none. */
+async function snapshotItem(context: Context, snapshot: Snapshot, previous: number): Promise<RecentItem> {
   const baseline = snapshot.cause === "baseline";
   const named =
     snapshot.message ?? snapshot.name ?? (snapshot.cause === "before-session" ? "edits before a run" : "snapshot");
@@ -57,7 +63,7 @@ async function snapshotItem(context: Context, snapshot: Snapshot): Promise<Recen
     snapshot: snapshot.number,
     ...(baseline
       ? { changed: snapshot.changed ?? snapshot.entries, back: `chronicle restore ${snapshot.number}` }
-      : await beforeSnapshot(context, snapshot)),
+      : await beforeSnapshot(context, snapshot, previous)),
   };
 }
 
@@ -80,30 +86,37 @@ const PAGE = 200;
 async function beforeSnapshot(
   context: Context,
   { seq, changed: all }: Snapshot,
+  previous: number,
 ): Promise<Pick<RecentItem, "back" | "changed">> {
   const start = await historyStart(context);
   // The log no longer has the edits as lines: shows the snapshot's own count.
   if (start !== undefined && seq < start.seq) return { back: "", changed: all ?? 0 };
   const changed = new Set<string>();
   let first = seq;
-  for (let isWithin = true; isWithin;) {
-    const rows = await context.index.events({ from: 1, to: first - 1, limit: PAGE, descending: true });
-    // The edits are the events of captures right before the snapshot. Operations, runs and actions have lines of their
-    // own.
-    const events = await readEvents(
-      context,
-      rows.filter((row) => !isInBase(row)),
-    );
-    const end = events.findIndex(
-      ({ recordId, record }) => !recordId.startsWith("file") || record["cause"] !== "capture",
-    );
-    const edits = end === -1 ? events : events.slice(0, end);
-    for (const { recordId } of edits) changed.add(recordId);
-    first -= edits.length;
-    isWithin = end === -1 && events.length === PAGE;
+  for await (const event of capturedBefore(context, seq, previous)) {
+    changed.add(event.recordId);
+    first = event.seq;
   }
   const back = (await isStateGone(context, first - 1)) ? "" : `chronicle restore seq:${first - 1}`;
   return { back, changed: changed.size };
+}
+
+/**
+ * Yields the events of the edits that captures recorded in (after, before), newest first, up to the last file event of
+ * an operation, a run, an action or a sync: those have lines of their own. Passes over all other events (a coverage, a
+ * setting, a session, a proposal): they change no file.
+ */
+async function* capturedBefore(context: Context, before: number, after: number): AsyncGenerator<LogEvent> {
+  let to = before - 1;
+  while (to > after) {
+    const rows = await context.index.events({ from: after + 1, to, limit: PAGE, descending: true });
+    const ofFiles = rows.filter((row) => row.recordId.startsWith("file") && !isInBase(row));
+    for (const event of await readEvents(context, ofFiles)) {
+      if (event.record["cause"] !== "capture") return;
+      yield event;
+    }
+    to = (rows.at(-1)?.seq ?? 0) - 1;
+  }
 }
 
 async function operationLines(context: Context, snapshots: readonly Snapshot[]): Promise<RecentLine[]> {
