@@ -91,3 +91,60 @@ describe("Truth: list counts all edits that were recorded for a snapshot, and le
     expect(project.read("a")).toBe("by an action\n");
   });
 });
+
+describe("Truth: redo redoes the last undo that changed something, and list offers it there", () => {
+  it("not the undo of the same turn after it that only met the conflict again; the conflict goes with the redo", async () => {
+    await using project = new Project();
+    project.write("f", "before\n");
+    const workspace = await project.init();
+    for (const path of ["f", "g"])
+      await workspace.action({ type: "write_file", payload: { path }, session: "s", turn: "t1" }, () =>
+        project.write(path, "by t1\n"),
+      );
+    project.write("f", "by a human\n");
+    const first = await workspace.undo({ turn: "last" });
+    expect(first).toMatchObject({ changes: [{ path: "g" }], unmerged: [{ path: "f" }] });
+    expect(await workspace.undo({ turn: "last" })).toMatchObject({ changes: [], unmerged: [{ path: "f" }] });
+
+    const { items } = await workspace.recent();
+    expect(items.map(({ kind, changed }) => [kind, changed]).slice(0, 2)).toEqual([
+      ["undo", 0],
+      ["undo", 1],
+    ]);
+    expect(items[0]?.back).toMatch(/^chronicle restore seq:/);
+    expect(items[1]?.back).toBe("chronicle redo");
+    expect(await workspace.redo()).toMatchObject({ changes: [{ path: "g" }] });
+    expect([project.read("f"), project.read("g")]).toEqual(["by a human\n", "by t1\n"]);
+    expect(await workspace.conflicts()).toEqual([]);
+    await expect(workspace.redo()).rejects.toThrow("there is nothing to redo");
+    expect((await workspace.recent()).items[0]).toMatchObject({ kind: "redo", changed: 1, back: "chronicle undo" });
+  });
+
+  it("nothing is to be redone where the only undo met conflicts alone", async () => {
+    await using project = new Project();
+    project.write("f", "before\n");
+    const workspace = await project.init();
+    await workspace.action({ type: "write_file", payload: { path: "f" }, session: "s", turn: "t1" }, () =>
+      project.write("f", "by t1\n"),
+    );
+    project.write("f", "by a human\n");
+    await workspace.undo({ turn: "last" });
+    expect((await workspace.recent()).items[0]?.back).toMatch(/^chronicle restore seq:/);
+    const { seq } = await workspace.status();
+    await expect(workspace.redo()).rejects.toThrow("there is nothing to redo");
+    expect((await workspace.status()).seq).toBe(seq);
+    expect(await workspace.conflicts()).toHaveLength(1);
+  });
+
+  it("an undo that put back only what was kept aside is redone", async () => {
+    using box = new Sandbox();
+    box.sh("echo .env > .gitignore; echo S=1 > .env");
+    await box.must(["init"]);
+    box.run(["run", "--", "rm", ".env"]);
+    await box.must(["undo"]);
+    const { items } = (await box.json(["list"])).value as RecentShape;
+    expect(items[0]).toMatchObject({ kind: "undo", changed: 0, back: "chronicle redo" });
+    await box.must(["redo"]);
+    expect(readdirSync(box.project)).not.toContain(".env");
+  });
+});

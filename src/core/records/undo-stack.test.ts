@@ -44,6 +44,16 @@ describe("undoStack", () => {
     expect(undoStack([part, ...steps("a -p +p")])).toEqual({ undoable: ["a"], redoable: [], undone: new Set() });
   });
 
+  it("an undo of selected work that changed nothing is not what is redone next, and passes what it passes", () => {
+    const taken: OperationStep = { id: "u", seq: 3, kind: "undo", takes: ["b"] };
+    const nothing: OperationStep = { id: "v", seq: 4, kind: "undo", takes: [], passes: ["a"], isNothing: true };
+    expect(undoStack([...steps("a b"), taken, nothing])).toMatchObject({ undoable: [], redoable: ["u"] });
+    expect(undoStack([...steps("a"), nothing])).toMatchObject({ undoable: [], redoable: [] });
+    // Whoever names it can still redo it: its conflicts are withdrawn.
+    const named: OperationStep = { id: "w", seq: 5, kind: "redo", target: "v" };
+    expect(undoStack([...steps("a"), nothing, named])).toMatchObject({ undoable: ["v"], redoable: [] });
+  });
+
   it("an undo without a target changes nothing", () => {
     const undo: OperationStep = { id: "u", seq: 2, kind: "undo" };
     expect(undoStack([...steps("a"), undo])).toEqual({ undoable: ["a"], redoable: [], undone: new Set() });

@@ -11,6 +11,8 @@ export interface OperationStep {
    * For such an undo: the operations of which only the unmerged part is left. They are not undone, but no longer next.
    */
   readonly passes?: readonly string[];
+  /** True for such an undo if it changed nothing: there is nothing to redo. */
+  readonly isNothing?: true;
   /** True for an operation within a larger one: it is undone with that one or by its own id, and is never next. */
   readonly isPart?: true;
 }
@@ -29,7 +31,7 @@ export interface UndoStack {
  * top, even if a new operation has cleared the redo stack and the redo names it.
  *
  * An undo of selected work is a step of its own. The operations that it undoes wholly are no longer undoable, and it
- * becomes redoable as one step under its own id. Once redone, it is undoable as one step under that id: its undo is
+ * becomes redoable as one step under its own id, unless it changed nothing. Once redone, it is undoable as one step under that id: its undo is
  * then a new undo, whose `takes` names it. Steps about missing (pruned) operations, and redos of operations that are
  * not undone, change nothing.
  */
@@ -67,7 +69,7 @@ class Stacks {
     else if (this.#isRedoable(target)) this.#redo(target);
   }
 
-  #takeWork({ id, passes = [] }: OperationStep, takes: readonly string[]): void {
+  #takeWork({ id, passes = [], isNothing }: OperationStep, takes: readonly string[]): void {
     this.#known.set(id, false);
     this.#groups.set(id, takes);
     for (const taken of takes) for (const member of this.#membersOf(taken)) this.#undone.add(member);
@@ -75,7 +77,7 @@ class Stacks {
       this.#undoable.delete(one);
       this.#redoable.delete(one);
     }
-    this.#redoable.add(id);
+    if (isNothing !== true) this.#redoable.add(id);
   }
 
   #undo(target: string): void {

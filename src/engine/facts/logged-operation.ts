@@ -50,4 +50,6 @@ export interface Selective {
   readonly named: ReadonlySet<WorkspacePath>;
   /** Paths that were left alone: their events are not undone. */
   readonly left: readonly WorkspacePath[];
+  /** Set if it changed no file and undid nothing: all that it met is a conflict, or was left alone. */
+  readonly isNothing?: true;
 }

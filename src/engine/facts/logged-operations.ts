@@ -26,7 +26,14 @@ function selectiveOf(
   const isNamed = (one: ConflictRecord): boolean => one.state === "open" || one.settled === "current";
   const named = new Set(conflicts.filter(isNamed).map((one) => one.path));
   const ids = conflicts.every(isFor) ? { takes: [...takes, ...passes], passes: [] } : { takes, passes };
-  return { selective: { selection, ...ids, took, met, settled, named, left } };
+  const isNothing =
+    intent.paths - (intent.skipped ?? 0) === 0 &&
+    intent.aside === undefined &&
+    ids.takes.length + settled.size === 0 &&
+    (took.length === 0 || left.length > 0);
+  return {
+    selective: { selection, ...ids, took, met, settled, named, left, ...(isNothing ? { isNothing } : {}) },
+  };
 }
 
 /** Returns the conflicts of undos of selected work, by undo. */

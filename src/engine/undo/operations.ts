@@ -22,14 +22,9 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
     operations.map(({ id, toSeq, kind, target, selective, isPart }) => {
       if (kind !== "undo" && kind !== "redo")
         return { id, seq: toSeq, kind: "operation" as const, ...(isPart === true ? { isPart } : {}) };
-      const about = target === undefined ? {} : { target };
-      return {
-        id,
-        seq: toSeq,
-        kind,
-        ...about,
-        ...(selective === undefined ? {} : { takes: selective.takes, passes: selective.passes }),
-      };
+      if (selective === undefined) return { id, seq: toSeq, kind, ...optional({ target }) };
+      const { takes, passes, isNothing } = selective;
+      return { id, seq: toSeq, kind, ...optional({ target, takes, passes, isNothing }) };
     }),
   );
 }

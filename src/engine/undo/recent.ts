@@ -123,6 +123,7 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
   const operations = await listOperations(context);
   const stack = stackOf(operations);
   const alone = operations.filter((one) => one.isPart !== true);
+  const last = alone.findLast(({ selective }) => selective?.isNothing !== true);
   return alone.map((one) => ({
     seq: one.toSeq,
     item: async () => {
@@ -136,7 +137,7 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
         changed: one.changed,
         ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
         ...(isUndone(one, stack) ? { undone: true } : {}),
-        back: isGone ? "" : wayBack(one, stack, one === alone.at(-1)),
+        back: isGone ? "" : wayBack(one, stack, one === last),
       };
     },
   }));
@@ -144,12 +145,13 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
 
 /**
  * Returns the command that restores the state before an operation: an undo if that is possible, otherwise a restore.
- * The undo of an undo is a redo, so only the last operation gets that.
+ * The undo of an undo is a redo, so only the last operation that did anything gets that, if it is what is redone next.
  */
 function wayBack(operation: LoggedOperation, stack: UndoStack, isLast: boolean): string {
-  const { id, kind, fromSeq } = operation;
-  if (isLast && kind === "undo") return "chronicle redo";
-  if (isLast && kind === "redo") return "chronicle undo";
+  const { id, kind, fromSeq, target, selective } = operation;
+  const next = { undo: stack.redoable.at(-1), redo: stack.undoable.at(-1) };
+  if (isLast && kind === "undo" && next.undo === (selective === undefined ? target : id)) return "chronicle redo";
+  if (isLast && kind === "redo" && next.redo === target) return "chronicle undo";
   const isStep = kind !== "undo" && kind !== "redo";
   if (isStep && stack.undoable.at(-1) === id) return "chronicle undo";
   if (isStep && stack.undoable.includes(id)) return `chronicle undo ${id.slice(0, 8)}`;

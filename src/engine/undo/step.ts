@@ -124,7 +124,7 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   if (selective !== undefined && (direction === "redo" || taken.undos.has(id)))
-    return { ...(await redoOf(context, operation)), operation: operationShape(operation, stack) };
+    return { ...(await redoOf(context, operation, operations)), operation: operationShape(operation, stack) };
   const work =
     selective === undefined
       ? await partOf(context, step, { taken, owners })
@@ -137,10 +137,21 @@ function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }:
   return kind === "undo" && toSeq > fromSeq && toSeq <= end;
 }
 
-/** Returns the redo of an undo of selected work: the inverse of what that undo wrote. */
-async function redoOf(context: Context, operation: LoggedOperation): Promise<Omit<Inversion, "operation">> {
+/**
+ * Returns the redo of an undo of selected work: the inverse of what that undo wrote. Later undos of the same work that
+ * changed nothing have no redo of their own, so this one withdraws their conflicts too.
+ */
+async function redoOf(
+  context: Context,
+  operation: LoggedOperation,
+  operations: readonly LoggedOperation[],
+): Promise<Omit<Inversion, "operation">> {
   const { id, fromSeq, toSeq, selective } = operation;
   const label = selective?.selection ?? "";
+  const again = operations.filter(
+    (one) => one.toSeq > toSeq && one.selective?.isNothing === true && one.selective.selection === label,
+  );
+  const undos = new Set([id, ...again.map((one) => one.id)]);
   const own = await eventsOfWork(context, { label, fromSeq, toSeq, isOwn: (record) => record.intent === id });
   return {
     kind: "redo",
@@ -150,7 +161,7 @@ async function redoOf(context: Context, operation: LoggedOperation): Promise<Omi
     about: { target: id },
     nothing: `${label}: there is nothing to redo`,
     always: true,
-    withdraws: (await openConflicts(context)).filter((one) => one.record.undo === id),
+    withdraws: (await openConflicts(context)).filter(({ record: { undo } }) => undo !== undefined && undos.has(undo)),
   };
 }
 
