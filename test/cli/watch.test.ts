@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { ended, Sandbox } from "./sandbox.ts";
@@ -21,8 +23,11 @@ describe("watch", () => {
     while (err.split("1 change").length < 4) await sleep(25);
     child.kill("SIGINT");
     expect(await ended(child)).toBe(0);
-    expect(out).toMatch(/recorded 2 changes/);
+    expect(out).toMatch(/recorded 2 changes; see: chronicle show \S+; take back: /);
     expect((await box.json(["history", "b"])).value).toMatchObject([{ iteration: 1 }, { iteration: 2 }]);
     expect((await box.call(["history", "secret"])).code).toBe(3);
+    const back = /take back: chronicle (undo --session \S+)\n/.exec(out)?.[1] ?? "";
+    await box.must(back.split(" "));
+    expect([readFileSync(join(box.project, "a"), "utf8"), existsSync(join(box.project, "b"))]).toEqual(["1", false]);
   });
 });

@@ -50,6 +50,57 @@ describe("Truth: list offers undo only where something can be undone", () => {
   });
 });
 
+describe("Truth: list says what a plain undo takes back", () => {
+  it("the last only if that is the newest line; else by its name, or that it is further back", async () => {
+    using box = new Sandbox();
+    box.write("a", "0");
+    await box.must(["init"]);
+    await box.must(["run", "--", "sh", "-c", "echo 1 > a"]);
+    const hint = async (...words: string[]): Promise<string> =>
+      (await box.must(["list", ...words])).stdout.trimEnd().split("\n").at(-1)?.split(";")[0] ?? "";
+    expect(await hint()).toBe("chronicle undo takes back the last");
+    box.write("b", "1");
+    await box.must(["snapshot"]);
+    expect(await hint()).toBe("chronicle undo takes back: sh -c 'echo 1 > a'");
+    expect(await hint("--limit", "1")).toBe("chronicle undo takes back something older than these");
+    await box.must(["run", "--", "sh", "-c", "echo 2 > a"]);
+    await box.must(["undo"]);
+    expect(await hint()).toBe("chronicle undo takes back: sh -c 'echo 1 > a'");
+    await box.must(["redo"]);
+    expect(await hint()).toBe("chronicle undo takes back the last");
+  });
+});
+
+describe("Truth: a snapshot says the count that list has beside it", () => {
+  it("and what else was touched since the snapshot before; list names it, with its message", async () => {
+    using box = new Sandbox();
+    box.write("a", "0");
+    await box.must(["init"]);
+    await box.must(["run", "--", "sh", "-c", "echo 1 > b; echo 1 > c"]);
+    await box.must(["undo"]);
+    await box.must(["redo"]);
+    const counts = async (...words: string[]): Promise<string[]> => {
+      const { stdout } = await box.must(["snapshot", ...words]);
+      const { items } = (await box.json(["list"])).value as RecentShape;
+      return [stdout.replace(/ {2}\S+\n$/, ""), `${items[0]?.summary} ${items[0]?.changed}`];
+    };
+    expect(await counts("--name", "good")).toEqual([
+      'snapshot 2 "good": 0 changes (2 paths touched since snapshot 1)',
+      "good 0",
+    ]);
+    expect((await box.must(["list", "--snapshots"])).stdout).toMatch(/^2 .* snapshot {2}2 paths touched {2}/);
+    box.write("a", "1");
+    await box.must(["put", "d"], { input: "d" });
+    box.write("e", "1");
+    expect(await counts("--name", "better", "-m", "works")).toEqual([
+      'snapshot 3 "better": 2 changes (3 paths touched since snapshot 2)',
+      "better: works 2",
+    ]);
+    box.write("a", "2");
+    expect(await counts()).toEqual(["snapshot 4: 1 change", "snapshot 1"]);
+  });
+});
+
 describe("Truth: list counts all edits that were recorded for a snapshot, and leads to before them", () => {
   it.each([
     { what: "a new .gitignore", also: "echo '*.tmp' > .gitignore", count: 3 },

@@ -22,7 +22,10 @@ export const LIST: CommandSpec = {
   name: "list",
   group: LOOK_GROUP,
   summary: "recent work, and the commands that undo it or restore the state before it",
-  details: "A bare `chronicle` does the same.",
+  details:
+    "A bare `chronicle` does the same. Beside a snapshot it counts the paths that were changed outside of all work with " +
+    "a line of its own (a run, an undo, an agent's action); `--snapshots` counts all paths that were touched since the " +
+    "snapshot before, also where they are as they were.",
   args: [],
   options: [
     { flags: "--snapshots", description: "list snapshots instead" },

@@ -113,8 +113,9 @@ export const SNAPSHOT: CommandSpec = {
   group: RECORD_GROUP,
   summary: "record the present state and give it a number",
   details:
-    "Exits 1 if something could not be recorded (coverage is partial), and names it; over a limit, it names the " +
-    "folder and the number of its paths.",
+    "It says the number of changes that `chronicle list` has beside it: those outside of runs and all other work with a " +
+    "line of its own there. Exits 1 if something could not be recorded (coverage is partial), and names it; over a " +
+    "limit, it names the folder and the number of its paths.",
   args: [],
   options: [
     { flags: "-m, --message <text>", description: "what this state is" },

@@ -52,14 +52,15 @@ function snapshotLines(context: Context, snapshots: readonly Snapshot[]): Recent
 
 /** `previous`: the event of the snapshot that has the line before; 0: none. */
 async function snapshotItem(context: Context, snapshot: Snapshot, previous: number): Promise<RecentItem> {
-  const baseline = snapshot.cause === "baseline";
-  const named =
-    snapshot.message ?? snapshot.name ?? (snapshot.cause === "before-session" ? "edits before a run" : "snapshot");
+  const { name, message, cause } = snapshot;
+  const baseline = cause === "baseline";
+  const named = [name, message].filter((text) => text !== undefined).join(": ");
+  const what = cause === "before-session" ? "edits before a run" : "snapshot";
   return {
     kind: baseline ? "baseline" : "snapshot",
     id: snapshot.id,
     timestamp: snapshot.ts,
-    summary: baseline ? `baseline of ${snapshot.entries} ${snapshot.entries === 1 ? "path" : "paths"}` : named,
+    summary: baseline ? `baseline of ${snapshot.entries} ${snapshot.entries === 1 ? "path" : "paths"}` : named || what,
     snapshot: snapshot.number,
     ...(baseline
       ? { changed: snapshot.changed ?? snapshot.entries, back: `chronicle restore ${snapshot.number}` }

@@ -1,4 +1,5 @@
 import { EXIT } from "../../../api/problems.ts";
+import type { SnapshotShape } from "../../../api/shapes.ts";
 import type { SnapshotOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { coverageLines } from "../../render/changes.ts";
@@ -28,7 +29,7 @@ export async function snapshot(context: CommandContext): Promise<number> {
   else {
     const { paint } = context;
     const name = result.name === undefined ? "" : ` "${printable(result.name)}"`;
-    const changed = result.changed === null ? "" : `: ${counted(result.changed, "change")}`;
+    const changed = await changesOf(workspace, result);
     context.print(`snapshot ${result.number}${name}${changed}  ${paint("dim", result.id)}`);
     if (!result.coverage.complete) {
       const paths = context.paths(workspace);
@@ -39,4 +40,21 @@ export async function snapshot(context: CommandContext): Promise<number> {
     }
   }
   return result.coverage.complete ? EXIT.done : EXIT.failed;
+}
+
+/** The number of newest lines of `list` among which the snapshot is looked for: others may work at the same moment. */
+const NEWEST = 5;
+
+/**
+ * Returns the number of changes that `list` has beside the snapshot: those that no other work has made. Adds the number
+ * of paths that anything has touched since the snapshot before, if those are more.
+ */
+async function changesOf(workspace: WorkspaceApi, { id, changed, parent }: SnapshotShape): Promise<string> {
+  const touched = changed ?? 0;
+  const said = `${counted(touched, "path")} touched since snapshot ${parent ?? 0}`;
+  // The snapshot is recorded: it is no failure of it if earlier events cannot be read.
+  const recent = await workspace.recent(NEWEST).catch(() => undefined);
+  const own = recent?.items.find((item) => item.id === id)?.changed;
+  if (own === undefined) return `: ${said}`;
+  return `: ${counted(own, "change")}${touched > own ? ` (${said})` : ""}`;
 }

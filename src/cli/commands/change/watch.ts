@@ -33,9 +33,11 @@ export async function watch(context: CommandContext): Promise<number> {
   if (!context.json) context.say(`watching ${printable(workspace.path)}; Ctrl-C stops`);
   const session = await untilStopped(context, recording);
   if (context.json) context.printJson(session);
-  else
-    context.print(
-      `recorded ${counted(session.changed, "change")}; see: ${context.worded(`chronicle show ${session.session_id}`)}`,
-    );
+  else context.print(context.worded(lastLine(session)));
   return EXIT.done;
+}
+
+function lastLine({ session_id: id, changed }: SessionShape): string {
+  const back = changed === 0 ? "" : `; take back: chronicle undo --session ${id.slice(0, 8)}`;
+  return `recorded ${counted(changed, "change")}; see: chronicle show ${id}${back}`;
 }

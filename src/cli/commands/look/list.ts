@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { EXIT } from "../../../api/problems.ts";
 import type { SnapshotShape } from "../../../api/shapes.ts";
-import type { RecentItem, WorkspaceApi } from "../../../api/workspace-api.ts";
+import type { RecentItem, RecentShape, WorkspaceApi } from "../../../api/workspace-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
@@ -12,6 +12,7 @@ import { standingFolderIfThere } from "../../../process/user-path.ts";
 const DEFAULT_LIMIT = 20;
 const LONGEST_SUMMARY = 60;
 const SHORTEST_SUMMARY = 16;
+const HINTED_SUMMARY = 30;
 
 const NOTHING_YET = `nothing is recorded here yet
 
@@ -50,18 +51,29 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const head = ["when", "what", "", "", last].map((text) => paint("dim", text));
   for (const line of columns([head, ...rows], "<<<>")) context.print(line);
   context.print();
-  const hint = [
-    ...(result.undoable === null ? [] : [UNDO_HINT]),
+  const hints = [
+    ...undoHint(context, result),
     ...result.items
       .filter(({ kind }) => kind === "snapshot")
       .slice(0, 1)
-      .map(snapshotHint),
-    HINT,
-  ].join("; ");
-  context.print(paint("dim", isUpstream(context) ? UPSTREAM_HINT : context.worded(hint)));
+      .map((item) => context.worded(snapshotHint(item))),
+    context.worded(HINT),
+  ];
+  context.print(paint("dim", isUpstream(context) ? UPSTREAM_HINT : hints.join("; ")));
 }
 
-const UNDO_HINT = "chronicle undo takes back the last";
+const UNDO = "chronicle undo";
+
+/** Says what a plain undo takes back. The newest line may be of work that it does not take back: edits, or a watch. */
+function undoHint(context: CommandContext, { items, undoable }: RecentShape): string[] {
+  if (undoable === null) return [];
+  const takes = context.worded(`${UNDO} takes back`);
+  if (items[0]?.back === UNDO) return [`${takes} the last`];
+  const next = items.find(({ id }) => id === undoable);
+  if (next === undefined) return [`${takes} something older than these`];
+  return [`${takes}: ${shortened(printable(next.summary), HINTED_SUMMARY)}`];
+}
+
 const snapshotHint = ({ snapshot }: RecentItem): string => `chronicle restore ${snapshot} goes to snapshot ${snapshot}`;
 const HINT = "chronicle restore <moment> goes anywhere";
 const UPSTREAM_HINT = "chronicle --upstream restore <moment> --to DIR has any moment of it in another folder";
@@ -80,10 +92,10 @@ function snapshotRow(context: CommandContext, snapshot: SnapshotShape): string[]
     snapshot.compacted_by === undefined ? "" : paint("dim", `(compacted away by event ${snapshot.compacted_by})`),
     snapshot.pruned_by === undefined ? "" : paint("dim", `(pruned by event ${snapshot.pruned_by})`),
   ];
-  const changed = snapshot.changed === null ? "" : counted(snapshot.changed, "change");
+  const touched = snapshot.changed === null ? "" : `${counted(snapshot.changed, "path")} touched`;
   const when = ago(snapshot.timestamp, context.io.now());
   const id = paint("dim", snapshot.id);
-  return [String(snapshot.number), when, snapshot.cause, changed, id, marks.filter(Boolean).join(" ")];
+  return [String(snapshot.number), when, snapshot.cause, touched, id, marks.filter(Boolean).join(" ")];
 }
 
 async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
