@@ -262,7 +262,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "HurtContentShape": "hash needed_by",
       "IterationShape": "iteration timestamp size hash deleted? kind permissions seq cause actor session? action? turn? pruned_by? erased_by? upstream? replica?",
       "LogEventShape": "seq ts record_id op hash prev_hash recursion_depth record",
-      "ManifestFileShape": "kind hash size mtime_ms mtime_ns? permissions path_b64?",
+      "ManifestFileShape": "kind hash size mtime_ms permissions path_b64?",
       "ManifestShape": "number id timestamp parent root files",
       "NotRecordedShape": "reason hint",
       "NotRolledBackShape": "reason paths hint",

@@ -386,8 +386,6 @@ export interface ManifestFileShape {
   hash: string;
   size: number;
   mtime_ms: number;
-  /** The nanoseconds of the time after `mtime_ms`, 1 to 999,999. Absent: 0. */
-  mtime_ns?: number;
   permissions: number;
   path_b64?: string;
 }

@@ -29,7 +29,6 @@ import { eventShape } from "./event-feed.ts";
 import { parseGivenPath, unknownPath } from "../log/known-paths.ts";
 import { resolveMoment } from "./moments.ts";
 import { historyStart } from "../log/history-start.ts";
-import { timeShape } from "../state/file-shape.ts";
 import { isProtected } from "../state/protected.ts";
 import { iterationsPruned, missingContent } from "../facts/pruning.ts";
 import { isInBase } from "../log/read-base.ts";
@@ -209,7 +208,7 @@ function fileShape(row: IterationRow): ManifestFileShape | undefined {
     kind: entry.kind,
     hash: entry.hash ?? "",
     size: entry.size,
-    ...timeShape(entry),
+    mtime_ms: entry.mtimeMs,
     permissions: entry.mode,
     ...exactPath(path),
   };

@@ -14,7 +14,7 @@ export function isPresent(row: IterationRow | undefined): row is PresentRow {
 }
 
 /** Returns the time of an entry in the form of the API. */
-export function timeShape({ mtimeMs, mtimeRestNs = 0 }: Entry): Pick<FileShape, "mtime_ms" | "mtime_ns"> {
+function timeShape({ mtimeMs, mtimeRestNs = 0 }: Entry): Pick<FileShape, "mtime_ms" | "mtime_ns"> {
   return mtimeRestNs === 0 ? { mtime_ms: mtimeMs } : { mtime_ms: mtimeMs, mtime_ns: mtimeRestNs };
 }
 
