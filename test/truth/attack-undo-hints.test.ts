@@ -80,3 +80,82 @@ describe("Truth: the command that a refused undo names is about what was chosen"
     expect(named(refused).slice(0, 3)).toEqual(["-C", box.project, "undo"]);
   });
 });
+
+/** A file of 20 lines, and a run for each of these lines that writes its number in words. Resolves to the runs' ids. */
+async function runsOnLines(box: Sandbox, lines: readonly number[]): Promise<readonly string[]> {
+  box.write("f", Array.from({ length: 20 }, (_, i) => `${i + 1}\n`).join(""));
+  await box.must(["init"]);
+  for (const line of lines) await box.must(["run", "--", "sed", "-i", `s/^${line}$/line ${line}/`, "f"]);
+  const { value } = await box.json(["sessions"]);
+  const runs = value as readonly { session_id: string; from_seq: number }[];
+  return runs.toSorted((a, b) => a.from_seq - b.from_seq).map((one) => one.session_id.slice(0, 8));
+}
+
+/** The commands that `list` offers, by the summary of what they undo. */
+async function offered(box: Sandbox): Promise<Readonly<Record<string, string>>> {
+  const { value } = await box.json(["list"]);
+  const { items } = value as { items: readonly { kind: string; summary: string; back: string }[] };
+  return Object.fromEntries(items.map(({ kind, summary, back }) => [`${kind} ${summary}`, back]));
+}
+
+describe("Truth: an undo that keeps the later edits is named before one that takes them along", () => {
+  const nameOf = (line: number): string => `run sed -i 's/^${line}$/line ${line}/' f`;
+
+  it("a run in the middle: by the refusal and by the list", async () => {
+    using box = new Sandbox();
+    const [first = ""] = await runsOnLines(box, [5, 15]);
+    const refused = await box.call(["undo", first]);
+    expect(refused.code).toBe(6);
+    const merging = `chronicle undo --session ${first}`;
+    expect(refused.stderr).toMatch(new RegExp(`^  \`${merging}\` .*\`chronicle undo ${first} --force\``, "m"));
+    expect(await offered(box)).toMatchObject({ [nameOf(5)]: merging, [nameOf(15)]: "chronicle undo" });
+    await box.must(merging.split(" ").slice(1));
+    expect(read(box, "f")).toMatch(/^5\n(?:.*\n)*line 15$/m);
+  });
+
+  it("a run whose file a forced undo has changed since: what the list offers is not refused", async () => {
+    using box = new Sandbox();
+    const [first = "", second = ""] = await runsOnLines(box, [5, 15]);
+    await box.must(["undo", first, "--force"]);
+    expect((await offered(box))[nameOf(15)]).toBe(`chronicle undo --session ${second}`);
+    await box.must(["undo", "--session", second]);
+  });
+
+  it("a run that was redone", async () => {
+    using box = new Sandbox();
+    const [first = ""] = await runsOnLines(box, [5]);
+    await box.must(["undo"]);
+    await box.must(["redo"]);
+    expect((await offered(box))[nameOf(5)]).toBe("chronicle undo");
+    box.write("f", `${read(box, "f")}mine\n`);
+    await box.must(["snapshot"]);
+    expect((await box.call(["undo"])).stderr).toContain(`\`chronicle undo --session ${first}\``);
+    expect((await offered(box))[nameOf(5)]).toBe(`chronicle undo --session ${first}`);
+    await box.must(["undo", "--session", first]);
+    expect(read(box, "f")).toMatch(/^5\n(?:.*\n)*mine$/m);
+  });
+
+  it("a run after an undo that has merged: its own undo merges as well", async () => {
+    using box = new Sandbox();
+    const [first = "", second = ""] = await runsOnLines(box, [5, 15]);
+    await box.must(["undo", "--session", first]);
+    expect((await offered(box))[nameOf(15)]).toBe("chronicle undo");
+    await box.must(["undo", second]);
+    expect(read(box, "f")).not.toContain("line");
+  });
+
+  it("a restore and a redo have none: the refusal names only the forced one", async () => {
+    using box = new Sandbox();
+    await runsOnLines(box, [5]);
+    await box.must(["restore", "0", "--yes"]);
+    box.write("f", "mine\n");
+    const restored = await box.call(["undo"]);
+    expect(restored.stderr).toMatch(/^ {2}`chronicle undo \w+ --force` takes them along/m);
+    await box.must(["undo", "--force"]);
+    await box.must(["undo"]);
+    box.write("f", "mine\n");
+    const redone = await box.call(["redo"]);
+    expect(redone.code).toBe(6);
+    expect(redone.stderr).toMatch(/^ {2}`chronicle redo \w+ --force` takes them along/m);
+  });
+});

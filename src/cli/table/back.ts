@@ -55,13 +55,15 @@ export const UNDO: CommandSpec = {
     "done, unless --force includes it. A path that a program is still writing, or that changes meanwhile, is left " +
     "and named, and everything else is taken back (exit code 1); the rest can be undone later by the operation's " +
     "id. With --action, --turn, --session, --actor, --file or --since exactly that work is taken back, and merged " +
-    "with later work; a path that does not merge stays as it is, and is a conflict: see conflicts. If a path " +
+    "with later work (a run is a session under its own id); a path that does not merge stays as it is, and is a " +
+    "conflict: see conflicts. If a path " +
     "needs a content that was pruned, it is listed and nothing is done, unless --force leaves it.",
   args: [{ name: "[operation]", description: "an id (default: the last that is not undone)", completes: "operation" }],
   options: [...SELECTION_OPTIONS, ...UNDO_OPTIONS],
   examples: [
     { line: "chronicle undo", why: "the last thing done" },
     { line: "chronicle undo --turn last", why: "what the agent did last, and nobody else's work" },
+    { line: "chronicle undo --session 4b62", why: "one run (sessions lists them); what was edited since stays" },
     { line: "chronicle undo --dry-run", why: "see it first" },
     { line: "chronicle redo", why: "and forward again" },
   ],

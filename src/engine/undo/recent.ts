@@ -10,9 +10,8 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 import { leastOf, addAll } from "../../util/long-lists.ts";
 import { firstFill } from "../facts/brought-paths.ts";
-import type { UndoStack } from "../../core/records/undo-stack.ts";
-import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { isUndone, listOperations, stackOf } from "./operations.ts";
+import { isEditedSince, mergingUndo, type Step } from "./step.ts";
 import { listSessions } from "../actions/session.ts";
 import { activeTransactions } from "../facts/transactions.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
@@ -138,25 +137,29 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
         changed: one.changed,
         ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
         ...(isUndone(one, stack) ? { undone: true } : {}),
-        back: isGone ? "" : wayBack(one, stack, one === last),
+        back: isGone
+          ? ""
+          : await wayBack(context, { direction: "undo", operation: one, operations, stack }, one === last),
       };
     },
   }));
 }
 
 /**
- * Returns the command that restores the state before an operation: an undo if that is possible, otherwise a restore.
- * The undo of an undo is a redo, so only the last operation that did anything gets that, if it is what is redone next.
+ * Returns the command that restores the state before an operation: an undo if that is possible, otherwise a restore. If
+ * the files were edited since, that is the undo which merges with the edits, where there is one. The undo of an undo is
+ * a redo, so only the last operation that did anything gets that, if it is what is redone next.
  */
-function wayBack(operation: LoggedOperation, stack: UndoStack, isLast: boolean): string {
+async function wayBack(context: Context, step: Step, isLast: boolean): Promise<string> {
+  const { operation, stack } = step;
   const { id, kind, fromSeq, target, selective } = operation;
   const next = { undo: stack.redoable.at(-1), redo: stack.undoable.at(-1) };
   if (isLast && kind === "undo" && next.undo === (selective === undefined ? target : id)) return "chronicle redo";
   if (isLast && kind === "redo" && next.redo === target) return "chronicle undo";
-  const isStep = kind !== "undo" && kind !== "redo";
-  if (isStep && stack.undoable.at(-1) === id) return "chronicle undo";
-  if (isStep && stack.undoable.includes(id)) return `chronicle undo ${id.slice(0, 8)}`;
-  return `chronicle restore seq:${fromSeq}`;
+  if (kind === "undo" || kind === "redo" || !stack.undoable.includes(id)) return `chronicle restore seq:${fromSeq}`;
+  const merging = mergingUndo(step);
+  if (merging !== undefined && (await isEditedSince(context, step))) return merging;
+  return stack.undoable.at(-1) === id ? "chronicle undo" : `chronicle undo ${id.slice(0, 8)}`;
 }
 
 /** Returns lines for open transactions. Committed ones are operations. */

@@ -1,4 +1,5 @@
 import { holdsSteps } from "../../core/records/transaction-record.ts";
+import { sameEntry } from "../../core/values/entry.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
@@ -55,6 +56,15 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
   if (target === undefined) return { direction: "undo", operation };
   const isRedo = direction === "redo" || operation.kind === "undo";
   return stepMeant(operations, { direction: isRedo ? "redo" : "undo", operation: target });
+}
+
+/**
+ * Returns the command that undoes the same operation and merges with what was edited since; `undefined` for a redo, and
+ * for operations that no selection means.
+ */
+export function mergingUndo({ direction, operation: { id, kind } }: NamedStep): string | undefined {
+  if (direction === "redo" || (kind !== "run" && kind !== "action")) return undefined;
+  return `chronicle undo --${kind === "run" ? "session" : "action"} ${id.slice(0, 8)}`;
 }
 
 function isStep({ kind }: LoggedOperation): boolean {
@@ -254,19 +264,42 @@ export async function crossedStep(
   edited: readonly WorkspacePath[],
 ): Promise<Inversion | undefined> {
   if (isWhole(step)) return undefined;
-  const { operation, operations } = step;
+  return (await isCrossed(context, step, edited)) ? partStep(context, step) : undefined;
+}
+
+/** Returns whether an undo of selected work, or its redo, took part in the edits of each path. */
+async function isCrossed(context: Context, { operation, operations }: Step, edited: readonly WorkspacePath[]) {
   const selective = new Set(operations.filter((one) => one.selective !== undefined).map((one) => one.id));
   const crossing = operations.filter(({ id, target, toSeq }) => {
     return toSeq > operation.toSeq && (selective.has(id) || (target !== undefined && selective.has(target)));
   });
-  if (crossing.length === 0) return undefined;
+  if (crossing.length === 0) return false;
   for (const path of edited) {
     const rows = await context.index.iterations(path);
     // All events between the beginning and the end of an intent belong to it.
-    const isCrossed = rows.some(({ seq }) => crossing.some((one) => seq > one.fromSeq && seq <= one.toSeq));
-    if (!isCrossed) return undefined;
+    if (!rows.some(({ seq }) => crossing.some((one) => seq > one.fromSeq && seq <= one.toSeq))) return false;
   }
-  return partStep(context, step);
+  return true;
+}
+
+/** Operations with more events than this are not compared with what was recorded since. */
+const MOST_COMPARED = 200;
+
+/**
+ * Returns whether later recorded edits prevent the undo of an operation, unless it is forced. Looks only at operations
+ * with few events, so that a list of many operations stays quick; `false` for others.
+ */
+export async function isEditedSince(context: Context, step: Step): Promise<boolean> {
+  const { fromSeq, toSeq } = step.operation;
+  const { seq } = await context.index.head();
+  if (seq === toSeq || toSeq - fromSeq > MOST_COMPARED) return false;
+  const paths = await context.index.touched(fromSeq, toSeq);
+  const entriesAt = async (moment: number) =>
+    (await context.index.iterationsAt(paths, moment)).map((row) => row?.entry);
+  const [before, after, now] = [await entriesAt(fromSeq), await entriesAt(toSeq), await entriesAt(seq)];
+  const edited = paths.filter((_, i) => !sameEntry(now[i], after[i]) && !sameEntry(now[i], before[i]));
+  if (edited.length === 0 || (await inversionOf(context, step)) !== undefined) return false;
+  return !(await isCrossed(context, step, edited));
 }
 
 /**

@@ -22,7 +22,16 @@ import type { PathClaim } from "../state/proved-rows.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
 import { type BackTo, backTo, type SkippedPath } from "../capture/seen-absent.ts";
-import { changesToInvert, crossedStep, inversionOf, partStep, type Step, stepMeant, type StepWork } from "./step.ts";
+import {
+  changesToInvert,
+  crossedStep,
+  inversionOf,
+  mergingUndo,
+  partStep,
+  type Step,
+  stepMeant,
+  type StepWork,
+} from "./step.ts";
 import { selectorOf } from "./selection.ts";
 import { shownPath, skippedShape } from "../log/shape.ts";
 import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";
@@ -152,7 +161,8 @@ async function planWhole(
   const { direction, operation, stack } = step;
   const forced = present.force;
   const left = forced ? [] : edited.map((one) => one.blocked);
-  if (left.length > 0) throw editedSince(left, command);
+  if (left.length > 0)
+    throw editedSince(left, { command, merging: isUndone(operation, stack) ? undefined : mergingUndo(step) });
   const conflicts = await conflictsOfStep(context, operation, direction);
   const isEmpty = clean.length + edited.length === 0;
   const aside = isEmpty ? await asideOfStep(context, { kind: direction, target: operation.id }) : undefined;
@@ -384,16 +394,20 @@ function startOf({ changes, starts }: StepWork, unit: readonly WorkspacePath[]):
 
 /**
  * Returns the error for paths that were edited since. `command` names the operation by id, since another one may be the
- * last by then.
+ * last by then. `merging`: the command that keeps the later edits; `undefined`: there is none.
  */
-function editedSince(paths: readonly BlockedPath[], command: string): ChronicleError {
+function editedSince(
+  paths: readonly BlockedPath[],
+  { command, merging }: { readonly command: string; readonly merging: string | undefined },
+): ChronicleError {
   const shown = paths.slice(0, 8).map((one) => shownPath(one.path));
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
+  const keeping = merging === undefined ? "" : `\`${merging}\` keeps the later edits, and merges with them; `;
   return new ChronicleError(
     "REFUSED",
     `nothing was changed, because these were edited since: ${shown.join(", ")}${more}`,
     {
-      hint: `\`${command} --force\` takes them along (what is there now is recorded first); \`--dry-run\` shows what it would do`,
+      hint: `${keeping}\`${command} --force\` takes them along (what is there now is recorded first); \`--dry-run\` shows what it would do`,
       data: { edited: paths.map(skippedShape) },
     },
   );
