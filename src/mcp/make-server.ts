@@ -75,13 +75,18 @@ export function makeServer(parts: ServerParts): Server {
     if (tool === undefined && !isForPeople(params.name)) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no tool ${oneLine(params.name, 100)}`);
     }
-    const workspace = () => parts.workspace.get(nameOf(server, context), folders);
+    let args: ReadonlySet<string> | undefined;
+    const workspace = async () => {
+      const opened = await parts.workspace.get(nameOf(server, context), folders);
+      args = tool?.args;
+      return opened;
+    };
     try {
       if (tool === undefined) return await refuseForPeople(workspace, params.name);
       return resultOf(await tool.call(workspace, params.arguments));
     } catch (error) {
       if (!(error instanceof ChronicleError)) parts.report(stackOf(error));
-      return errorResult(error, tool?.hints);
+      return errorResult(error, { hints: tool?.hints, args });
     }
   });
   return server;

@@ -1,6 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { ChronicleError } from "../core/values/errors.ts";
 import { oneLine, shortened } from "./one-line.ts";
+import { hintInTools } from "./tool-words.ts";
 
 /** The most characters of text in one answer; more is cut off, with a note. */
 const MAX_TEXT = 40_000;
@@ -34,10 +35,19 @@ export function resultOf({ summary, lines = [], next = [], data, failed }: Answe
   };
 }
 
+/** What an answer says to an error beside its own message and hint. */
+export interface ErrorHow {
+  /** The tool's hints, by the codes of errors. */
+  readonly hints?: Readonly<Record<string, string>> | undefined;
+  /** The names of the tool's arguments; `undefined` if there is no workspace: then the hint is for a person. */
+  readonly args?: ReadonlySet<string> | undefined;
+}
+
 /** Returns an error as an answer for the model: code, message, and what to do. */
-export function errorResult(error: unknown, hints: Readonly<Record<string, string>> = {}): CallToolResult {
+export function errorResult(error: unknown, { hints = {}, args }: ErrorHow = {}): CallToolResult {
   const { code, message, hint, data } = told(error);
-  const advice = [hints[code], hint].filter((one) => one !== undefined).join("\n");
+  const own = hint === undefined || args === undefined ? hint : hintInTools(hint, args);
+  const advice = [hints[code], own].filter((one) => one !== undefined).join("\n");
   const lines = [`${code}: ${message}`, ...(advice === "" ? [] : [`Hint: ${advice}`])];
   return {
     content: [{ type: "text", text: capped(lines.join("\n")) }],

@@ -33,6 +33,8 @@ export interface ToolSpec<Input extends z.ZodObject> {
 export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "output" | "run"> {
   readonly inputSchema: { readonly type: "object"; readonly [key: string]: unknown };
   readonly outputSchema: { readonly type: "object"; readonly [key: string]: unknown };
+  /** The names of the arguments. */
+  readonly args: ReadonlySet<string>;
   /** Runs the tool. Throws `USAGE` for arguments that do not fit the schema. */
   readonly call: (workspace: () => Promise<WorkspaceApi>, args: unknown) => Promise<Answer>;
 }
@@ -46,6 +48,7 @@ export function defineTool<Input extends z.ZodObject>({ input, output, run, ...s
     ...spec,
     inputSchema: { ...schema, type: "object" },
     outputSchema: outputSchemaOf(output),
+    args: new Set(Object.keys(input.shape)),
     call: async (workspace, args) => {
       const parsed = input.safeParse(args ?? {});
       if (!parsed.success) {

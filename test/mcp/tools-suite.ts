@@ -94,6 +94,36 @@ export function toolsSuite(start: StartMcp): void {
       expect(refused.isError).toBe(true);
       expect(refused.text).toContain("a.txt");
       expect(mcp.project.read("a.txt")).toBe("three");
+      const [, given = ""] = /^Hint: `undo (\{[^`]*"force":true\})` takes them along/m.exec(refused.text) ?? [];
+      expect(refused.text).toContain('`"dry_run":true` shows what it would do');
+      expect(refused.text).not.toMatch(/chronicle undo|--/);
+      await mcp.client.call("undo", JSON.parse(given) as object);
+      expect(mcp.project.read("a.txt")).toBe("two");
+    });
+
+    it.each([
+      ["restore", { moment: "99" }, "list_history"],
+      ["diff", { from: "99" }, "list_history"],
+      ["undo", { operation: "99999999" }, "list_history"],
+      ["undo", { session: "none" }, "list_actions"],
+      ["undo", {}, "list_history"],
+      ["redo", {}, "list_history"],
+      ["rollback", { id: "99999999" }, "list_actions"],
+      ["show_action", { id: "99999999" }, "list_actions"],
+      ["file_history", { path: "none" }, "find_file"],
+      ["read_version", { path: "a.txt", iteration: 9 }, "file_history"],
+      ["resolve_conflict", { conflict: "99999999", keep: "current" }, "list_conflicts"],
+      ["commit_transaction", { id: "99999999" }, "list_transactions"],
+      ["rollback_transaction", { id: "99999999" }, "list_transactions"],
+    ])("%s %j: the hint names tools; a command only for a person, and says so", async (tool, args, named) => {
+      await using mcp = await start((project) => project.write("a.txt", "one"));
+      const { isError, text } = await mcp.client.call(tool, args);
+      expect(isError, text).toBe(true);
+      expect(text).toContain(named);
+      const forModels = text
+        .split("\n")
+        .filter((line) => !/^(?:Hint: )?for a person, on the command line: /.test(line));
+      expect(forModels.join("\n")).not.toMatch(/chronicle [a-z]|--[a-z]/);
     });
 
     it("the history names the agent as the one who went back, and keeps the client's name", async () => {

@@ -7,6 +7,7 @@ import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from
 import { ChronicleError } from "../../core/values/errors.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
+import { inCalls } from "../tool-words.ts";
 import { optional } from "../../util/optional.ts";
 
 const force = z
@@ -16,7 +17,8 @@ const force = z
 
 /** Returns the result of an undo, redo, rollback or restore, for people and programs. */
 function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
-  const { changes, skipped, unmerged = [], notes = [], finished, conflicts, kept_aside: aside = [] } = result;
+  const { changes, skipped, unmerged = [], finished, conflicts, kept_aside: aside = [] } = result;
+  const notes = result.notes?.map(inCalls);
   const nothing = changes.length + aside.length === 0;
   const failed = nothing && (skipped.length > 0 || unmerged.length > 0);
   const did = result.dry_run ? `Would be ${verb}` : verb[0]?.toUpperCase() + verb.slice(1);
@@ -30,10 +32,10 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
       ...conflicts.map((one) => `Changed meanwhile: ${oneLine(one.path)}; the other content is at ${one.kept_at}`),
       ...(unmerged.length === 0 ? [] : ["Did not merge with later work, and was left as it is:"]),
       ...unmerged.slice(0, 50).map(conflictLine),
-      ...notes.map((note) => oneLine(note)),
+      ...(notes ?? []).map((note) => oneLine(note)),
     ],
     next: [...remains, ...(unmerged.length > 0 && !result.dry_run ? [RESOLVE] : [])],
-    data: cappedRestore({ ...result, unmerged: unmerged.slice(0, 50) }),
+    data: cappedRestore({ ...result, unmerged: unmerged.slice(0, 50), ...optional({ notes }) }),
     failed,
   };
 }

@@ -8,6 +8,7 @@ import { counted, oneLine } from "../one-line.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
+import { inCalls } from "../tool-words.ts";
 import { optional } from "../../util/optional.ts";
 
 const HINTS = { NOT_FOUND: "list_transactions lists the ids there are" };
@@ -125,7 +126,8 @@ const rollback = defineTool({
   hints: HINTS,
   run: async (workspace, { id }): Promise<Answer> => {
     const { transaction, undo } = await workspace.rollbackTransaction(id);
-    const { changes, skipped, unmerged, notes } = undo;
+    const { changes, skipped, unmerged } = undo;
+    const notes = undo.notes.map(inCalls);
     return {
       summary: `Transaction ${transaction.id} is ${transaction.status}: ${countsOf(changes)}.`,
       lines: [
@@ -138,7 +140,7 @@ const rollback = defineTool({
         ...(changes.length === 0 ? [] : [redoOf(undo.undo_id)]),
         ...(unmerged.length === 0 ? [] : ["list_conflicts shows what did not merge; resolve_conflict settles it."]),
       ],
-      data: { transaction: shown(transaction), undo: cappedRestore(undo) },
+      data: { transaction: shown(transaction), undo: cappedRestore({ ...undo, notes }) },
     };
   },
 });
