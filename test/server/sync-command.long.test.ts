@@ -364,13 +364,40 @@ describe("sync", () => {
     const other = join(base, "other-desk");
     const { id } = sync<SyncShape>(["start", `unix:${socket}`, other, "--mode", "one-way-safe"]);
     await until(() => expect(read(other, "notes.txt")).toBe(read(origin, "notes.txt")));
-    writeFileSync(join(other, "notes.txt"), "mine\n");
-    await asked((syncs) => syncs.flush(id));
-    writeFileSync(join(origin, "notes.txt"), "theirs\n");
-    await until(async () => expect(await asked((syncs) => syncs.conflicts(id))).toHaveLength(1));
-    expect(run("desk-home", ["sync", "resolve", "notes.txt", "--accept-upstream"]).err).toContain("2 syncs");
+    const disagree = async (text: string): Promise<void> => {
+      writeFileSync(join(other, "notes.txt"), `my ${text}\n`);
+      await asked((syncs) => syncs.flush(id));
+      writeFileSync(join(origin, "notes.txt"), `their ${text}\n`);
+      await until(async () => expect(await asked((syncs) => syncs.conflicts(id))).toHaveLength(1));
+    };
+    const settled = async (text: string): Promise<void> => {
+      await until(() => expect(read(other, "notes.txt")).toBe(`their ${text}\n`));
+    };
+    await disagree("first");
+    const ambiguous = run("desk-home", ["sync", "resolve", "notes.txt", "--accept-upstream"]).err;
+    expect(ambiguous).toMatch(/2 syncs that may be meant\n {2}name one with -w, by its folder or its id:\n/);
     expect(sync(["resolve", join(other, "notes.txt"), "--accept-upstream"])).toMatchObject({ conflicts: 0 });
-    await until(() => expect(read(other, "notes.txt")).toBe("theirs\n"));
+    await settled("first");
+    await disagree("second");
+    expect(sync(["resolve", "other-desk/notes.txt", "--accept-upstream"])).toMatchObject({ conflicts: 0 });
+    await settled("second");
+    await disagree("third");
+    // Where there are several syncs, what is printed outside of the folder names this one.
+    const naming = `chronicle -w ${id.slice(0, 8)} sync`;
+    expect(run("desk-home", ["sync", "status"]).out).toContain(`see: ${naming} conflicts\n`);
+    expect(run("desk-home", ["sync", "flush", other]).out).toContain(`see: ${naming} conflicts\n`);
+    expect(run("desk-home", ["sync", "conflicts", other]).out).toContain(`settle with: ${naming} resolve PATH --`);
+    expect(run("desk-home", ["sync", "conflicts"], other).out).toContain("settle with: chronicle sync resolve PATH --");
+    const unknown = run("desk-home", ["sync", "resolve", join(other, "src/x.ts"), "--keep-local"]);
+    expect(unknown.err).toContain(`\`${naming} conflicts\` lists them`);
+    const two = run("desk-home", ["sync", "resolve", other, "notes.txt", "--keep-local"]);
+    expect(two.err).toContain("a path; -w names the sync, by its folder or its id");
+    const byHint = run("desk-home", ["-w", id.slice(0, 8), "sync", "resolve", "notes.txt", "--accept-upstream"]);
+    expect([byHint.status, byHint.err]).toEqual([0, ""]);
+    await settled("third");
+    await disagree("fourth");
+    run("desk-home", ["-w", "other-desk", "sync", "resolve", "notes.txt", "--accept-upstream"]);
+    await settled("fourth");
     sync(["stop", id]);
     await same("notes.txt");
   });

@@ -1,6 +1,7 @@
 import type { SyncApi, SyncEventShape, SyncShape } from "../../api/sync-api.ts";
 import type { CommandContext } from "../support/context.ts";
 import { printable } from "../../process/printable.ts";
+import { namingSync } from "./sync-client.ts";
 import { eventText, originOf, stateText } from "../render/syncs.ts";
 
 /** The syncs to follow, and until when. */
@@ -8,6 +9,8 @@ export interface Following {
   /** Only this sync; default: all. */
   readonly id?: string;
   readonly signal: AbortSignal;
+  /** All syncs there are; default: those with events. */
+  readonly all?: readonly SyncShape[];
   /** Ends the following once a sync meets this condition. */
   readonly until?: (sync: SyncShape) => boolean;
   /** Returns a note to print once, when the origin has admitted the sync. */
@@ -21,9 +24,9 @@ export interface Following {
 export async function showSyncs(
   context: CommandContext,
   syncs: Pick<SyncApi, "events">,
-  { id, signal, until, note }: Following,
+  { id, all = [], signal, until, note }: Following,
 ): Promise<void> {
-  const view = new SyncView(context);
+  const view = new SyncView(context, all);
   let isNoted = note === undefined;
   try {
     for await (const event of syncs.events(id, signal)) {
@@ -46,12 +49,14 @@ function isLetIn({ state }: SyncShape): boolean {
 
 class SyncView {
   readonly #context: CommandContext;
+  readonly #all: readonly SyncShape[];
   readonly #known = new Map<string, SyncShape>();
   readonly #said = new Map<string, string>();
   #isDrawn = false;
 
-  constructor(context: CommandContext) {
+  constructor(context: CommandContext, all: readonly SyncShape[]) {
     this.#context = context;
+    this.#all = all;
   }
 
   show(event: SyncEventShape): void {
@@ -85,7 +90,10 @@ class SyncView {
     const { state } = event.sync;
     if (this.#said.get(event.id) === state || (state === "syncing" && this.#said.has(event.id))) return undefined;
     this.#said.set(event.id, state);
-    return event.sync.hint === undefined ? text : `${text}\n  ${paint("dim", this.#context.worded(event.sync.hint))}`;
+    if (event.sync.hint === undefined) return text;
+    const others = this.#all.filter(({ id }) => !this.#known.has(id));
+    const hint = namingSync(this.#context, [...this.#known.values(), ...others], event.sync)(event.sync.hint);
+    return `${text}\n  ${paint("dim", this.#context.worded(hint))}`;
   }
 
   #when({ timestamp }: SyncEventShape): string {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { extname, join } from "node:path";
+import { extname, join, resolve } from "node:path";
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
@@ -25,7 +25,7 @@ import { patchText } from "../render/patch.ts";
 import { keptLines } from "../render/syncs.ts";
 import { standingFolderIfThere, UserPaths } from "../../process/user-path.ts";
 import { usageError } from "../../process/usage-error.ts";
-import { targetHolding, targetOf } from "./sync-client.ts";
+import { namingSync, onSync, targetHolding, targetOf } from "./sync-client.ts";
 
 const HOW =
   "give one of --keep-local, --accept-upstream and --merge (with --tool COMMAND or --merged FILE, if you like)";
@@ -37,13 +37,14 @@ export async function listConflicts(
   typed: string | undefined,
 ): Promise<number> {
   const sync = await targetOf(context, syncs, typed);
-  const found = await syncs.conflicts(sync.id);
+  const found = await onSync(context, { syncs, sync }, () => syncs.conflicts(sync.id));
   if (context.json) {
     context.printJson(found);
     return EXIT.done;
   }
   const { paint, io } = context;
-  const style = { paint, shown: shownFrom(context, sync) };
+  const naming = namingSync(context, await syncs.list(), sync);
+  const style = { paint, shown: shownFrom(context, sync), worded: (text: string) => context.worded(naming(text)) };
   for (const [index, line] of conflictLines(found, style).entries()) {
     context.print(line);
     const patch = context.input.flag("patch") ? (found[index]?.patch ?? "") : "";
@@ -51,8 +52,8 @@ export async function listConflicts(
     if (patch !== "") for (const text of patchText(patch, { paint, escape: io.out.isTerminal })) context.print(text);
   }
   context.print(found.length === 0 ? "no conflict is open" : counted(found.length, "conflict"));
-  if (found.length > 0) context.print(paint("dim", context.worded(SETTLE_SYNC)));
-  for (const line of keptLines(sync, { ...style, worded: context.worded })) context.print(line);
+  if (found.length > 0) context.print(paint("dim", style.worded(SETTLE_SYNC)));
+  for (const line of keptLines(sync, style)) context.print(line);
   return EXIT.done;
 }
 
@@ -65,7 +66,12 @@ export async function settleConflict(
   if (typed === undefined) throw usageError("sync resolve takes a path", SETTLE_SYNC);
   const way = wayOf(context);
   const sync = await targetHolding(context, syncs, typed);
-  const conflict = await conflictAt(context, { syncs, sync, typed });
+  return onSync(context, { syncs, sync }, () => settleOne(context, { syncs, sync, typed }, way));
+}
+
+async function settleOne(context: CommandContext, asked: Asked, way: SyncResolution | "tool"): Promise<number> {
+  const { syncs, sync } = asked;
+  const conflict = await conflictAt(context, asked);
   const resolution: SyncResolution = way === "tool" ? await byTool(context, sync, conflict) : way;
   const { current_hash, undo_hash } = conflict;
   const decided = resolution.content === undefined ? resolution : { ...resolution, from: { current_hash, undo_hash } };
@@ -136,7 +142,13 @@ async function conflictAt(context: CommandContext, { syncs, sync, typed }: Asked
   const path = await pathsOf(context, sync)
     .toWorkspace(typed)
     .catch(() => typed);
-  const there = open.find((one) => one.path === path) ?? open.find((one) => one.path === typed);
+  // From outside of the folder, a path as listed begins at the folder; one that is typed may begin here as well.
+  const fromHere = await pathsOf(context, sync)
+    .toWorkspace(resolve(context.io.cwd(), typed))
+    .catch(() => typed);
+  const there = [path, typed, fromHere]
+    .map((at) => open.find((one) => one.path === at))
+    .find((one) => one !== undefined);
   const [found, second] = there === undefined ? meantBy(open, typed, ({ id }) => id) : [there];
   if (second !== undefined) {
     throw new ChronicleError("AMBIGUOUS", `${printable(typed)} stands for several conflicts`, {

@@ -17,7 +17,7 @@ import { secretsStay } from "../render/secrets.ts";
 import { syncLines } from "../render/syncs.ts";
 import { findSyncProcess } from "../../daemon/find-sync-process.ts";
 import { showSyncs } from "./live-syncs.ts";
-import { backgroundClient, runningClient } from "./sync-client.ts";
+import { backgroundClient, namingSync, runningClient } from "./sync-client.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
@@ -37,7 +37,10 @@ export async function startSync(context: CommandContext, args: readonly string[]
   const { joined, protected: secrets } = begun;
   if (context.json) context.printJson({ ...sync, joined, protected: secrets });
   else for (const line of syncLines([sync], context.paint)) context.print(line);
-  if (sync.hint !== undefined && !context.json) context.print(context.paint("dim", context.worded(sync.hint)));
+  if (sync.hint !== undefined && !context.json) {
+    const naming = namingSync(context, await client.syncs.list(), sync);
+    context.print(context.paint("dim", context.worded(naming(sync.hint))));
+  }
   return sync.state === "halted" ? EXIT.failed : EXIT.done;
 }
 

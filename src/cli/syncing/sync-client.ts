@@ -90,11 +90,8 @@ function notStarted(run: RunFolder): ChronicleError {
 export async function targetOf(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<SyncShape> {
   const all = await syncs.list();
   const named = typed ?? context.input.text("workspace");
-  if (named !== undefined) return namedOf(all, named, context.io.cwd());
-  const around = syncAround(all, context.io.cwd());
-  if (around !== undefined) return around;
-  const going = all.filter(({ state }) => state !== "stopped");
-  return onlyOf(going.length === 0 ? all : going, "there is no sync");
+  if (named === undefined) return onlyOf(meantHere(context, all), "there is no sync");
+  return onlyOf(matching(all, named, context.io.cwd()), `there is no sync ${printable(named)}`);
 }
 
 /**
@@ -102,9 +99,51 @@ export async function targetOf(context: CommandContext, syncs: SyncApi, typed: s
  * nothing is typed. Throws `NOT_FOUND`, `AMBIGUOUS`.
  */
 export async function targetHolding(context: CommandContext, syncs: SyncApi, path: string): Promise<SyncShape> {
-  const isNamed = context.input.text("workspace") !== undefined;
+  if (context.input.text("workspace") !== undefined) return targetOf(context, syncs, undefined);
+  const all = await syncs.list();
   const above = dirname(resolve(context.io.cwd(), path));
-  return (isNamed ? undefined : syncAround(await syncs.list(), above)) ?? targetOf(context, syncs, undefined);
+  return syncAround(all, above) ?? onlyOf(meantHere(context, all), "there is no sync", "name one with -w, by");
+}
+
+/** Returns the syncs that a command which names none may mean; the command is about one only if there is one. */
+function meantHere({ io, input }: CommandContext, all: readonly SyncShape[]): readonly SyncShape[] {
+  const named = input.text("workspace");
+  if (named !== undefined) return matching(all, named, io.cwd());
+  const around = syncAround(all, io.cwd());
+  if (around !== undefined) return [around];
+  const going = all.filter(({ state }) => state !== "stopped");
+  return going.length === 0 ? all : going;
+}
+
+/** Matches commands that need one sync, and name none. */
+const OF_ONE_SYNC =
+  /\bchronicle (?=sync (?:stop|pause|resume|adopt-as-new|rejoin|flush|conflicts|resolve)(?![\w-]| FOLDER))/g;
+
+/** Returns a text about a sync in which commands name that sync, unless they mean it anyway in the current folder. */
+export function namingSync(
+  context: CommandContext,
+  all: readonly SyncShape[],
+  { id }: Pick<SyncShape, "id">,
+): (text: string) => string {
+  const [only, second] = meantHere(context, all);
+  if (only?.id === id && second === undefined) return (text) => text;
+  return (text) => text.replaceAll(OF_ONE_SYNC, `chronicle -w ${id.slice(0, 8)} `);
+}
+
+/** Does work on a sync. In the hint of an error, commands name the sync where that is necessary. */
+export async function onSync<T>(
+  context: CommandContext,
+  { syncs, sync }: { readonly syncs: SyncApi; readonly sync: SyncShape },
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.hint?.includes("chronicle sync") !== true) throw error;
+    const { code, message, data } = error;
+    const hint = namingSync(context, await syncs.list(), sync)(error.hint);
+    throw new ChronicleError(code, message, { hint, data, cause: error });
+  }
 }
 
 /** Finds the sync with the innermost folder around a folder. */
@@ -114,17 +153,15 @@ function syncAround(all: readonly SyncShape[], place: string): SyncShape | undef
   return around.toSorted((a, b) => b.folder.length - a.folder.length)[0];
 }
 
-function namedOf(all: readonly SyncShape[], named: string, cwd: string): SyncShape {
+/** Returns the syncs that a folder, an id or the beginning of an id may mean. */
+function matching(all: readonly SyncShape[], named: string, cwd: string): readonly SyncShape[] {
   const folder = realFolder(resolve(cwd, named));
   const exact = all.filter((one) => one.id === named || one.folder === folder);
-  if (exact.length > 0) return onlyOf(exact, "");
-  return onlyOf(
-    meantBy(all, named, ({ id }) => id),
-    `there is no sync ${printable(named)}`,
-  );
+  return exact.length > 0 ? exact : meantBy(all, named, ({ id }) => id);
 }
 
-function onlyOf(found: readonly SyncShape[], none: string): SyncShape {
+/** Returns the only sync. `none`: the message if there is none. `how`: the beginning of a hint on how to name one. */
+function onlyOf(found: readonly SyncShape[], none: string, how = "name one by"): SyncShape {
   const [only, second] = found;
   if (only === undefined) {
     throw new ChronicleError("NOT_FOUND", none, {
@@ -133,10 +170,9 @@ function onlyOf(found: readonly SyncShape[], none: string): SyncShape {
   }
   if (second === undefined) return only;
   throw new ChronicleError("AMBIGUOUS", `there are ${found.length} syncs that may be meant`, {
-    hint: [
-      "name one by its folder or its id:",
-      ...found.map(({ id, folder }) => `  ${id.slice(0, 8)}  ${folder}`),
-    ].join("\n"),
+    hint: [`${how} its folder or its id:`, ...found.map(({ id, folder }) => `  ${id.slice(0, 8)}  ${folder}`)].join(
+      "\n",
+    ),
     data: { syncs: found.map(({ id }) => id) },
   });
 }

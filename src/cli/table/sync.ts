@@ -103,7 +103,7 @@ export const SYNC: CommandSpec = {
     "path is listed with the reason and what to do. These, and status, stop, pause, resume, monitor and " +
     "conflicts, take a sync by its folder, its id or the beginning of its id. Without one, status and monitor are " +
     "about all syncs, the others about that of the current folder, else the only one. resolve PATH settles a " +
-    "conflict. " +
+    "conflict of the sync in whose folder the path lies, or which -w names by its folder or its id. " +
     DETAILS_OF_MODES +
     " More: docs/replication.md.",
   args: [

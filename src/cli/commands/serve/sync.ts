@@ -8,7 +8,7 @@ import { printable } from "../../../process/printable.ts";
 import { keptLines, syncLines, troubleLines } from "../../render/syncs.ts";
 import { showSyncs } from "../../syncing/live-syncs.ts";
 import { listConflicts, settleConflict } from "../../syncing/settle-sync.ts";
-import { backgroundClient, readingClient, targetOf } from "../../syncing/sync-client.ts";
+import { backgroundClient, namingSync, onSync, readingClient, targetOf } from "../../syncing/sync-client.ts";
 import { decidesHaltedSync } from "../../support/agents-command.ts";
 
 /** A subcommand of `sync`. `typed`: the one argument after its name. */
@@ -40,7 +40,10 @@ export async function sync(context: CommandContext): Promise<number> {
     );
   }
   const [typed, ...more] = rest;
-  if (more.length > 0) throw usageError(`sync ${what} takes one thing`, `see: chronicle sync -h`);
+  if (more.length > 0) {
+    const hint = what === "resolve" ? "a path; -w names the sync, by its folder or its id" : "see: chronicle sync -h";
+    throw usageError(`sync ${what} takes one thing`, hint);
+  }
   if (verb === undefined) return status(context, typed);
   if (decidesHaltedSync(context.input)) await context.refuseAgent(`sync ${what}, which answers why it was halted`);
   await using client = await backgroundClient(context);
@@ -50,57 +53,63 @@ export async function sync(context: CommandContext): Promise<number> {
 /** Prints the state of syncs. Starts no server if there is no sync. */
 async function status(context: CommandContext, typed: string | undefined): Promise<number> {
   await using client = await readingClient(context);
-  const all = client === undefined ? [] : await listed(context, client.syncs, typed);
+  const all = (await client?.syncs.list()) ?? [];
+  const asked = client === undefined || typed === undefined ? all : [await targetOf(context, client.syncs, typed)];
   if (context.json) {
-    context.printJson(all);
+    context.printJson(asked);
     return EXIT.done;
   }
-  tell(
-    context,
-    all.toSorted((a, b) => Number(a.state === "stopped") - Number(b.state === "stopped")),
-  );
-  if (all.length === 0) context.say(context.worded("no syncs yet: chronicle sync start URL#WORKSPACE FOLDER"));
+  const sorted = asked.toSorted((a, b) => Number(a.state === "stopped") - Number(b.state === "stopped"));
+  tell(context, sorted, { all });
+  if (asked.length === 0) context.say(context.worded("no syncs yet: chronicle sync start URL#WORKSPACE FOLDER"));
   return EXIT.done;
 }
 
-async function listed(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<SyncShape[]> {
-  return typed === undefined ? syncs.list() : [await targetOf(context, syncs, typed)];
-}
-
 /** Returns the text on when a failed step is tried again. */
-function againText(at: string, { io, worded }: CommandContext): string {
+function againText(at: string, { io }: CommandContext): string {
   const seconds = Math.max(0, Math.ceil((Date.parse(at) - io.now()) / 1000));
-  return worded(`tried again in ${seconds} s; at once: chronicle sync flush`);
+  return `tried again in ${seconds} s; at once: chronicle sync flush`;
 }
 
-/** Prints syncs. `most`: the maximum number of refused paths to name. */
-function tell(context: CommandContext, all: readonly SyncShape[], most = MOST_REFUSED): void {
+interface Telling {
+  /** All syncs there are. */
+  readonly all: readonly SyncShape[];
+  /** The maximum number of refused paths to name. */
+  readonly most?: number;
+}
+
+/** Prints syncs. */
+function tell(context: CommandContext, shown: readonly SyncShape[], { all, most = MOST_REFUSED }: Telling): void {
   const { paint } = context;
-  for (const [index, line] of syncLines(all, paint).entries()) {
+  for (const [index, line] of syncLines(shown, paint).entries()) {
     context.print(line);
-    const one = all[index];
+    const one = shown[index];
     if (one === undefined) continue;
+    const naming = namingSync(context, all, one);
+    const worded = (text: string): string => context.worded(naming(text));
     const { hint, degraded, conflicts, retry_at: again, trouble } = one;
-    const [what, next] = troubleLines(one, context.worded);
+    const [what, next] = troubleLines(one, worded);
     if (what !== undefined && one.reason !== trouble?.message) context.print(paint("yellow", `  ${what}`));
     if (next !== undefined) context.print(paint("dim", `  ${next}`));
     if (degraded !== undefined && !(trouble !== undefined && degraded.includes(trouble.message)))
       context.print(paint("yellow", `  note: ${printable(degraded)}`));
-    if (again !== undefined) context.print(paint("dim", `  ${againText(again, context)}`));
-    const style = { paint, shown: printable, worded: context.worded, most };
+    if (again !== undefined) context.print(paint("dim", `  ${worded(againText(again, context))}`));
+    const style = { paint, shown: printable, worded, most };
     for (const text of keptLines(one, style)) context.print(text);
-    if (hint !== undefined && trouble === undefined) context.print(paint("dim", `  ${context.worded(hint)}`));
-    if (conflicts > 0) context.print(paint("dim", `  ${context.worded("see: chronicle sync conflicts")}`));
+    if (hint !== undefined && trouble === undefined) context.print(paint("dim", `  ${worded(hint)}`));
+    if (conflicts > 0) context.print(paint("dim", `  ${worded("see: chronicle sync conflicts")}`));
   }
 }
 
 /** Returns a subcommand that changes the state of a sync and prints the new state. */
 function standing(change: (syncs: SyncApi, sync: SyncShape, context: CommandContext) => Promise<SyncShape>): Verb {
   return async (context, syncs, typed) => {
-    const changed = await change(syncs, await targetOf(context, syncs, typed), context);
-    const after = await reached(syncs, changed);
+    const sync = await targetOf(context, syncs, typed);
+    const after = await onSync(context, { syncs, sync }, async () =>
+      reached(syncs, await change(syncs, sync, context)),
+    );
     if (context.json) context.printJson(after);
-    else tell(context, [after]);
+    else tell(context, [after], { all: await syncs.list() });
     return after.state === "halted" ? EXIT.failed : EXIT.done;
   };
 }
@@ -114,9 +123,10 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
 
 /** Waits until all changes have reached the other side. If the origin refuses paths, prints each of them and fails. */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
-  const after = await flushed(syncs, await targetOf(context, syncs, typed), context);
+  const sync = await targetOf(context, syncs, typed);
+  const after = await onSync(context, { syncs, sync }, () => flushed(syncs, sync, context));
   if (context.json) context.printJson(after);
-  else tell(context, [after], Infinity);
+  else tell(context, [after], { all: await syncs.list(), most: Infinity });
   return after.state === "halted" || after.refused !== undefined ? EXIT.failed : EXIT.done;
 }
 
@@ -138,7 +148,7 @@ async function monitor(context: CommandContext, syncs: SyncApi, typed: string | 
   const endInterrupt = context.io.onInterrupt(() => ended.abort());
   try {
     const only = typed === undefined ? {} : { id: (await targetOf(context, syncs, typed)).id };
-    await showSyncs(context, syncs, { ...only, signal: ended.signal });
+    await showSyncs(context, syncs, { ...only, all: await syncs.list(), signal: ended.signal });
     return EXIT.done;
   } finally {
     endInterrupt();
