@@ -250,6 +250,7 @@ function folderFiles(
     cacheFile: files.statCache,
     staging: `${files.folder}/staging`,
     storeFolders: own,
+    workspace: workspaceId,
     clock: backends.now,
     workers: restoreWorkers(parts, pools),
     traitsOf: traitsOf(parts, readOnly),

@@ -75,10 +75,28 @@ describe("Truth: a tracked folder that is not there", () => {
       expect(ran.stderr).toContain(
         "move a symbolic link away and put the folder back; nothing was recorded as deleted",
       );
+      // A further root cannot be adopted.
+      expect(ran.stderr).not.toContain("--adopt");
     }
     rmSync(two);
     renameSync(join(box.folder, "moved"), two);
     expect((await box.json(["status"])).value).toMatchObject({ changes: [] });
+  });
+
+  it("and was moved: the printed way to go on works, and undo works there", async () => {
+    using box = new Sandbox();
+    box.write("a", "a\n");
+    const { workspace: id } = (await box.json(["init"])).value as { workspace: string };
+    box.run(["run", "--", "sh", "-c", "echo b > a"]);
+    const moved = join(box.folder, "moved");
+    renameSync(box.project, moved);
+    for (const words of [["status"], ["undo"], ["restore", "0"]]) {
+      const ran = await box.call(["-w", id, ...words], { cwd: "." });
+      expect([ran.code, ran.stderr]).toEqual([3, expect.stringContaining(`: chronicle init FOLDER --adopt ${id}\n`)]);
+    }
+    await box.must(["init", moved, "--adopt", id], { cwd: "." });
+    await box.must(["-w", id, "undo"], { cwd: "." });
+    expect(readFileSync(join(moved, "a"), "utf8")).toBe("a\n");
   });
 
   it("and is gone for good: the printed way back works", async () => {

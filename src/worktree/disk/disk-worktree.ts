@@ -54,6 +54,8 @@ export interface DiskWorktreeOptions {
   readonly staging: string | undefined;
   /** Folders of the store, which are never captured, wherever they lie. */
   readonly storeFolders: readonly string[];
+  /** The workspace's id, for the hint of an error. */
+  readonly workspace?: string;
   /** Milliseconds since the epoch, of the same clock as the disk's times. */
   readonly clock: () => number;
   /**
@@ -125,12 +127,21 @@ export class DiskWorktree implements Worktree {
   }
 
   async scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
-    const { disk, storeFolders } = this.#options;
+    const { disk, storeFolders, workspace } = this.#options;
     const { cache } = this.#load();
     const startedAtNs = this.#nowNs();
     this.#readFloorNs = startedAtNs;
     const remembered = this.#remembered;
-    const context = { disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders, ...this.#scanned() };
+    const context = {
+      disk,
+      roots: this.#open,
+      cache,
+      remembered,
+      startedAtNs,
+      storeFolders,
+      workspace,
+      ...this.#scanned(),
+    };
     const report = await scanRoots(context, request, onChanged);
     if (request.only === undefined) {
       this.#unapplied = report.unapplied;

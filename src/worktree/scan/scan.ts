@@ -53,6 +53,8 @@ export interface ScanContext {
   readonly startedAtNs: bigint;
   /** Folders of the store, which are never captured. */
   readonly storeFolders: readonly string[];
+  /** The workspace's id, for the hint of an error. */
+  readonly workspace: string | undefined;
   /** Git's state as the scan needs it. */
   readonly git: GitNow;
   /** Called with each folder in which an apply stages files or has left staged files. */
@@ -406,7 +408,7 @@ export function standsInPlace(disk: Disk, folder: string): string | undefined {
 
 /** Returns the error for a missing tracked folder. The hint depends on whether anything is recorded in the folder. */
 function rootAway(
-  { disk, cache }: { readonly disk: Disk; readonly cache: StatCache },
+  { disk, cache, workspace }: Pick<ScanContext, "disk" | "cache" | "workspace">,
   { id, folder }: TrackedRoot,
 ): ChronicleError {
   const obstacle = standsInPlace(disk, folder);
@@ -414,7 +416,10 @@ function rootAway(
   const path = pathInRoot(id, ROOT);
   const isEmpty = [...cache.beneath(path, cache.rowOf(path))].length === 0;
   return new ChronicleError("NOT_FOUND", `the tracked folder ${folder} is not there${inPlace}`, {
-    hint: isEmpty ? hintForEmpty(folder, obstacle) : hintForHeld(folder, obstacle),
+    // Only the first root can be adopted at another place.
+    hint: isEmpty
+      ? hintForEmpty(folder, obstacle)
+      : hintForHeld(folder, obstacle, id === undefined ? workspace : undefined),
     data: { folder },
   });
 }
@@ -428,10 +433,15 @@ function hintForEmpty(folder: string, obstacle: string | undefined): string {
   );
 }
 
-function hintForHeld(folder: string, obstacle: string | undefined): string {
+/** Returns the hint for a folder that has recorded files. `adoptable`: the id by which it is adopted if it was moved. */
+function hintForHeld(folder: string, obstacle: string | undefined, adoptable: string | undefined): string {
   const first = obstacle === undefined ? "mount it or put it back" : `move ${obstacle} away and put the folder back`;
+  const moved =
+    adoptable === undefined
+      ? ""
+      : `if it was moved, FOLDER being its new place: chronicle init FOLDER --adopt ${adoptable}\n`;
   return (
-    `${first}; nothing was recorded as deleted\n` +
+    `${first}; nothing was recorded as deleted\n${moved}` +
     `if it is gone for good: mkdir ${quotePath(folder)}, then: chronicle restore latest`
   );
 }
