@@ -32,6 +32,23 @@ function ask(words: readonly string[], how: RunHow = {}) {
   return box.call(["--remote", server.socketUrl, ...words], how);
 }
 
+/** Makes a token that the server knows. */
+function tokenOf(role: "agent" | "reader"): string {
+  const book = new FileTokenStore(new NodeDisk(), join(server.base, "config"), () => Date.now());
+  const token = newToken();
+  const created = new Date(0).toISOString();
+  book.add({
+    id: hashToken(token).slice(0, 12),
+    name: role,
+    role,
+    workspaces: null,
+    hash: hashToken(token),
+    created,
+    expires: null,
+  });
+  return token;
+}
+
 describe("which workspace is meant", () => {
   it("the folder's that the server was started in; paths begin at its root, wherever one stands", async () => {
     expect(await ask(["cat", "a.txt"])).toMatchObject({ code: 0, stdout: "one\n" });
@@ -190,16 +207,20 @@ describe("tokens", () => {
   });
 
   it("of an agent lets nobody be asked whether it is sure", async () => {
-    const book = new FileTokenStore(new NodeDisk(), join(server.base, "config"), () => Date.now());
-    const agent = newToken();
-    const hash = hashToken(agent);
-    const created = new Date(0).toISOString();
-    book.add({ id: "0123456789ab", name: "a", role: "agent", workspaces: null, hash, created, expires: null });
+    const agent = tokenOf("agent");
     for (const words of [["prune", "--keep-last", "0"], ["compact", "--drop-archive"], ["forget", "w"], ["gc"]]) {
       const refused = await at(["-w", "w", ...words], { env: { CHRONICLE_TOKEN: agent } });
       expect([words, refused.code]).toEqual([words, 6]);
       expect(refused.stderr).not.toMatch(/--yes|cannot be undone/);
     }
+  });
+
+  it("of a reader gets a list without commands that change something", async () => {
+    const words = ["-w", "w", "list"];
+    expect((await at(words, { env: { CHRONICLE_TOKEN: server.token } })).stdout).toMatch(/chronicle .*restore/);
+    const { code, stdout } = await at(words, { env: { CHRONICLE_TOKEN: tokenOf("reader") } });
+    expect([code, stdout]).toEqual([0, expect.stringContaining("baseline")]);
+    expect(stdout).not.toMatch(/chronicle|take it back/);
   });
 
   it("an agent stays one", async () => {

@@ -133,7 +133,7 @@ it("verify, head and the store", async () => {
   expect(box.run(["verify", "--expect", "-"], { input: box.run(["head", "--json"]).stdout }).code).toBe(0);
   await box.step(["verify", "--expect", "missing.txt"]);
   await box.step(["rebuild"]);
-  await box.step(["forget", "0"]);
+  await box.step(["forget", "no-such"]);
   expect(box.run(["forget", "--yes", String(box.run(["workspaces"]).stdout.split(" ")[0])]).code).toBe(0);
   await box.step(["workspaces"]);
   await box.step(["status"]);

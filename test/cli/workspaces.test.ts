@@ -141,3 +141,16 @@ it("repeats how the workspace was chosen in each command that it names; JSON has
   await box.must(["-w", "one", "put", "d/x"], { input: "x" });
   expect((await box.call(["-w", "one", "rm", "d"])).stderr).toContain("chronicle -w one rm -r d");
 });
+
+it("forget looks a workspace up before it asks whether somebody is sure", async () => {
+  using box = new Sandbox();
+  for (const name of ["one", "two"]) await box.must(["workspaces", "create", name]);
+  const unknown = await box.call(["forget", "zz"]);
+  expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('there is no workspace "zz"')]);
+  expect(unknown.stderr).not.toContain("--yes");
+  expect(await box.call(["forget", "zz", "--yes"])).toEqual(unknown);
+  expect((await box.call(["forget", ""])).code).toBe(3);
+  const asked = await box.call(["forget", "one"]);
+  expect([asked.code, asked.stderr]).toEqual([6, expect.stringContaining("chronicle forget one --yes")]);
+  expect((await box.json(["workspaces"])).value).toHaveLength(2);
+});

@@ -21,6 +21,11 @@ async function agreed(context: CommandContext, prefix: string): Promise<boolean>
   const now = context.input.flag("now");
   if (now) refuseWithoutPerson(context, "a history");
   else if (context.input.flag("yes")) return true;
+  const store = await context.store();
+  const all = await store.workspaces();
+  const exact = all.find((item) => item.id === prefix) ?? all.find((item) => item.name === prefix);
+  const [only, second] = exact === undefined ? meantBy(all, prefix, (item) => item.id) : [exact];
+  if (only === undefined || second !== undefined) return true;
   if (!context.canAsk) {
     throw new ChronicleError(
       "REFUSED",
@@ -31,11 +36,6 @@ async function agreed(context: CommandContext, prefix: string): Promise<boolean>
       },
     );
   }
-  const store = await context.store();
-  const all = await store.workspaces();
-  const exact = all.find((item) => item.id === prefix) ?? all.find((item) => item.name === prefix);
-  const [only, second] = exact === undefined ? meantBy(all, prefix, (item) => item.id) : [exact];
-  if (only === undefined || second !== undefined) return true;
   return confirm(
     context,
     now

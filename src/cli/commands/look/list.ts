@@ -21,20 +21,28 @@ const NOTHING_YET = `nothing is recorded here yet
   chronicle -h                   everything else`;
 
 /** Returns the length of the longest summary that fits a terminal beside the other columns. */
-function summaryWidth(context: CommandContext, items: readonly RecentItem[]): number {
+function summaryWidth(context: CommandContext, items: readonly RecentItem[], isWithBack: boolean): number {
   if (!context.io.out.isTerminal) return LONGEST_SUMMARY;
-  const others = items.map((item) => recentRow(context, { ...item, summary: "" }));
+  const style = { most: LONGEST_SUMMARY, isWithBack };
+  const others = items.map((item) => recentRow(context, { ...item, summary: "" }, style));
   const [row = ""] = columns(others, "<<<>")
     .map((line) => stripVTControlCharacters(line))
     .sort((a, b) => b.length - a.length);
   return Math.max(SHORTEST_SUMMARY, Math.min(LONGEST_SUMMARY, context.io.out.columns - row.length - 2));
 }
 
-function recentRow(context: CommandContext, item: RecentItem, most = LONGEST_SUMMARY): string[] {
+/** How a line is shown. */
+interface RowStyle {
+  /** The longest summary. */
+  readonly most: number;
+  /** True if the line shows the command that goes back. */
+  readonly isWithBack: boolean;
+}
+
+function recentRow(context: CommandContext, item: RecentItem, { most, isWithBack }: RowStyle): string[] {
   const { paint } = context;
   const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
-  // The commands in an origin's history are valid at the origin only, so they are not shown.
-  const command = isUpstream(context) ? "" : paint("cyan", context.worded(item.back));
+  const command = isWithBack ? paint("cyan", context.worded(item.back)) : "";
   const back = item.undone === true ? paint("dim", "(undone)") : command;
   // The number names the snapshot itself, whereas the line's command restores the state before its changes.
   const kind = item.kind === "snapshot" ? `snapshot ${item.snapshot}` : item.kind;
@@ -44,12 +52,16 @@ function recentRow(context: CommandContext, item: RecentItem, most = LONGEST_SUM
 async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
   const result = await workspace.recent(limit === 0 ? Number.MAX_SAFE_INTEGER : limit);
   if (context.json) return context.printJson(result);
-  const most = summaryWidth(context, result.items);
-  const rows = result.items.map((item) => recentRow(context, item, most));
+  const isReader = (await context.meThere())?.role === "reader";
+  // The commands in an origin's history are valid at the origin only. A reader may give none of them.
+  const isWithBack = !isUpstream(context) && !isReader;
+  const style = { most: summaryWidth(context, result.items, isWithBack), isWithBack };
+  const rows = result.items.map((item) => recentRow(context, item, style));
   const { paint } = context;
-  const last = isUpstream(context) ? "" : "take it back, or go back to before it (a baseline: to it)";
+  const last = !isWithBack ? "" : "take it back, or go back to before it (a baseline: to it)";
   const head = ["when", "what", "", "", last].map((text) => paint("dim", text));
   for (const line of columns([head, ...rows], "<<<>")) context.print(line);
+  if (isReader) return;
   context.print();
   const hints = [
     ...undoHint(context, result),
