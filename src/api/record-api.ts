@@ -94,7 +94,11 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
    * written and the error is passed on. Returns the number of records.
    */
   migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number>;
-  /** Copies the log and the state into a new folder beneath `folder` (absolute). Returns the new folder's path. */
+  /**
+   * Copies the log and the records into a new folder beneath `folder` (absolute). Returns the new folder's path. The
+   * copy of a store in a folder of its own is such a store, too. That of a workspace has the lines of its log, without
+   * the contents of files, and its records in `records.ndjson`, as `export` yields them; it cannot be opened.
+   */
   backup(folder: string): Promise<string>;
   /** Yields the records that are not deleted, as lines of canonical JSON `{"id":…,"record":…}` without a newline. */
   export(): AsyncIterable<string>;

@@ -48,6 +48,14 @@ describe.each([
     expect(await must("compact")).toBe("there was nothing to move into the archive\n");
     const copy = (await must("backup", "../copies")).trimEnd();
     expect(readdirSync(copy)).toContain("events.wal");
+    const listed = await box.call(["record", "list", "--folder", copy]);
+    if (options.length > 0) {
+      expect([listed.code, listed.stdout]).toEqual([0, await must("list")]);
+      expect((await box.must(["record", "verify", "--folder", copy])).stdout).toMatch(/^ok: /);
+    } else {
+      expect([listed.code, listed.stderr]).toEqual([2, expect.stringContaining("records.ndjson")]);
+      expect(readFileSync(join(copy, "records.ndjson"), "utf8")).toBe(await must("export"));
+    }
     expect(JSON.parse(await must("verify", "--json"))).toMatchObject({ ok: true, problems: [] });
   });
 

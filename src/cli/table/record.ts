@@ -157,7 +157,10 @@ export const RECORD: CommandSpec = {
     "put writes a record (a JSON object; -: from stdin), get prints one, delete leaves a tombstone: no line is " +
     "ever removed. list shows the live records, replay every event of records, export one JSON line for each live " +
     "record. verify recomputes the whole chain and exits 4 if something is damaged. compact moves the log into " +
-    "the archive, backup copies the whole store into a new folder beneath <id>. A missing record exits 3.",
+    "the archive. backup makes a new folder beneath <id>: of a store of its own (--folder) a copy that is such a " +
+    "store again; of a workspace its log, which also holds the history of its files, without their contents, and " +
+    "records.ndjson with the live records, as export prints them: no command opens that copy. A missing record " +
+    "exits 3.",
   args: [
     {
       name: "<what>",

@@ -237,7 +237,9 @@ async function storeOf(log: EventLog): Promise<string | undefined> {
     const isForeign = event?.recordId.startsWith("workspace:") === true || event?.record["workspace"] !== undefined;
     if (!isForeign) return event?.recordId.replace(/^(?:store|compact):/, "");
     throw new ChronicleError("USAGE", "this is the log of a workspace, not of a record store", {
-      hint: "use `workspace.records`, or another folder",
+      hint:
+        "read them in the workspace itself (`chronicle record list`, `workspace.records`); in a copy that `backup` " +
+        "made, records.ndjson holds them, one in each line",
     });
   }
   return undefined;
