@@ -274,7 +274,7 @@ class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreAp
 
   backup(): Promise<string> {
     const error = new ChronicleError("USAGE", "a backup is made in a folder of the server's own machine", {
-      hint: "run `chronicle records backup` there, or `export` here",
+      hint: "run `chronicle record backup` there, or `export` here",
     });
     return Promise.reject(error);
   }

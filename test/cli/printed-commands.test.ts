@@ -1,6 +1,8 @@
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { open } from "../../src/open.ts";
+import { COMMANDS } from "../../src/cli/table/command-table.ts";
 import { quotePath } from "../../src/core/shell/quote-command.ts";
 import { Sandbox } from "./sandbox.ts";
 
@@ -103,4 +105,37 @@ describe("a command that is printed", () => {
     const { stderr } = await box.call(["./my tool"]);
     typed(box, found(stderr, /to record a command: (chronicle .+)/));
   });
+});
+
+const SOURCES = join(import.meta.dirname, "../../src");
+
+/** The commands that the sources name in backticks, and those that are the whole of a hint or begin it. */
+function namedCommands(): readonly (readonly [file: string, command: string])[] {
+  return globSync("**/*.ts", { cwd: SOURCES, exclude: ["**/*.test.ts"] }).flatMap((file) => {
+    const text = readFileSync(join(SOURCES, file), "utf8");
+    const found = text.matchAll(/(?:`|hint:\s*")chronicle ((?:[^`"\\\n]|\\(?![`0]))+)(?:\\?`|")/g);
+    return [...found].map(([, command = ""]) => [file, command] as const);
+  });
+}
+
+/** The words of a command behind the options that all commands take. */
+function wordsOf(command: string): readonly string[] {
+  return command
+    .replace(/^(?:(?:-C|-w|--store|--remote|--directory) \S+ |(?:--json|--upstream) )+/, "")
+    .split(/[\s,|]+/);
+}
+
+it("names no command, and no part of one, that does not exist", () => {
+  const all = namedCommands();
+  expect(all.length).toBeGreaterThan(150);
+  const wrong = all.filter(([, command]) => {
+    const [name = "", what = ""] = wordsOf(command);
+    // Messages begin with the name of their command as well.
+    if (!/^[a-z-]+$/.test(name) || what === "does") return false;
+    const spec = COMMANDS.find((one) => one.name === name);
+    const [first] = spec?.args ?? [];
+    const verbs = first?.name === "<what>" && Array.isArray(first.completes) ? first.completes : undefined;
+    return spec === undefined || (verbs !== undefined && /^[a-z]/.test(what) && !verbs.includes(what));
+  });
+  expect(wrong).toEqual([]);
 });
