@@ -63,6 +63,29 @@ describe("Truth 22: agents' settings, installing", () => {
     expect(squeezed(readFileSync(file, "utf8"))).toBe(squeezed(text));
   });
 
+  it("needs a name; uninstalling does not: all that are installed are meant", async () => {
+    using box = new Sandbox();
+    expect(await box.call(["agents", "install"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("which agent?"),
+    });
+    const none = await box.call(["agents", "test", "--project"]);
+    expect([none.code, none.stderr]).toEqual([
+      3,
+      expect.stringMatching(/no agent has hooks of Chronicle \(project\)\n.*install claude\|codex\|gemini --project/),
+    ]);
+    const mine = put(box, fileOf("codex"), '{"hooks":{}}\n');
+    await box.must(["agents", "install", "claude", "gemini"]);
+    const { stdout } = await box.must(["agents", "uninstall"]);
+    expect(stdout).toMatch(
+      /^Claude Code: 2 files changed\n.*^Codex.*: is not installed; nothing to change\n.*^Gemini CLI: /ms,
+    );
+    expect(existsSync(join(box.folder, fileOf("claude")))).toBe(false);
+    expect(existsSync(join(box.folder, fileOf("gemini")))).toBe(false);
+    expect(readFileSync(mine, "utf8")).toBe('{"hooks":{}}\n');
+    expect((await box.must(["agents", "uninstall"])).stdout.match(/nothing to change/g)).toHaveLength(3);
+  });
+
   it("refuses names that stand twice on the way to its entries: an edit would go to the wrong one", async () => {
     for (const what of ["install", "uninstall"]) {
       using box = new Sandbox();

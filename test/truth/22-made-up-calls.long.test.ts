@@ -27,6 +27,8 @@ describe("Truth 22: made-up calls", { timeout: 300_000 }, () => {
       expect((home.json("agents", "test", "claude") as Tests).tests, how).toMatchObject([{ ok: true }]);
       expect(lastCall(home), how).toBeNull();
     }
+    // Without a name those are tested that are installed.
+    expect((home.json("agents", "test") as Tests).tests).toMatchObject([{ agent: "claude", ok: true }]);
     // Nor does what no agent says.
     expect(home.fire(command, "PreToolUse", { session_id: 5 }).code).toBe(0);
     expect(lastCall(home)).toBeNull();

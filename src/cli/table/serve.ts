@@ -174,7 +174,7 @@ export const AGENTS_COMMAND: CommandSpec = {
     { name: "<what>", description: "what to do", completes: ["install", "uninstall", "status", "test"] },
     {
       name: "[agent...]",
-      description: "claude, codex, gemini (default: all; install needs a name)",
+      description: "claude, codex, gemini (default: all; for test those that are installed; install needs a name)",
       completes: AGENTS,
     },
   ],

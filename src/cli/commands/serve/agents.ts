@@ -48,9 +48,9 @@ export async function agents(context: CommandContext): Promise<number> {
   const changes = what === "install" || what === "uninstall";
   if (changes && !context.input.flag("dryRun")) await context.refuseAgent(`agents ${what}`);
   if (what === "install") return install(context, meantAgents(words, false));
-  if (what === "uninstall") return change(context, meantAgents(words, false), "uninstall");
+  if (what === "uninstall") return change(context, meantAgents(words, true), "uninstall");
   if (what === "status") return status(context, meantAgents(words, true));
-  if (what === "test") return test(context, meantAgents(words, false));
+  if (what === "test") return test(context, words);
   throw usageError(`there is no 'agents ${what}'`, USAGE);
 }
 
@@ -163,19 +163,34 @@ function asAgentDoes({ title }: AgentConfig, { problems }: AgentStatus, result: 
   return { ...result, ok: false, detail };
 }
 
-async function test(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
-  const { io, input } = context;
-  const places = placesIn(context);
+interface Tested {
+  readonly agent: AgentConfig;
+  readonly state: AgentStatus;
+}
+
+/** Returns the named agents with their states; without names those that have hooks. Throws `NOT_FOUND` if none has. */
+function testedAgents(context: CommandContext, words: readonly string[], scope: Scope): readonly Tested[] {
+  const all = meantAgents(words, true).map((agent): Tested => {
+    const given = { base: baseOf(context, scope), places: placesIn(context) };
+    return { agent, state: agentStatus(context.io, agent, given) };
+  });
+  const hooked = words.length > 0 ? all : all.filter(({ state }) => state.hooks.length > 0);
+  if (hooked.length === 0) throw noHooks("no agent has hooks", AGENT_CONFIGS.map(({ name }) => name).join("|"), scope);
+  return hooked;
+}
+
+function noHooks(fact: string, name: string, scope: Scope): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `${fact} of Chronicle (${scope})`, {
+    hint: `chronicle agents install ${name}${scope === "project" ? " --project" : ""}`,
+  });
+}
+
+async function test(context: CommandContext, words: readonly string[]): Promise<number> {
+  const scope = context.input.flag("project") ? "project" : "user";
   const results = [];
-  for (const agent of meant) {
-    const scope = input.flag("project") ? "project" : "user";
-    const state = agentStatus(io, agent, { base: baseOf(context, scope), places });
+  for (const { agent, state } of testedAgents(context, words, scope)) {
     const [first] = state.hooks;
-    if (first === undefined) {
-      throw new ChronicleError("NOT_FOUND", `${agent.title} has no hooks of Chronicle (${scope})`, {
-        hint: `chronicle agents install ${agent.name}${scope === "project" ? " --project" : ""}`,
-      });
-    }
+    if (first === undefined) throw noHooks(`${agent.title} has no hooks`, agent.name, scope);
     const strict = (command: string): boolean => command.includes(" --strict");
     const commands = {
       hook: state.hooks.find((command) => !strict(command)) ?? first,
