@@ -408,7 +408,12 @@ export interface VerifyProblemShape {
 export interface VerifyShape {
   ok: boolean;
   events: number;
+  /** The number of contents that this history needs. */
   blobs: number;
+  /**
+   * The number of bytes that were read: those of all contents of the store, which workspaces share. 0 if only `quick`
+   * was asked for.
+   */
   bytes: number;
   problems: VerifyProblemShape[];
   /** Findings that are no problems but worth knowing, such as a torn tail that was never acknowledged. */

@@ -171,7 +171,8 @@ export const VERIFY: CommandSpec = {
   group: PROVE_GROUP,
   summary: "recompute everything and list every problem",
   details:
-    "Changes nothing. Exits 4 if something is damaged. With --repair-from, each content that is missing or " +
+    "Changes nothing. Reads all contents of the store, also those that only its other workspaces need. Exits 4 if " +
+    "something is damaged. With --repair-from, each content that is missing or " +
     "damaged is looked for by its SHA-256: among the files below a folder (it may be the workspace's own), in " +
     "another store, or at a server (`origin`: that of the origin which a replica follows; the token is given as " +
     "with --remote). A content that is found is stored again, and damaged files of the store are set aside until " +

@@ -323,7 +323,7 @@ interface VerifyBlobsOptions extends Pick<VerifyOptions, "onProgress"> {
 
 /** The result of verifying the contents. */
 interface BlobFindings {
-  /** The numbers of needed contents, and of bytes that were read. */
+  /** The numbers of needed contents, and of the store's bytes that were read. */
   readonly count: number;
   readonly bytes: number;
   /** Contents that are missing or damaged, also those that other workspaces need. */
