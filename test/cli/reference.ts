@@ -37,7 +37,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 | code | meaning |
 |---|---|
 | 0 | done (\`diff\` and \`status\` too, whether or not there is a difference) |
-| 1 | failed, or done with partial coverage or with paths left alone; or you answered no; or what was recorded is not signed (\`status\` says why); \`run\`: the command succeeded and destroyed what the rules leave out |
+| 1 | failed, or done with partial coverage or with paths left alone; or you answered no; or what was recorded is not signed (\`status\` says why); \`run\`: the command succeeded and destroyed what was not recorded |
 | 2 | the command line was not understood |
 | 3 | not found: workspace, moment, path, session |
 | 4 | \`verify\` found damage, or no proof; or damaged content was met |

@@ -137,6 +137,25 @@ test("Truth 6: a path that could not be recorded is not said to be left out by a
   ]);
 });
 
+test("Truth 6: nor is a pipe, which no rule names", async () => {
+  using box = new Sandbox();
+  box.write(".gitignore", "*.db\n");
+  box.write("a.txt", "a");
+  box.write("b.db", "b");
+  truncateSync(join(box.project, "b.db"), 2 * 1024 * 1024);
+  box.sh("mkfifo p");
+  box.run(["init"]);
+  const { code, stderr } = box.run(["run", "--", "sh", "-c", "rm p b.db; echo x > made"]);
+  expect(code).toBe(1);
+  expect(stderr).toContain("1 path that the rules leave out was removed and cannot be brought back: b.db\n");
+  expect(stderr).toContain("1 path left out on purpose was removed and cannot be brought back: p (special)\n");
+  const lost = "removed or overwrote what was not recorded, and it cannot be brought back: b.db, p";
+  expect(box.run(["status"]).stdout).toContain(lost);
+  expect(box.run(["undo", "--dry-run"]).stdout).toContain(
+    "what was not recorded was removed or overwritten, and cannot be brought back: b.db, p",
+  );
+});
+
 describe("Truth 6: small ignored files are kept aside before a run, and come back", () => {
   function contents(box: Sandbox, path: string): string {
     return readFileSync(join(box.project, path), "utf8");

@@ -68,24 +68,36 @@ const LEFT: readonly Sentence[] = [
 ];
 
 function listOf(changes: readonly OmittedChangeShape[]): string {
-  const names = changes.slice(0, MOST_PATHS).map(({ path }) => printable(path));
+  const names = changes
+    .slice(0, MOST_PATHS)
+    .map((one) => `${printable(one.path)}${isByOtherReason(one) ? ` (${printable(one.reason)})` : ""}`);
   const more = changes.length - names.length;
   return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
 }
 
 /**
- * The groups of omitted paths: by an erased content, by the rules, or because they could not be recorded before or
- * after the change.
+ * The groups of omitted paths: by an erased content, by the rules, for another intended reason, or because they could
+ * not be recorded before or after the change.
  */
 const GROUPS: readonly (readonly [which: string, isOf: (change: OmittedChangeShape) => boolean])[] = [
   ["with a content that was erased", isErased],
-  ["that the rules leave out", (change) => isMeantOmission(change) && !isErased(change)],
+  ["that the rules leave out", isByRules],
+  ["left out on purpose", isByOtherReason],
   ["that could not be recorded before", (change) => !isMeantOmission(change) && change.recorded !== true],
   ["that could not be recorded afterwards", (change) => change.recorded === true],
 ];
 
 function isErased({ reason }: OmittedChangeShape): boolean {
   return reason === "erased";
+}
+
+function isByRules({ reason }: OmittedChangeShape): boolean {
+  return reason === "excluded";
+}
+
+/** True for what no rule names and no capture takes, such as a pipe. */
+function isByOtherReason(change: OmittedChangeShape): boolean {
+  return isMeantOmission(change) && !isErased(change) && !isByRules(change);
 }
 
 function told(changes: readonly OmittedChangeShape[], sentences: readonly Sentence[]): string[] {

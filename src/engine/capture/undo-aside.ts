@@ -296,7 +296,7 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
     );
   }
   return [
-    ...pathsNote("what the rules leave out was removed or overwritten, and cannot be brought back", lost),
+    ...pathsNote("what was not recorded was removed or overwritten, and cannot be brought back", lost),
     ...pathsNote("these got a content that was erased, and stay as they are", erased),
   ];
 }
