@@ -16,8 +16,9 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 - A bare \`chronicle\` is \`chronicle list\`: recent work, and how to go back.
 - The workspace is the nearest one around the current folder (\`-C DIR\`: around that folder). \`run\`, \`watch\`, \`snapshot\` and
   \`init\` begin one where there is none, and say so on stderr.
-- A **moment** is a snapshot's number (\`3\`), a position in the log (\`seq:40\`), an id or its unique prefix, a name, \`latest\`,
-  \`baseline\`, \`now\` (the disk; for \`diff\`), a time (\`10m\`, \`2h30m\`, \`2026-01-31T12:00\`: yours, as
+- A **moment** is a snapshot's number (\`3\`), a position in the log (\`seq:40\`), an id or its unique prefix (of
+  a snapshot: the state that it recorded; of a run, an action, a transaction or an operation: the state right before it),
+  a name, \`latest\`, \`baseline\`, \`now\` (the disk; for \`diff\`), a time (\`10m\`, \`2h30m\`, \`2026-01-31T12:00\`: yours, as
   \`TZ\` has it; with \`Z\` or \`+02:00\` behind it of that zone), and \`X~2\`: two snapshots before X.
   A time before the history begins is its beginning, and that is said. What was recorded while the clock was behind counts as of the
   time before that, and a clock that ran ahead is passed over: order is that of the log.

@@ -15,18 +15,18 @@ describe("conflicts of a sync", () => {
   it("say what differs, and of links where they lead", () => {
     const link = { ...conflict, path: "link", current_kind: "symlink", undo_kind: "symlink" } as ConflictShape;
     expect(conflictLines([conflict, link], style)).toEqual([
-      "  ! 0fd1a2b3 a     both edited the same lines   here 3 B, upstream 4 B",
-      "  ! 0fd1a2b3 link  both made it lead elsewhere  here a link, upstream a link",
+      "  ! 0fd1a2b3 a     both edited the same or adjacent lines  here 3 B, upstream 4 B",
+      "  ! 0fd1a2b3 link  both made it lead elsewhere             here a link, upstream a link",
     ]);
   });
 
   it("a long name has a line of its own, and the others stay narrow", () => {
     const long = "x".repeat(200);
     const [first, second] = conflictLines([conflict, { ...conflict, path: long }], style);
-    expect(first).toBe("  ! 0fd1a2b3 a  both edited the same lines  here 3 B, upstream 4 B");
+    expect(first).toBe("  ! 0fd1a2b3 a  both edited the same or adjacent lines  here 3 B, upstream 4 B");
     expect(second?.split("\n")).toEqual([
       `  ! 0fd1a2b3 ${long}`,
-      "                both edited the same lines  here 3 B, upstream 4 B",
+      "                both edited the same or adjacent lines  here 3 B, upstream 4 B",
     ]);
   });
 });

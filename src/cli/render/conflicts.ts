@@ -6,7 +6,7 @@ import { columns } from "./columns.ts";
 type Reason = ConflictShape["reason"];
 
 const OF_UNDO: Readonly<Record<Exclude<Reason, "blocked" | "collision">, string>> = {
-  content: "the same lines were edited later",
+  content: "the same or adjacent lines were edited later",
   binary: "edited later, and no text that merges",
   mode: "its permissions were changed later",
   kind: "it became something else later",
@@ -18,7 +18,7 @@ const OF_UNDO: Readonly<Record<Exclude<Reason, "blocked" | "collision">, string>
 
 /** Reasons of conflicts between a folder and its upstream. */
 const OF_SYNC: Readonly<Record<Reason, string>> = {
-  content: "both edited the same lines",
+  content: "both edited the same or adjacent lines",
   binary: "both edited it, and it is no text that merges",
   mode: "both changed its permissions",
   kind: "both made something else of it",

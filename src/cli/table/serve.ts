@@ -182,7 +182,7 @@ export const AGENTS_COMMAND: CommandSpec = {
     { flags: "--project", description: "in the project's configuration, in the current folder (default: the user's)" },
     { flags: "--user", description: "in the user's configuration (default)" },
     { flags: "--strict", description: "no tool runs unrecorded: fail closed" },
-    { flags: "-n, --dry-run", description: "say what would be written, write nothing" },
+    { flags: "-n, --dry-run", description: "name the files that would change, write nothing" },
   ],
   examples: [
     { line: "chronicle agents install claude", why: "from now on, every tool call of Claude Code can be taken back" },

@@ -237,7 +237,7 @@ function restNote(skipped: readonly SkippedPath[], how: string): string[] {
     ...(isMeanwhile
       ? [
           `what was changed meanwhile stays to be undone: once nothing changes it any more, ${how} takes it back, ` +
-            "or makes a conflict of it where the same lines were edited since",
+            "or makes a conflict of it where the same or adjacent lines were edited since",
         ]
       : []),
     ...(isForNow ? [`what was left stays to be undone: ${how} takes it back, once nothing is in its way`] : []),

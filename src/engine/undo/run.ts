@@ -374,7 +374,7 @@ function leftOf(
   }
   if (skipped.length > 0) return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)
-    return { reason: "they were edited since, in the same lines", paths, hint: "chronicle conflicts" };
+    return { reason: "they were edited since, in the same or adjacent lines", paths, hint: "chronicle conflicts" };
   if (lost.length === 0)
     return {
       reason: "their content now was erased, and nothing overwrites it",
