@@ -132,9 +132,10 @@ export const MCP: CommandSpec = {
   summary: "serve this workspace to an agent (Model Context Protocol)",
   details:
     "An agent's program starts it and speaks to it on stdin and stdout: to look at the history, take work back, " +
-    "and restore files. The agent cannot prune, collect, configure or pin. docs/mcp.md lists the tools. Without " +
-    "-C it serves the folders that the client names, else the current one. With --http it listens on 127.0.0.1, " +
-    "and each request must bear a token: that of $CHRONICLE_MCP_TOKEN, else a new one, which is printed.",
+    "and restore files. The agent cannot prune, erase, compact, collect, configure, pin, rebuild, archive, forget, " +
+    "or accept a head. docs/mcp.md lists the tools. Without -C it serves the folders that the client names, else " +
+    "the current one. With --http it listens on 127.0.0.1, and each request must bear a token: that of " +
+    "$CHRONICLE_MCP_TOKEN, else a new one, which is printed.",
   args: [],
   options: [
     { flags: "--http", description: "listen on 127.0.0.1 instead of stdin and stdout" },
