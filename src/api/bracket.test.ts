@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { HeldLock } from "../../test/helpers/held-lock.ts";
 import { Project } from "../../test/helpers/project.ts";
+import { TransactionBracket } from "./bracket.ts";
 import type { WorkspaceApi } from "./workspace-api.ts";
 
 const MIB = 1024 * 1024;
@@ -67,6 +68,55 @@ test("a transaction of which the changes have no room is rolled back, and says s
     data: { transaction: id, status: "rolled_back" },
   });
   expect(project.read("a.txt")).toBe("before\n");
+});
+
+describe("an error of another kind than Chronicle's is told in the same way", () => {
+  /** Calls in a real workspace, of which some fail as a fault in a program does. */
+  function failing(workspace: WorkspaceApi, ...names: readonly (keyof WorkspaceApi)[]): TransactionBracket {
+    const fail = (): Promise<never> => Promise.reject(new RangeError("out of range"));
+    return new TransactionBracket(
+      new Proxy(workspace, {
+        get: (target, name: keyof WorkspaceApi) => {
+          if (names.includes(name)) return fail;
+          const member: unknown = target[name];
+          return typeof member === "function" ? (member.bind(target) as unknown) : member;
+        },
+      }),
+    );
+  }
+
+  test.each([
+    ["the commit", ["commitTransaction"], "could not be committed, and was rolled back: out of range", "rolled_back"],
+    ["both ends", ["commitTransaction", "rollbackTransaction"], "is still open", "active"],
+  ] as const)("%s fails", async (_, names, message, status) => {
+    await using project = new Project();
+    await using workspace = await project.init();
+    let id = "";
+    const failed = failing(workspace, ...names).run((transaction) => {
+      id = transaction.id;
+    });
+    const told: unknown = await failed.catch((error: unknown) => error);
+    expect(told).toMatchObject({
+      code: "IO",
+      message: expect.stringContaining(message),
+      data: { transaction: id, status },
+      cause: expect.any(RangeError),
+    });
+  });
+
+  test("the rollback fails after the work", async () => {
+    await using project = new Project();
+    await using workspace = await project.init();
+    const work = new Error("no such target");
+    const failed = failing(workspace, "rollbackTransaction").run(() => {
+      throw work;
+    });
+    await expect(failed).rejects.toMatchObject({
+      code: "IO",
+      message: expect.stringContaining("was not rolled back: out of range"),
+      cause: work,
+    });
+  });
 });
 
 describe("an action whose end cannot be recorded", () => {

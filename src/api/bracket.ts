@@ -173,7 +173,7 @@ interface TwoTroubles {
 function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): ChronicleError {
   const failed = error === undefined ? "" : `failed (${messageOf(error)}), and `;
   const message = `the action ${id} ${failed}is still open, since its end could not be recorded: ${messageOf(trouble)}`;
-  return new ChronicleError(trouble instanceof ChronicleError ? trouble.code : "IO", message, {
+  return new ChronicleError(partsOf(trouble).code, message, {
     hint: "the next `action(…)` of this program ends it before it begins",
     data: { action: id },
     cause: error ?? trouble,
@@ -185,21 +185,21 @@ function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): Chron
  * transaction back itself.
  */
 function notRolledBack({ id }: TransactionShape, { error, trouble }: TwoTroubles): unknown {
-  if (!(trouble instanceof ChronicleError)) return trouble;
   if (endOf(trouble) === "rolled_back") return error;
-  return new ChronicleError(trouble.code, `the transaction ${id} was not rolled back: ${trouble.message}`, {
-    ...optional({ hint: trouble.hint }),
-    data: { transaction: id, ...trouble.data },
+  const { code, hint, data } = partsOf(trouble);
+  return new ChronicleError(code, `the transaction ${id} was not rolled back: ${messageOf(trouble)}`, {
+    ...optional({ hint }),
+    data: { transaction: id, ...data },
     cause: error,
   });
 }
 
-function rolledBackInstead({ id }: TransactionShape, error: unknown): unknown {
-  if (!(error instanceof ChronicleError)) return error;
-  const message = `the transaction ${id} could not be committed, and was rolled back: ${error.message}`;
-  return new ChronicleError(error.code, message, {
-    ...optional({ hint: error.hint }),
-    data: { ...error.data, transaction: id, status: "rolled_back" },
+function rolledBackInstead({ id }: TransactionShape, error: unknown): ChronicleError {
+  const { code, hint, data } = partsOf(error);
+  const message = `the transaction ${id} could not be committed, and was rolled back: ${messageOf(error)}`;
+  return new ChronicleError(code, message, {
+    ...optional({ hint }),
+    data: { ...data, transaction: id, status: "rolled_back" },
     cause: error,
   });
 }
@@ -216,11 +216,16 @@ function stillOpen(id: string, trouble: unknown): ChronicleError {
 
 function leftOpen(id: string, message: string, cause: unknown): ChronicleError {
   const short = id.slice(0, 8);
-  return new ChronicleError(cause instanceof ChronicleError ? cause.code : "IO", message, {
+  return new ChronicleError(partsOf(cause).code, message, {
     hint: `\`chronicle transaction commit ${short}\` or \`chronicle transaction rollback ${short}\` ends it; the next \`transaction(…)\` rolls it back before it begins`,
     data: { transaction: id, status: "active" },
     cause,
   });
+}
+
+/** Returns what an error passes on to the one that wraps it. An error of another kind passes on the code `IO`. */
+function partsOf(error: unknown): Pick<ChronicleError, "code" | "hint" | "data"> {
+  return error instanceof ChronicleError ? error : { code: "IO", hint: undefined, data: {} };
 }
 
 function messageOf(error: unknown): string {
