@@ -121,8 +121,8 @@ export async function refuseToForget(parts: StoreParts, id: string): Promise<voi
 async function refuseUnproved(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
     const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
-    if (fault !== undefined) throw unreadable(id, unsigned(fault, "freeing contents", id));
-    if (damage !== undefined) throw unreadable(id, damage);
+    if (fault !== undefined) throw blockedBy(id, unsigned(fault, "freeing contents", id));
+    if (damage !== undefined) throw blockedBy(id, damage);
   }
 }
 
@@ -215,8 +215,8 @@ function marker(parts: StoreParts): Marker {
       } catch (error) {
         // A workspace that was forgotten or unforgotten meanwhile is marked at its new place.
         if (!isThere(at, id)) continue;
-        if (at === parts) throw unreadable(id, error);
-        if (!(error instanceof ChronicleError) || !DAMAGE.includes(error.code)) throw unreadableForgotten(id, error);
+        if (at === parts) throw blockedBy(id, error);
+        if (!(error instanceof ChronicleError) || !DAMAGE.includes(error.code)) throw blockedByForgotten(id, error);
         for (const history of historiesOf(at, id)) await salvage(history);
         damaged.set(id, error.message);
       }
@@ -259,7 +259,7 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
   for (const [pass, at] of [parts, ofForgotten(parts), parts].entries()) {
     for (const id of workspaceIds(at)) {
       if (pass === 2 && read.has(id)) continue;
-      const contents = await neededBy(at, id, { ...asked, own });
+      const contents = await neededBy(at, id, { ...asked, own, isForgotten: at !== parts });
       if (pass === 0 && isThere(at, id)) read.add(id);
       if (id === own) upstream = contents;
       else if (contents !== undefined && contents.length > 0)
@@ -277,7 +277,7 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
 async function neededBy(
   parts: StoreParts,
   id: string,
-  { own, ...asked }: AskedNeeds & { readonly own: string },
+  { own, isForgotten, ...asked }: AskedNeeds & { readonly own: string; readonly isForgotten: boolean },
 ): Promise<readonly Hash[] | undefined> {
   try {
     const others = historiesOf(parts, id).filter(({ key }) => key !== own);
@@ -287,8 +287,11 @@ async function neededBy(
     return [...needed];
   } catch (error) {
     // A workspace that was moved meanwhile needs nothing at this place any more.
-    if (isThere(parts, id)) throw unreadable(id, error);
-    return [];
+    if (!isThere(parts, id)) return [];
+    const [whose, hint] = isForgotten
+      ? [`the forgotten history ${id}`, hintForForgotten(id)]
+      : [`workspace ${id}`, hintFor(id, error)];
+    throw unreadable(error, { id, what: `which of these contents ${whose} needs cannot be told`, hint });
   }
 }
 
@@ -352,29 +355,43 @@ const WITH_OWN_HINT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLL
  * Returns the error that names the history which blocks the collection. Contents are shared, so one unreadable history
  * blocks the whole store.
  */
-function unreadable(id: string, error: unknown): unknown {
-  if (!(error instanceof ChronicleError)) return error;
-  return new ChronicleError(error.code, `nothing was freed, because of workspace ${id}: ${error.message}`, {
-    hint:
-      WITH_OWN_HINT.includes(error.code) && error.hint !== undefined
-        ? error.hint
-        : `\`chronicle -w ${id} verify\` lists what is damaged; put it back from a copy, or give the workspace up with \`chronicle forget ${id}\``,
-    data: { ...error.data, workspace: id },
-    cause: error,
-  });
+function blockedBy(id: string, error: unknown): unknown {
+  return unreadable(error, { id, what: `nothing was freed, because of workspace ${id}`, hint: hintFor(id, error) });
 }
 
 /** The errors of a damaged history whose contents can be salvaged. */
 const DAMAGE: readonly string[] = ["LOG_DAMAGED", "ROLLBACK_DETECTED", "BLOB_MISSING", "INTEGRITY_VIOLATION"];
 
 /** Returns the error for a forgotten history that cannot be read. It may need any content, so nothing is freed. */
-function unreadableForgotten(id: string, error: unknown): unknown {
+function blockedByForgotten(id: string, error: unknown): unknown {
+  const what = `nothing was freed, because of the forgotten history ${id}`;
+  return unreadable(error, { id, what, hint: hintForForgotten(id) });
+}
+
+/** A history that cannot be read, what follows from that, and what a person can do. */
+interface Unreadable {
+  readonly id: string;
+  readonly what: string;
+  readonly hint: string;
+}
+
+function unreadable(error: unknown, { id, what, hint }: Unreadable): unknown {
   if (!(error instanceof ChronicleError)) return error;
-  return new ChronicleError(error.code, `nothing was freed, because of the forgotten history ${id}: ${error.message}`, {
-    hint: `\`chronicle unforget\` says until when it is kept; to give it up before: \`chronicle unforget ${id}\`, then \`chronicle forget ${id} --now\``,
+  return new ChronicleError(error.code, `${what}: ${error.message}`, {
+    hint,
     data: { ...error.data, workspace: id },
     cause: error,
   });
+}
+
+function hintFor(id: string, error: unknown): string {
+  if (error instanceof ChronicleError && error.hint !== undefined && WITH_OWN_HINT.includes(error.code))
+    return error.hint;
+  return `\`chronicle -w ${id} verify\` lists what is damaged; put it back from a copy, or give the workspace up with \`chronicle forget ${id}\``;
+}
+
+function hintForForgotten(id: string): string {
+  return `\`chronicle unforget\` says until when it is kept; to give it up before: \`chronicle unforget ${id}\`, then \`chronicle forget ${id} --now\``;
 }
 
 /** True if the store has a folder of this id. A half-removed workspace, or a half-made hosted one, has another name. */

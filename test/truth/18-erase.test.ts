@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync, writeFileSync, unlinkSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { text } from "../helpers/content-text.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 import { holding } from "../helpers/holding.ts";
+import { flipByte } from "../helpers/rot.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 
 /** What somebody has erased is given out no more, leaves the store, and the history proves what it proved. */
@@ -107,6 +108,38 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     ]);
     await workspace.undo();
     expect(project.read("a.txt")).toBe("two\n");
+  });
+
+  it("is refused where another history of the store cannot be read, and says so of what was asked for", async () => {
+    const { project } = await lived();
+    await using _ = project;
+    const store = await project.store();
+    const { workspace: other } = await store.create({ name: "other" });
+    await other.putFile("b.txt", Buffer.from("b"), {});
+    await other.close();
+    const damage = (folder: string): void => {
+      const log = join(project.base, "store", folder, other.id, "events.wal");
+      flipByte(log, statSync(log).size >> 1);
+    };
+    const told = async (): Promise<unknown> => {
+      const workspace = await project.open();
+      return workspace.erase({ what: "config.txt" }).catch((error: unknown) => error);
+    };
+    damage("workspaces");
+    const which = "which of these contents";
+    expect(await told()).toMatchObject({
+      message: expect.stringMatching(new RegExp(`^${which} workspace ${other.id} needs cannot be told: `)),
+      hint: expect.stringContaining(`chronicle -w ${other.id} verify`),
+    });
+    damage("workspaces");
+    await store.forget(other.id);
+    damage("forgotten");
+    expect(await told()).toMatchObject({
+      message: expect.stringMatching(new RegExp(`^${which} the forgotten history ${other.id} needs cannot be told: `)),
+      hint: expect.stringContaining(`chronicle unforget ${other.id}`),
+    });
+    damage("forgotten");
+    expect(await told()).toMatchObject({ total: 1 });
   });
 
   it("can be brought back for a day", async () => {
