@@ -162,7 +162,10 @@ export class Sandbox {
     return this.#transcript.join("\n");
   }
 
-  /** Widths of columns depend on how long ago things were: in such tables, runs of spaces within a line count as two. */
+  /**
+   * Widths of columns depend on how long ago things were: in such tables, runs of spaces within a line count as two. The
+   * size of a store depends on the times of its files, which do not always compress alike.
+   */
   #same(line: string): string {
     const isTable = /^when |just now|\d+ seconds? ago/.test(line);
     return (isTable ? line.replace(/(?<=\S) {2,}/g, "  ") : line)
@@ -173,7 +176,6 @@ export class Sandbox {
       .replace(/(?<=(?:undo|restore) )[0-9a-f]{8}\b/g, "<id>")
       .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "<time>")
       .replace(/just now|\d+ seconds? ago/g, "<ago>")
-      // A base holds times of files to the nanosecond, which do not always compress alike.
       .replace(/\d+ B of the store read/g, "<bytes> of the store read")
       .replace(/in [\d.]+ s, [\d,]+ events\/s/g, "in <seconds>")
       .replace(/in [\d.]+ s\b/g, "in <seconds>");

@@ -95,6 +95,33 @@ describe("the store of a server", () => {
     await workspace.follow();
   });
 
+  it("rewrites records only as they were read; one that was deleted meanwhile stays deleted", async () => {
+    const { workspace } = await client.store.create({ name: "rewritten" });
+    const { records } = workspace;
+    await records.upsert("a", { n: 1 });
+    await records.upsert("b", { n: 1 });
+    const rewrite = (...read: readonly (readonly [id: string, n: number])[]): Promise<Response> =>
+      fetch(`${server.url}/v1/workspaces/${workspace.id}/records/migrate`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${server.token}`, "content-type": "application/json" },
+        body: JSON.stringify({ records: read.map(([id, n]) => ({ id, before: { n }, record: { n: 9 } })) }),
+      });
+    const stale: readonly (readonly (readonly [string, number])[])[] = [
+      [["a", 1]],
+      [
+        ["a", 1],
+        ["b", 2],
+      ],
+    ];
+    for (const read of stale) {
+      const refused = await rewrite(...read);
+      expect([refused.status, await refused.json()]).toEqual([412, expect.objectContaining({ data: { record: "b" } })]);
+    }
+    await records.delete("b");
+    expect(await (await rewrite(["a", 1], ["b", 1])).json()).toEqual({ records: 1 });
+    expect(await records.all()).toEqual([["a", { n: 9 }]]);
+  });
+
   it("knows who asks", async () => {
     expect(await client.me()).toMatchObject({ role: "operator", workspaces: null, version: "0.0.0-test" });
     const stranger = server.client("port", { token: "chr_wrong", retry: { tries: 1, firstWait: 1, longestWait: 1 } });

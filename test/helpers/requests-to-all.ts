@@ -94,7 +94,6 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     deleteRecord: get("/record?id=mine"),
     recordEvents: get("/records/events"),
     verifyRecords: get("/records/verify"),
-    migrateRecords: post("/records/migrate", {}),
     importRecords: [{ path: `${base}/records/import`, bytes: "" }],
     verify: get("/verify"),
     erasures: get("/erasures"),

@@ -41,6 +41,7 @@ describe("the table", () => {
       "doctor",
       "erase",
       "forgetWorkspace",
+      "migrateRecords",
       "pauseSync",
       "pin",
       "prune",

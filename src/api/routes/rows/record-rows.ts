@@ -80,10 +80,11 @@ const verify = workspaceRoute(calls.verifyRecords, {
 
 const migrate = workspaceRoute(calls.migrateRecords, {
   tag,
-  role: "agent",
+  role: "operator",
   summary: "Rewrite every record, all in one commit",
   description:
-    "Each with what it was when it was read. If they are not exactly the records that are there, nothing is written: 412.",
+    "Each with what it was when it was read. If a record is there that is not as it was read, or is not among them, " +
+    "nothing is written: 412. One that was deleted since stays deleted.",
   body: z.strictObject({
     records: z
       .array(
@@ -97,7 +98,6 @@ const migrate = workspaceRoute(calls.migrateRecords, {
       const rewrite = rewrites.get(one);
       if (rewrite === undefined || canonicalJson(record) !== canonicalJson(rewrite.before as RecordBody))
         throw changed(one);
-      rewrites.delete(one);
       return rewrite.record as RecordBody;
     });
     return { records };
