@@ -59,3 +59,48 @@ test("another process notes the end, where the folder was not there to be looked
   renameSync(away, project.folder);
   await expectOver(project, other);
 });
+
+test.each([
+  ["before the work", "ends"],
+  ["before the work", "is found to be over"],
+  ["meanwhile", "ends"],
+  ["meanwhile", "is found to be over"],
+])("what an action begun %s has declared is recorded where the work %s", async (when, how) => {
+  await using project = new Project();
+  await using workspace = await opened(project);
+  const away = `${project.folder}-away`;
+  const begin = async (): Promise<string> =>
+    (await workspace.snapshotAction({ type: "write_file", payload: { path: "a.txt" } }))?.id ?? "";
+  let id = when === "meanwhile" ? "" : await begin();
+  const work = workspace.offRecord(async () => {
+    project.write("secret.txt", "x\n");
+    if (when === "meanwhile") id = await begin();
+    project.write("a.txt", "2\n");
+    if (how !== "ends") renameSync(project.folder, away);
+  });
+  await work.catch(() => renameSync(away, project.folder));
+  const { changes } = await workspace.finishAction(id);
+  expect(changes.map(({ path }) => path)).toEqual(["a.txt"]);
+  expect(await workspace.history("a.txt")).toHaveLength(2);
+  await expect(workspace.history("secret.txt")).rejects.toMatchObject({ code: "NOT_FOUND" });
+  // What was there before an action that is begun meanwhile may be off the record: no undo goes back to it.
+  const { skipped } = await workspace.rollback(id);
+  expect(skipped.map(({ reason }) => reason)).toEqual(when === "meanwhile" ? ["unseen"] : []);
+  expect(project.read("a.txt")).toBe(when === "meanwhile" ? "2\n" : "1\n");
+  expect(project.read("secret.txt")).toBe("x\n");
+});
+
+test("an action that is begun after the work leaves out what it left, though it declares that", async () => {
+  await using project = new Project();
+  await using workspace = await opened(project);
+  const away = `${project.folder}-away`;
+  const work = workspace.offRecord(() => {
+    project.write("a.txt", "secret\n");
+    renameSync(project.folder, away);
+  });
+  await work.catch(() => renameSync(away, project.folder));
+  const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "a.txt" } });
+  await workspace.finishAction(action?.id ?? "");
+  await workspace.snapshot();
+  expect(await workspace.history("a.txt")).toHaveLength(1);
+});

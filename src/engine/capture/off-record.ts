@@ -2,12 +2,12 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import { type OffRecord, type OffRecordNote, type OffRecordState, sealOf } from "../../core/records/off-record.ts";
 import type { Omission } from "../../core/records/coverage.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import { refuseReadOnly } from "../commit/commit.ts";
 import { type Context, refuseHosted } from "../log/context.ts";
 import { type OmittedPaths, statOmitted } from "../facts/omitted-changes.ts";
-import { inForce, OffRecordLook } from "../facts/off-record-look.ts";
+import { declaredPaths, inForce, OffRecordLook } from "../facts/off-record-look.ts";
 import { isOwnerAlive, ownerOf } from "../log/owner-process.ts";
 import { compare, readDisk, type Reading } from "./read-disk.ts";
 import { shownPath } from "../log/shape.ts";
@@ -50,6 +50,7 @@ export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
   } catch (error) {
     unnoted.add(id);
     await change(context, (state) => ended(state, new Set([id]), []));
+    unnoted.delete(id);
     throw error;
   }
 }
@@ -102,7 +103,7 @@ function isOver(context: Context, one: OffRecord["going"][number]): boolean {
 
 /**
  * Ends work whose process is gone, or whose end could not be noted. Any unrecorded change may be its own, so all are
- * noted.
+ * noted, except those that open actions have declared.
  */
 export async function endDeadOffRecord(context: Context): Promise<void> {
   const dead = context.offRecord.read()?.going.filter((one) => isOver(context, one)) ?? [];
@@ -199,10 +200,16 @@ interface Looks {
   readonly after: Seen;
 }
 
+/**
+ * Returns the notes of what the work has changed. What open actions have declared is left out: captures record it, as
+ * they do while the work runs.
+ */
 async function notesOf(context: Context, state: OffRecord, { before, after }: Looks): Promise<OffRecordNote[]> {
   const { seq, changes, reading } = after;
+  const declared = await declaredPaths(context);
   const wanted = new Map<WorkspacePath, Entry | undefined>();
   for (const [path, { after: entry }] of changes) {
+    if (declared.some((one) => isWithin(path, one))) continue;
     const known = before?.changes.get(path);
     if (known === undefined || !sameEntry(known.after, entry)) wanted.set(path, entry);
   }
@@ -211,7 +218,7 @@ async function notesOf(context: Context, state: OffRecord, { before, after }: Lo
     if (wanted.delete(entry.path)) notes.push({ path: entry.path, seq, state: stateOf(state, entry, stat) });
   }
   for (const path of wanted.keys()) notes.push({ path, seq, state: undefined });
-  return [...notes, ...(await notesOfIgnored(context, state, { before, after }))];
+  return [...notes, ...(await notesOfIgnored(context, state, { before, after, declared }))];
 }
 
 /**
@@ -221,12 +228,12 @@ async function notesOf(context: Context, state: OffRecord, { before, after }: Lo
 async function notesOfIgnored(
   context: Context,
   state: OffRecord,
-  { before, after }: LooksAt,
+  { before, after, declared }: LooksAt,
 ): Promise<OffRecordNote[]> {
   const notes: OffRecordNote[] = [];
   for (const [path, { stat }] of before === undefined ? [] : after.ignored) {
     const known = before?.ignored.get(path)?.stat;
-    if (stat.kind === "dir" || stat.kind === "special") continue;
+    if (stat.kind === "dir" || stat.kind === "special" || declared.some((one) => isWithin(path, one))) continue;
     if (known?.mtimeNs === stat.mtimeNs && known.size === stat.size && known.ino === stat.ino) continue;
     const entry = await context.worktree.inspect(path);
     const [now] = await context.worktree.stats([path]);
@@ -236,7 +243,11 @@ async function notesOfIgnored(
   return notes;
 }
 
-type LooksAt = { readonly before: Seen | undefined; readonly after: Seen };
+interface LooksAt {
+  readonly before: Seen | undefined;
+  readonly after: Seen;
+  readonly declared: readonly WorkspacePath[];
+}
 
 function stateOf(state: OffRecord, { kind, hash }: Entry, stat: FileStat): OffRecordState {
   const { size, mtimeNs, ctimeNs, ino, dev } = stat;

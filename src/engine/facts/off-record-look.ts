@@ -4,6 +4,7 @@ import { comparePaths, foldersAbove, isWithin, type WorkspacePath } from "../../
 import type { FileStat } from "../../disk/disk.ts";
 import type { ScannedPath } from "../../worktree/worktree.ts";
 import { openActions } from "./actions.ts";
+import { goingOn } from "./brackets.ts";
 import type { Context } from "../log/context.ts";
 
 /** Options for scanning paths that are off the record. */
@@ -65,7 +66,7 @@ export class OffRecordLook {
     const state = context.offRecord.read();
     if (state === undefined) return undefined;
     const isGoing = state.going.length > 0 && options.pastCommands !== true;
-    const declared = isGoing ? (await openActions(context)).flatMap(({ paths }) => paths) : undefined;
+    const declared = isGoing ? await declaredPaths(context) : undefined;
     return new OffRecordLook(context, state, await inForce(context, state.notes), { options, declared });
   }
 
@@ -179,6 +180,14 @@ export class OffRecordLook {
     const hash = state.seal === undefined ? undefined : (await this.#context.worktree.inspect(path))?.hash;
     return hash !== undefined && sealOf(this.#state, hash) === state.seal;
   }
+}
+
+/**
+ * Returns the paths that tools have declared, and may still be changing: work off the record takes none of them. An
+ * action that nobody will finish claims nothing.
+ */
+export async function declaredPaths(context: Context): Promise<readonly WorkspacePath[]> {
+  return (await goingOn(context, await openActions(context))).flatMap(({ paths }) => paths);
 }
 
 interface How {
