@@ -123,6 +123,28 @@ describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }
     },
   );
 
+  it.for([
+    ["kept", (): void => {}],
+    ["gone", (kept: KeptHeads): void => rmSync(kept.head)],
+  ] as const)("a rebuild of the index does not hide that the log was cut, where the head is %s", async ([, drop]) => {
+    const { box, kept, backup } = await withBackup();
+    using _box = box;
+    cpSync(join(backup, "workspaces", kept.id, "events.wal"), kept.log);
+    drop(kept);
+    const log = readFileSync(kept.log, "utf8");
+    for (const command of ["rebuild", "rebuild", "snapshot"]) {
+      const { code, stderr } = await box.call([command]);
+      expect([code, stderr]).toEqual([4, expect.stringContaining("the log was cut")]);
+    }
+    const { value } = await box.json(["status"]);
+    expect(value).toMatchObject({ read_only: true, signing: { state: "read-only" } });
+    expect(await box.call(["verify"])).toMatchObject({ code: 4, stdout: expect.stringContaining("log-truncated") });
+    expect(readFileSync(kept.log, "utf8")).toBe(log);
+    await box.must(["head", "--accept", "--yes"]);
+    expect((await box.call(["rebuild"])).code).toBe(0);
+    expect((await box.call(["verify"])).code).toBe(0);
+  });
+
   it("a person at a terminal says no: nothing is changed", async () => {
     const { box, kept, backup } = await withBackup();
     using _box = box;

@@ -138,6 +138,22 @@ async function lostSince(
   return holds === false ? replaced(known.seq) : garbled(known.seq);
 }
 
+/** Returns an error if the log no longer has the last event of the index. */
+async function lostOfIndex(context: HistoryContext): Promise<ChronicleError | undefined> {
+  context.index.fresh();
+  const end = await context.log.refresh();
+  const known = await context.index.head();
+  return known.seq === 0 ? undefined : lostSince(context, known, { end, oldest: await oldestSeq(context.log) });
+}
+
+/**
+ * True if no kept head says that the last event of the index was recorded. Not for a copy: what it lacks is sent again.
+ */
+async function isShownByIndexOnly(context: HistoryContext): Promise<boolean> {
+  const { seq } = await context.index.head();
+  return context.isCopy !== true && (context.heads.last(context.workspaceId)?.seq ?? 0) < seq;
+}
+
 function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
@@ -189,8 +205,13 @@ export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> 
   return refill(context);
 }
 
-/** Discards the index and fills it again. The caller holds the lock. */
+/**
+ * Discards the index and fills it again. The caller holds the lock. Throws what the log has lost if only the index
+ * shows it.
+ */
 export async function refill(context: HistoryContext): Promise<CatchUp> {
+  const lost = await unlessIndexIsWrong(() => lostOfIndex(context));
+  if (lost !== undefined && (await isShownByIndexOnly(context))) throw lost;
   await context.index.reset();
   return catchUp(context, { recover: false, locked: true });
 }
@@ -441,7 +462,7 @@ async function cutTail(context: HistoryContext, position: LogPosition, detail: s
 
 /**
  * Discards the index and rebuilds it from the log and the blobs. Throws if the log is damaged. The index is then kept
- * as it is if a later commit follows the damaged line.
+ * as it is if a later commit follows the damaged line, or if the log has lost the last event of the index.
  */
 export async function rebuildIndex(context: Context, options: ProgressOptions = {}): Promise<RebuildShape> {
   const began = performance.now();
@@ -449,6 +470,9 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
   const amid = await unlessIndexIsWrong(() => damageAmid(context));
   // The index has events after a damaged line, which a rebuilt index would lack.
   if (amid !== undefined) throw amid;
+  // A rebuilt index could not show that the log had more events: the kept head may be gone, too.
+  const lost = await unlessIndexIsWrong(() => lostOfIndex(context));
+  if (lost !== undefined) throw lost;
   await context.index.reset();
   options.onProgress?.({ phase: "rebuild", done: 0, total: 0, unit: "events" });
   const { head, damage } = await catchUp(context, { recover: false, locked: true });
