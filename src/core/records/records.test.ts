@@ -171,8 +171,10 @@ describe("plans", () => {
     );
   });
 
-  it("a path that leaves the workspace is refused", () => {
-    const bytes = Buffer.from('[{"after":null,"before":null,"path":"../x"}]');
-    expect(() => decodePlan(bytes)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
+  it("a path that leaves the workspace is refused, and what is no list of changes", () => {
+    for (const plan of ['[{"after":null,"before":null,"path":"../x"}]', "[null]", "[[]]", '["a"]', "{}"]) {
+      const bytes = Buffer.from(plan);
+      expect(() => decodePlan(bytes), plan).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
+    }
   });
 });

@@ -1,9 +1,10 @@
 import { ChronicleError } from "../values/errors.ts";
 import { canonicalJson, parseCanonical } from "../values/canonical-json.ts";
 import { type Change, sameEntry, type Entry } from "../values/entry.ts";
-import type { Json, RecordBody } from "../values/event.ts";
+import type { Json } from "../values/event.ts";
 import { comparePaths, type WorkspacePath } from "../values/path.ts";
 import { decodePath, decodeState, encodePath, encodeState } from "../values/file-record.ts";
+import { object } from "../values/record-fields.ts";
 import { decodeUpstreamFields, encodeUpstreamFields, type UpstreamChange } from "./upstream-change.ts";
 
 /**
@@ -49,7 +50,7 @@ export function decodePlan(bytes: Uint8Array): UpstreamChange[] {
 export function decodeChanges(value: Json): UpstreamChange[] {
   if (!Array.isArray(value)) throw new ChronicleError("LOG_DAMAGED", "the plan of a restore is not a list");
   return value.map((item: Json) => {
-    const body = item as RecordBody;
+    const body = object(item, "a change of a plan");
     const path = decodePath(body);
     const [before, after] = [decodeState(path, body["before"]), decodeState(path, body["after"])];
     return { path, before, after, ...decodeUpstreamFields(path, body) };
