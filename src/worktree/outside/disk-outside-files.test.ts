@@ -96,7 +96,7 @@ class Place implements Disposable {
 }
 
 /** Returns a disk whose `method` fails with an errno if one of its arguments ends with `end`. */
-function failing(method: "link" | "rename" | "removeFolder", end: string, code: string): NodeDisk {
+function failing(method: "link" | "rename" | "makeFolder" | "removeFolder", end: string, code: string): NodeDisk {
   const disk = new NodeDisk();
   const own = disk[method].bind(disk) as (...args: unknown[]) => void;
   return Object.assign(disk, {
@@ -164,15 +164,62 @@ test("what a step that was cut off has left aside goes, once the file is as want
   fs.writeFileSync(place.conf, "restored");
   const path = outsidePath(place.conf);
   const left = join(place.base, `.chronicle-${sha256(path).slice(0, 16)}.old`);
+  // Several attempts were cut off, and the name of the first was taken then.
+  const later = `${left}.2`;
   const entry: Entry = { path, kind: "file", mode: 0o644, size: 8, mtimeMs: 0, hash: sha256("restored") };
   const outside = new DiskOutsideFiles({ disk: new NodeDisk(), own: [], roots: [] });
   for (const [kept, names] of [
-    [false, 2],
+    [false, 3],
     [true, 1],
   ] as const) {
-    fs.writeFileSync(left, "before");
+    for (const one of [left, later]) fs.writeFileSync(one, "before");
     const isKept = async (): Promise<boolean> => kept;
     expect(await outside.replace({ path, before: entry, after: entry, content: undefined, isKept })).toBeUndefined();
     expect(fs.readdirSync(place.base)).toHaveLength(names);
   }
+});
+
+test.each(["file", "dir", undefined] as const)(
+  "what somebody writes at the last moment is kept where a file gives way to: %s",
+  async (kind) => {
+    using place = new Place();
+    fs.writeFileSync(place.conf, "now");
+    const disk = new NodeDisk();
+    let isWritten = false;
+    for (const method of ["rename", "unlink"] as const) {
+      const own = disk[method].bind(disk) as (...args: unknown[]) => void;
+      Object.assign(disk, {
+        [method]: (...args: unknown[]) => {
+          if (!isWritten && args.some((one) => String(one).endsWith("/conf"))) {
+            fs.writeFileSync(place.conf, "at the last moment");
+            isWritten = true;
+          }
+          own(...args);
+        },
+      });
+    }
+    const outside = new DiskOutsideFiles({ disk, own: [], roots: [] });
+    const path = outsidePath(place.conf);
+    const { found } = await outside.look(path, { deep: false, keep: async (pieces) => sha256Pieces(pieces) });
+    const size = kind === "file" ? 8 : 0;
+    const hash = kind === "file" ? sha256("restored") : undefined;
+    const after: Entry | undefined = kind && { path, kind, mode: 0o755, size, mtimeMs: 0, hash };
+    const told = await outside.replace({ path, before: found[0]?.entry, after, content: text("restored") });
+    const aside = `.chronicle-${sha256(path).slice(0, 16)}.old`;
+    expect(told).toContain(aside);
+    expect(fs.readFileSync(join(place.base, aside), "utf8")).toBe("at the last moment");
+    expect(fs.readdirSync(place.base)).toEqual(kind === undefined ? [aside] : [aside, "conf"]);
+  },
+);
+
+test("a file has its own name again where no folder can be made in its place", async () => {
+  using place = new Place();
+  fs.writeFileSync(place.conf, "now");
+  const disk = failing("makeFolder", "/conf", "ENOSPC");
+  const outside = new DiskOutsideFiles({ disk, own: [], roots: [] });
+  const path = outsidePath(place.conf);
+  const { found } = await outside.look(path, { deep: false, keep: async (pieces) => sha256Pieces(pieces) });
+  const after: Entry = { path, kind: "dir", mode: 0o755, size: 0, mtimeMs: 0, hash: undefined };
+  expect(await outside.replace({ path, before: found[0]?.entry, after, content: undefined })).toBe("ENOSPC");
+  expect([fs.readdirSync(place.base), fs.readFileSync(place.conf, "utf8")]).toEqual([["conf"], "now"]);
 });

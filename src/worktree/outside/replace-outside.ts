@@ -1,7 +1,7 @@
 import { sameEntry, type Entry } from "../../core/values/entry.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
-import { childOf, parentOf, pathToBytes, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import { childOf, decodeName, parentOf, pathToBytes, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import type { Disk, FileStat, Owner } from "../../disk/disk.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import { inspectPath } from "../files/inspect.ts";
@@ -24,7 +24,10 @@ export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideCha
   const isKept = keptOf(change);
   if (before !== undefined && sameEntry(before, after)) return dropLeft(fs, path, isKept);
   if (after !== undefined) makeParents(fs, folder);
-  if (after?.kind === "dir") return placeFolder(fs, change);
+  if (after?.kind === "dir") {
+    await dropLeft(fs, path, isKept);
+    return placeFolder(fs, change);
+  }
   const staged = childOf(folder, `${stagingName(path)}.new`);
   try {
     const unstaged = after === undefined ? undefined : await stage(disk, fs, staged, { ...change, after });
@@ -95,12 +98,17 @@ function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchang
     placeOver(fs, { staged, path, aside });
   }
   fs.syncFolder(folder);
+  return dropAside(fs, aside, seen);
+}
+
+/** Removes the old entry, which was moved aside. Leaves it there if somebody wrote to it since it was seen. */
+function dropAside(fs: ConfinedFs, aside: WorkspacePath, seen: FileStat): string | undefined {
   const gone = fs.lstat(aside);
   if (gone === undefined || !isSameContent(gone, seen)) {
     return `somebody wrote to it at the last moment: that is kept as /${aside}`;
   }
   fs.unlink(aside);
-  fs.syncFolder(folder);
+  fs.syncFolder(parentOf(aside));
   return undefined;
 }
 
@@ -128,6 +136,7 @@ function makeParents(fs: ConfinedFs, folder: WorkspacePath): void {
   fs.syncFolder(parentOf(folder));
 }
 
+/** Makes a folder. Moves a file that is in its place aside, and rechecks it before it is removed. */
 function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): string | undefined {
   const seen = inspectPath(fs, path, path);
   const mode = (after?.mode ?? 0o755) & ~NEVER_SET;
@@ -136,11 +145,17 @@ function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): st
     return undefined;
   }
   if (!sameEntry(seen?.entry, before)) return "it is not what it was a moment ago";
-  if (seen !== undefined) fs.unlink(path);
-  fs.makeFolder(path, mode);
+  const aside = seen === undefined ? undefined : asideName(fs, path);
+  if (aside !== undefined) fs.renameFile(path, aside);
+  try {
+    fs.makeFolder(path, mode);
+  } catch (error) {
+    if (aside !== undefined && fs.lstat(path) === undefined) fs.renameFile(aside, path);
+    throw error;
+  }
   fs.chmod(path, mode, "dir");
   fs.syncFolder(parentOf(path));
-  return undefined;
+  return aside === undefined || seen === undefined ? undefined : dropAside(fs, aside, seen.stat);
 }
 
 /** Writes the new entry to `staged`, durably. Returns the reason if that cannot be done. */
@@ -209,18 +224,31 @@ function stagingName(path: WorkspacePath): string {
   return `.chronicle-${sha256(pathToBytes(path)).slice(0, 16)}`;
 }
 
-/** Removes the old entry that an interrupted attempt left aside, if its content is kept elsewhere. */
+/** Removes the old entries that interrupted attempts left aside, if their contents are kept elsewhere. */
 async function dropLeft(
   fs: ConfinedFs,
   path: WorkspacePath,
   isKept: (hash: Hash) => Promise<boolean>,
 ): Promise<undefined> {
-  const left = childOf(parentOf(path), `${stagingName(path)}.old`);
-  const hash = inspectPath(fs, left, left)?.entry.hash;
-  fs.release();
-  if (hash === undefined || !(await isKept(hash))) return;
-  fs.unlink(left);
-  fs.syncFolder(parentOf(path));
+  for (const left of leftAside(fs, path)) {
+    const hash = inspectPath(fs, left, left)?.entry.hash;
+    fs.release();
+    if (hash === undefined || !(await isKept(hash))) continue;
+    fs.unlink(left);
+    fs.syncFolder(parentOf(path));
+  }
+}
+
+/** Returns the names of old entries of the path that may have been left aside: the first name if none can be listed. */
+function leftAside(fs: ConfinedFs, path: WorkspacePath): WorkspacePath[] {
+  const [folder, first] = [parentOf(path), `${stagingName(path)}.old`];
+  try {
+    const names = fs.list(folder).map(({ name }) => decodeName(name));
+    return names.filter((name) => name === first || name.startsWith(`${first}.`)).map((name) => childOf(folder, name));
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return [childOf(folder, first)];
+  }
 }
 
 /** Returns a free name for the old entry, so that no entry kept aside earlier is overwritten. */
