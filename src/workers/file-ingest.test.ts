@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter/filter.ts";
 import { sha256, type Hash } from "../core/values/hash.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
+import type { FileStat } from "../disk/disk.ts";
 import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { FileIntake } from "../storage/files/file-backends.ts";
@@ -57,7 +58,7 @@ async function begin(files: Readonly<Record<string, Buffer>>) {
   };
   const read = async (names: readonly string[]): Promise<(Hash | undefined)[]> =>
     (await readAll(names)).map((result) => ("entry" in result ? result.entry.hash : undefined));
-  return { disk, blobs, read, readAll, lanes };
+  return { disk, blobs, ingest, read, readAll, lanes };
 }
 
 function random(length: number, seed: number): Buffer {
@@ -116,4 +117,32 @@ test("a file that grows while it is read is recorded with the size of the conten
   expect(result).toMatchObject({ unstable: true });
   const entry = result !== undefined && "entry" in result ? result.entry : undefined;
   expect(entry?.size).toBe((await blobs.get(entry?.hash ?? sha256(Buffer.alloc(0))))?.length);
+});
+
+test("a database that was modified just before it was read is read as a unit, however long the capture then takes", async () => {
+  const [before, later] = [1, 2].map((fill) =>
+    Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(4_080, fill)]),
+  );
+  const { disk, blobs, ingest } = await begin({ "a.db": before as Buffer, z: random(100, 1) });
+  const now = BigInt(Date.now()) * 1_000_000n;
+  const fd = disk.open("/w/a.db", "update");
+  disk.setMtime(fd, now);
+  const results: IngestResult[] = [];
+  const run = ingest.begin({
+    hashOnly: false,
+    onResult: (result) => {
+      results.push(result);
+      if (result.path !== "z") return;
+      // Its times do not show this write, as those of a coarse clock may not.
+      disk.write(fd, later as Buffer, 0);
+      disk.setMtime(fd, now);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_100);
+    },
+  });
+  for (const name of ["a.db", "z"])
+    await run.add([{ path: name as WorkspacePath, stat: disk.lstat(`/w/${name}`) as FileStat }]);
+  await run.finish();
+  const [read] = results.filter(({ path }) => path === "a.db");
+  expect(read).toMatchObject({ entry: { hash: sha256(later as Buffer) } });
+  expect(await blobs.get(sha256(later as Buffer))).toEqual(later);
 });

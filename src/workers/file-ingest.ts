@@ -7,6 +7,7 @@ import { hashingSink, ingestBatch, storingSink, type IngestColumns } from "./ing
 import { splitRoot, type WorkspacePath } from "../core/values/path.ts";
 import { besideDatabase, databaseOf, SHARED_MEMORY_SUFFIX, UNIT_SUFFIXES } from "../core/tree/sqlite-unit.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
+import { isRacy } from "../worktree/files/same-stat.ts";
 import { isDatabaseFile, readSqliteUnit, type UnitPart, type UnitRead } from "../worktree/files/read-sqlite.ts";
 import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
 import { addAll } from "../util/long-lists.ts";
@@ -240,9 +241,6 @@ class HeldContents implements StableSink {
 /** The result for a file that was read. */
 type FileRead = Extract<IngestResult, { readonly entry: unknown }>;
 
-/** A file modified less than this many ns ago may have been changed unnoticed while it was read. */
-const RECENT_NS = 2_000_000_000n;
-
 const DERIVED = "SQLite derives it from the -wal beside it";
 
 /** The roots of a capture, with their opened folders. */
@@ -262,6 +260,8 @@ class LiveUnits {
   readonly #known: IngestOptions["known"];
   readonly #databases = new Map<WorkspacePath, FileRead>();
   readonly #beside = new Map<WorkspacePath, ScannedPath[]>();
+  /** A time before any of the files is read. */
+  readonly #begunNs = BigInt(Date.now()) * 1_000_000n;
 
   constructor(places: UnitPlaces, known: IngestOptions["known"]) {
     this.#places = places;
@@ -300,13 +300,13 @@ class LiveUnits {
 
   /**
    * True if the database must be read as a unit. The first read is enough if the database was stable, was not modified
-   * recently and has no companion files. Without a first read, because only companion files were added, it must be a
+   * shortly before it (its times may then hide a later write) and has no companion files. Without a first read, because only companion files were added, it must be a
    * `known` path and still a database.
    */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);
     if (read === undefined) return this.#known?.(database) === true && isDatabaseFile(fs, path);
-    if (this.#beside.has(database) || read.unstable || isRecent(read)) return true;
+    if (this.#beside.has(database) || read.unstable || isRacy(read.stat, this.#begunNs)) return true;
     return UNIT_SUFFIXES.some((suffix) => fs.lstat(besideDatabase(path, suffix)) !== undefined);
   }
 
@@ -350,11 +350,6 @@ class LiveUnits {
     if (fs === undefined) throw new RangeError(`there is no root of ${database}`);
     return { fs, path };
   }
-}
-
-function isRecent({ stat }: FileRead): boolean {
-  const newest = stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs;
-  return BigInt(Date.now()) * 1_000_000n - newest < RECENT_NS;
 }
 
 function partResult(path: WorkspacePath, { stat, hash, size, moved }: UnitPart, proved: boolean): IngestResult {
