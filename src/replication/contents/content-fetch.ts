@@ -9,6 +9,8 @@ type Response = MessageOf<"ContentFetchResponse">;
 
 interface Pending {
   readonly request: Request;
+  /** Resolves to what the one who asks gets. */
+  readonly answer: Promise<Response | undefined>;
   readonly resolve: (response: Response | undefined) => void;
   readonly reject: (error: ChronicleError) => void;
 }
@@ -33,16 +35,22 @@ export class ContentFetch {
 
   /**
    * Fetches a content, or its manifest; with `piece`, that piece of it. Resolves to `undefined` if the origin has no
-   * such content. Checks only the form of an answer. Rejects with `UNAVAILABLE` if the conversation ends.
+   * such content. Checks only the form of an answer. Several callers may ask for the same at once: they share one
+   * answer. Rejects with `UNAVAILABLE` if the conversation ends.
    */
   get(content_hash: Hash, piece?: { readonly offset: number; readonly length: number }): Promise<Response | undefined> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     this.#hasAsked = true;
     const request: Request = { type: "ContentFetchRequest", content_hash, ...piece };
-    return new Promise((resolve, reject) => {
-      this.#pending.set(keyOf(request), { request, resolve, reject });
-      this.#ask(request);
-    });
+    const key = keyOf(request);
+    const asked = this.#pending.get(key);
+    if (asked?.request.length === piece?.length && asked !== undefined) return asked.answer;
+    // An answer does not say which length was asked for.
+    if (asked !== undefined) return asked.answer.then(() => this.get(content_hash, piece));
+    const { promise: answer, resolve, reject } = Promise.withResolvers<Response | undefined>();
+    this.#pending.set(key, { request, answer, resolve, reject });
+    this.#ask(request);
+    return answer;
   }
 
   /** Takes an answer. Ignores one that nobody waits for, since it came twice. */
