@@ -26,7 +26,7 @@ export class Retries implements Disposable {
     const attempts = this.#attempts.get(path) ?? 0;
     this.#attempts.set(path, attempts + 1);
     this.#waiting.get(path)?.[Symbol.dispose]();
-    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(attempts, 10));
+    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempts);
     const timer = this.#timers.after(wait, () => {
       this.#waiting.delete(path);
       this.#onDue();
