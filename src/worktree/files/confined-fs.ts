@@ -55,7 +55,10 @@ export class ConfinedFs implements Disposable {
   readonly #chain: OpenFolder[] = [];
   #here: string | undefined;
   #confined: boolean | undefined;
-  /** The names in the last listed folder, kept until `release`. Changes meanwhile do not show in it. */
+  /**
+   * The names in the last listed folder, kept until `release` or an own change there. Changes of others do not show in
+   * it.
+   */
   #listed: { readonly folder: string; readonly names: ReadonlySet<string> } | undefined;
 
   constructor(disk: Disk, root: string) {
@@ -151,6 +154,7 @@ export class ConfinedFs implements Disposable {
 
   /** Creates a file that must not exist yet. */
   create(path: WorkspacePath, mode: number): OpenedFile {
+    this.#changes(path);
     return this.#opened(this.#disk.open(this.at(path), "create", mode));
   }
 
@@ -160,19 +164,23 @@ export class ConfinedFs implements Disposable {
   }
 
   makeFolder(path: WorkspacePath, mode: number): void {
+    this.#changes(path);
     this.#disk.makeFolder(this.at(path), mode);
   }
 
   removeFolder(path: WorkspacePath): void {
     if (this.#here !== undefined && isOn(this.#here, path)) this.release();
+    this.#changes(path);
     this.#disk.removeFolder(this.at(path));
   }
 
   unlink(path: WorkspacePath): void {
+    this.#changes(path);
     this.#disk.unlink(this.at(path));
   }
 
   symlink(target: Buffer, path: WorkspacePath): void {
+    this.#changes(path);
     this.#disk.symlink(target, this.at(path));
   }
 
@@ -244,7 +252,14 @@ export class ConfinedFs implements Disposable {
     return { fd, [Symbol.dispose]: () => disk.close(fd) };
   }
 
+  /** Drops what is known of the names in the folder of a path that is about to be made or removed. */
+  #changes(path: WorkspacePath): void {
+    if (this.#listed?.folder === parentOf(path)) this.#listed = undefined;
+  }
+
   #both(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs, act: (a: DiskPath, b: DiskPath) => void): void {
+    this.#changes(from);
+    into.#changes(to);
     if (into !== this || parentOf(from) === parentOf(to)) {
       act(this.at(from), into.at(to));
       return;
