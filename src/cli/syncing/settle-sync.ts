@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { extname, join, resolve } from "node:path";
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { NOT_EMPTY } from "../../core/values/errno.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { Io } from "../../process/io.ts";
@@ -268,7 +269,7 @@ class ToolFolder implements Disposable {
       removeEmptyFolder(this.#path);
     } catch (error) {
       // The user's program made folders here, so they stay.
-      if (errnoOf(error) !== "ENOTEMPTY") throw error;
+      if (!NOT_EMPTY.has(errnoOf(error) ?? "")) throw error;
     }
   }
 }

@@ -9,6 +9,9 @@ const NO_PERMISSION =
   "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); of a file of the store, `chronicle " +
   "doctor` says so, with the command that gives it back";
 
+/** The errors of removing a folder that is not empty: POSIX allows both. */
+export const NOT_EMPTY: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST"]);
+
 interface Named {
   readonly name: string;
   /** The words of strerror(3). */

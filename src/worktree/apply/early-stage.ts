@@ -5,6 +5,7 @@ import type { OpenRoot } from "../scan/scan.ts";
 import { type Staging, stagingFor, stagingPlaces } from "./staging.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { ApplyRequest } from "../worktree.ts";
+import { NOT_EMPTY } from "../../core/values/errno.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 
 /** No operation has this token: theirs begin with the id of an intent. */
@@ -244,9 +245,8 @@ function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, fold
     try {
       fresh.removeFolder(pathOf(path));
     } catch (error) {
-      // It is not empty (POSIX allows either error): it leads to files that are asked for.
-      const errno = errnoOf(error);
-      if (errno !== "ENOTEMPTY" && errno !== "EEXIST") throw error;
+      // It is not empty: it leads to files that are asked for.
+      if (!NOT_EMPTY.has(errnoOf(error) ?? "")) throw error;
     }
   }
 }

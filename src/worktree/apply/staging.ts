@@ -1,6 +1,7 @@
 import { type WorkspacePath, childOf, decodeName, ROOT, splitRoot } from "../../core/values/path.ts";
 import type { Disk, FileStat } from "../../disk/disk.ts";
 import type { OpenRoot } from "../scan/scan.ts";
+import { NOT_EMPTY } from "../../core/values/errno.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { folderOf } from "../../disk/write-fully.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
@@ -257,8 +258,8 @@ function removeIfEmpty(fs: ConfinedFs, folder: WorkspacePath): void {
   try {
     fs.removeFolder(folder);
   } catch (error) {
-    const errno = errnoOf(error);
-    if (errno !== "ENOTEMPTY" && errno !== "ENOENT" && errno !== "EEXIST") throw error;
+    const errno = errnoOf(error) ?? "";
+    if (!NOT_EMPTY.has(errno) && errno !== "ENOENT") throw error;
   }
 }
 

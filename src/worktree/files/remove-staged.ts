@@ -1,3 +1,4 @@
+import { NOT_EMPTY } from "../../core/values/errno.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { childOf, decodeName, type WorkspacePath } from "../../core/values/path.ts";
 import { isStagedBeside } from "../../core/tree/staging-folder.ts";
@@ -27,7 +28,7 @@ export function removeLeftFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {
     fs.removeFolder(folder);
   } catch (error) {
-    const left = errnoOf(error) === "ENOTEMPTY" ? stagedIn(fs, folder) : [];
+    const left = NOT_EMPTY.has(errnoOf(error) ?? "") ? stagedIn(fs, folder) : [];
     if (left.length === 0) throw error;
     for (const path of left) removeTree(fs, path);
     fs.removeFolder(folder);
