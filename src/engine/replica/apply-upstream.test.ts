@@ -242,3 +242,27 @@ it("conflicts without number are recorded ahead of the step", async () => {
   expect(ids.slice(2_500)).toEqual(["intent", "replica", "proposal", "intent"]);
   expect(await listConflicts(replica.context)).toHaveLength(2_500);
 });
+
+it.each([0, 2_100])(
+  "what a filter leaves out is not overwritten by the origin's file, beside %i others",
+  async (more) => {
+    await using replica = await ReplicaRig.open({ ".gitignore": "*.o\n", "mine.o": "mine", "edited.txt": "as it was" });
+    const changes = [
+      await replica.change("mine.o", await replica.file("mine.o", "origin's"), { upstream: { seq: 2, iteration: 1 } }),
+      await replica.change("edited.txt", await replica.file("edited.txt", "origin's")),
+    ];
+    replica.write("edited.txt", "edited");
+    for (let i = 0; i < more; i += 1) {
+      const path = `f${String(i).padStart(4, "0")}`;
+      changes.push(await replica.change(path, await replica.file(path, "new"), { upstream: { seq: 2, iteration: 1 } }));
+    }
+    const first = await replica.apply({ applied: 2, changes });
+    expect(first.moved).toContain("edited.txt");
+    const rest = changes.filter(({ path }) => !first.moved.includes(path));
+    const { applied, blocked } = await replica.apply({ applied: 2, changes: rest });
+    expect(replica.files()).toMatchObject({ "mine.o": "mine", "edited.txt": "edited" });
+    expect(applied).toHaveLength(more);
+    // Of a few paths, the states are captured by name; of many, the apply finds what is there.
+    expect([...first.moved, ...blocked.map(({ path }) => path)].toSorted()).toEqual(["edited.txt", "mine.o"]);
+  },
+);
