@@ -1,12 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { sha256, type Hash } from "../../core/values/hash.ts";
+import { hashToBytes, sha256, type Hash } from "../../core/values/hash.ts";
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { countingIds, SimBlobs } from "../../testing/blob-store-rig.ts";
 import { problemsOf, putAll, readAll, someBytes } from "../../testing/blob-store-suite.ts";
 import { MemoryBlobIndex } from "../memory/memory-blob-index.ts";
+import type { BlobPlace } from "../blob-index.ts";
 import type { SinkResult } from "../blob-intake.ts";
+import { BlobRowsBuilder } from "../blob-rows.ts";
 import { openPackSink } from "./pack-sink.ts";
+
+type PackPlace = Extract<BlobPlace, { readonly kind: "pack" }>;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -284,5 +288,41 @@ describe("sinks", () => {
     expect((await store.get(sha256(content)))?.equals(content)).toBe(true);
     expect(disk.lstat(blobs.layout.largeRaw(sha256(content)))?.mode).toBe(0o600);
     expect(await problemsOf(store)).toEqual([]);
+  });
+});
+
+describe("a row of the index that leads to another place in its pack", () => {
+  const contents = [1, 2, 3].map((seed) => someBytes(3_000, seed));
+
+  /** Returns the problems of a store in whose index the second content has another place. */
+  async function problemsWith(change: (place: PackPlace, other: PackPlace) => Partial<PackPlace>) {
+    const blobs = new SimBlobs();
+    const store = await blobs.open();
+    for (const content of contents) await putAll(store, [content]);
+    const [other, place] = contents.map((content) => blobs.index.find(sha256(content))) as [PackPlace, PackPlace];
+    const [pack] = blobs.index.packs();
+    if (pack === undefined) throw new Error("there is no pack");
+    const rows = new BlobRowsBuilder();
+    const { kind: _kind, ...row } = { ...place, ...change(place, other), pack: 0 };
+    rows.add(hashToBytes(sha256(contents[1] as Buffer)), row);
+    blobs.index.apply({ packs: [pack], rows: rows.build(), replace: true });
+    return problemsOf(store);
+  }
+
+  test.each<[string, Parameters<typeof problemsWith>[0]]>([
+    ["another block", (_place, other) => ({ block: other.block })],
+    ["the middle of a block", ({ block }) => ({ block: block + 8 })],
+    ["the header of the pack", () => ({ block: 0 })],
+    ["the end of the pack", ({ block }) => ({ block: block + 2 ** 30 })],
+    ["a block of another size", ({ blockBytes }) => ({ blockBytes: blockBytes + 8 })],
+    ["another offset in the block", ({ at }) => ({ at: at + 8 })],
+    ["a content of another length", ({ length }) => ({ length: length + 8 })],
+  ])("is found by verify: %s", async (_where, change) => {
+    const hashes = [sha256(contents[1] as Buffer)];
+    expect(await problemsWith(change)).toMatchObject([{ kind: "index-wrong", hashes }]);
+  });
+
+  test("is none where nothing was changed", async () => {
+    expect(await problemsWith(() => ({}))).toEqual([]);
   });
 });

@@ -5,11 +5,11 @@ import type { BlobProblem, BlobVerifyOptions } from "../blob-store.ts";
 import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { isLost, listPacks } from "./blob-recovery.ts";
 import { withTrouble } from "../io-trouble.ts";
-import { isStoredWhole, PACK_HEADER_BYTES, type BlockEntry, unpackBlock } from "../block.ts";
+import { isStoredWhole, PACK_HEADER_BYTES, type BlockHead, unpackBlock } from "../block.ts";
 import type { BlobFiles } from "./pack-leases.ts";
 import { readLarge, type LargeSource } from "./large-reader.ts";
 import { openPack } from "./pack-reader.ts";
-import { damagedIn, readPackUlid, readStored, scanPack } from "./pack-scan.ts";
+import { damagedIn, isPlaceIn, readPackUlid, readStored, scanPack } from "./pack-scan.ts";
 
 /** The number of bytes that are read in one turn of the event loop. */
 const BYTES_PER_TURN = 8 * 1024 * 1024;
@@ -104,13 +104,14 @@ async function* verifyPack(
   try {
     const promised = promisedBytes(pack);
     yield* verifyEnds(disk, fd, pack, rows);
-    const found = new Map<number, readonly BlockEntry[]>();
+    const found: FoundParts = { blocks: new Map(), told: [uncheckedBytes(files, pack)] };
     for (const part of scanPack(disk, fd, PACK_HEADER_BYTES, Math.min(promised, pack.size))) {
       if (part.kind === "garbage") {
+        found.told.push(part);
         if (!isOpenTail(pack, part.to)) yield garbage(pack, part, rows);
         continue;
       }
-      found.set(part.offset, part.head.entries);
+      found.blocks.set(part.offset, part.head);
       const stored = withTrouble(`reading ${pack.path}`, () => readStored(disk, fd, part.offset, part.head));
       const damaged = damagedIn(part.head, unpackBlock(part.head, stored));
       if (damaged.length === 0 && !isStoredWhole(part.head, stored)) {
@@ -202,14 +203,27 @@ function indexWrong(where: string, detail: string, hashes: readonly Hash[]): Blo
   return { kind: "index-wrong", where, detail, hashes };
 }
 
-/**
- * Returns true for a row whose block was found but does not hold the content at that place. A row whose block was not
- * found is taken to be reported with the damage at that place.
- */
-function pointsNowhere({ hash, place }: PlacedBlob, found: ReadonlyMap<number, readonly BlockEntry[]>): boolean {
+/** The parts of a pack that were found. */
+interface FoundParts {
+  /** The heads of the blocks, by their offsets. */
+  readonly blocks: Map<number, BlockHead>;
+  /** Bytes that are no blocks, which is reported by itself, or that are not checked. */
+  readonly told: { readonly from: number; readonly to: number }[];
+}
+
+/** Returns the bytes after those that are checked: they were cut off, or published since the packs were listed. */
+function uncheckedBytes({ index }: BlobFiles, pack: PackFile): { readonly from: number; readonly to: number } {
+  const promised = promisedBytes(pack);
+  const published = index.packs().find(({ id }) => id === pack.row?.id)?.bytes ?? 0;
+  return { from: Math.min(promised, pack.size), to: Math.max(promised, published) };
+}
+
+/** Returns true for a row whose content is not at its place, unless the bytes there are reported or not checked. */
+function pointsNowhere({ hash, place }: PlacedBlob, { blocks, told }: FoundParts): boolean {
   if (place.kind !== "pack") return false;
-  const entries = found.get(place.block);
-  return entries !== undefined && !entries.some((entry) => entry.hash === hash && entry.at === place.at);
+  const head = blocks.get(place.block);
+  if (head !== undefined) return !isPlaceIn(head, hash, place);
+  return !told.some(({ from, to }) => place.block >= from && place.block < to);
 }
 
 interface LargeFile extends LargeSource {

@@ -1,6 +1,7 @@
 import { sha256 } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { readFully } from "../../disk/write-fully.ts";
+import type { BlobPlace } from "../blob-index.ts";
 import { BlobRowsBuilder, type BlobRows } from "../blob-rows.ts";
 import {
   BLOCK_HEAD_BYTES,
@@ -14,7 +15,7 @@ import {
   type BlockEntry,
   type BlockHead,
 } from "../block.ts";
-import { hashToBytes } from "../../core/values/hash.ts";
+import { hashToBytes, type Hash } from "../../core/values/hash.ts";
 
 const WINDOW_BYTES = 1024 * 1024;
 
@@ -69,6 +70,17 @@ export function readStored(disk: Disk, fd: number, offset: number, head: BlockHe
 export function damagedIn(head: BlockHead, raw: Buffer | undefined): readonly BlockEntry[] {
   if (raw === undefined) return head.entries;
   return head.entries.filter(({ hash, at, length }) => sha256(raw.subarray(at, at + length)) !== hash);
+}
+
+/** The place of a content in a block, and the size of that. */
+type PlaceInBlock = Pick<Extract<BlobPlace, { kind: "pack" }>, "blockBytes" | "at" | "length">;
+
+/** True if a block holds the content exactly as the index says. */
+export function isPlaceIn(head: BlockHead, hash: Hash, place: PlaceInBlock): boolean {
+  return (
+    head.blockBytes === place.blockBytes &&
+    head.entries.some((one) => one.hash === hash && one.at === place.at && one.length === place.length)
+  );
 }
 
 /** Adds rows for the contents of a block. `pack`: the position of its pack in the list that belongs to the rows. */

@@ -7,7 +7,7 @@ import { decodeBlockHead, isStoredWhole, unpackBlock } from "../block.ts";
 import { readLarge } from "./large-reader.ts";
 import type { BlobLayout } from "../layout.ts";
 import { openPack } from "./pack-reader.ts";
-import { damagedIn, readAt } from "./pack-scan.ts";
+import { damagedIn, isPlaceIn, readAt } from "./pack-scan.ts";
 
 /** The maximum number of blocks that are remembered. Others are read again. */
 const SLOTS = 1 << 16;
@@ -152,8 +152,7 @@ export class SoundContents {
     const head = bytes === undefined ? undefined : decodeBlockHead(bytes);
     // Without a valid head, no content of the block can be read.
     if (bytes === undefined || head === undefined) return "all";
-    const isThere = head.entries.some((one) => one.hash === hash && one.at === place.at && one.length === place.length);
-    if (!isThere || head.blockBytes !== place.blockBytes) return "astray";
+    if (!isPlaceIn(head, hash, place)) return "astray";
     const stored = bytes.subarray(head.headBytes);
     const damaged = damagedIn(head, unpackBlock(head, stored));
     if (damaged.length > 0) return new Set(damaged.map((one) => one.hash));
