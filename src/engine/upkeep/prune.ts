@@ -216,13 +216,11 @@ function freeFrom({ log }: Context): number {
 /** The wait for the store when freeing. It is short, as another process or the next pruning will free the contents. */
 const FREE_WAIT_MS = 200;
 
-/** The codes of obstacles that pass: another process writes, or another workspace of the store is not signed. */
-const NOT_NOW: readonly string[] = ["LOCKED", "REFUSED"];
-
 /**
  * Gives up what exceeds the limits, and frees contents when enough has been given up. Called after each snapshot of an
- * action, without a lease. If there is nothing to do, it costs a few queries of the index. An obstacle that passes
- * (`NOT_NOW`) is ignored, and any other error is reported once. Neither fails the caller: the action has begun.
+ * action, without a lease. If there is nothing to do, it costs a few queries of the index. A lock that another
+ * process holds is ignored, and any other error is reported once: also that another workspace of the store is not
+ * signed, which a person must settle. Neither fails the caller: the action has begun.
  */
 export async function keepToLimits(context: Context): Promise<void> {
   try {
@@ -231,7 +229,7 @@ export async function keepToLimits(context: Context): Promise<void> {
     });
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
-    if (NOT_NOW.includes(error.code)) return;
+    if (error.code === "LOCKED") return;
     const hint = error.hint === undefined ? "" : `; ${error.hint}`;
     tellOnce(context, `the limits could not be kept to: ${error.message}${hint}`);
   }
