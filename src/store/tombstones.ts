@@ -46,9 +46,10 @@ export class Tombstones {
 
   put(stone: Tombstone): void {
     makeFolders(this.#disk, this.#folder);
-    const path = this.#own(stone.id)[0]?.path ?? this.#places(stone.id).find((one) => this.#at(one) === undefined);
-    const ours = { ...stone, store: this.#store };
-    if (path !== undefined) writeFileDurably(this.#disk, path, Buffer.from(encodeTombstone(ours)));
+    const [shared, ours] = this.#places(stone.id);
+    const isFree = this.#disk.lstat(shared) === undefined;
+    const path = this.#own(stone.id)[0]?.path ?? (isFree ? shared : ours);
+    writeFileDurably(this.#disk, path, Buffer.from(encodeTombstone({ ...stone, store: this.#store })));
   }
 
   remove(id: string): void {
@@ -116,8 +117,11 @@ export class Tombstones {
     return text === undefined ? undefined : parseTombstone(text);
   }
 
-  /** Returns the paths for this store's note of an id. The second is used if another store's note has the first. */
-  #places(id: string): string[] {
+  /**
+   * Returns the paths for this store's note of an id. The second, which only this store writes, is used if the first
+   * has the note of another store, or one that cannot be understood.
+   */
+  #places(id: string): readonly [shared: string, ours: string] {
     const store = sha256(this.#store).slice(0, 16);
     return [`${this.#folder}/${id}${SUFFIX}`, `${this.#folder}/${id}.of-${store}${SUFFIX}`];
   }
