@@ -72,7 +72,8 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
  * Gaps of the platform: Node has no `syncfs`, so `syncAll` runs a program for it. `setMtime` goes through a double of
  * seconds, so the stored time is up to a microsecond later than requested, never earlier: whole milliseconds are read
  * back as given. A clone has the mode of its source. Files and folders that root makes in a folder of another user
- * belong to that user: see `makeForFolderOwner`.
+ * belong to that user: see `makeForFolderOwner`. Symbolic links stay root's, since they could be given away only by
+ * name; their owner matters to nobody, and the owner of the folder can remove them.
  */
 export class NodeDisk implements Disk {
   /** Read once. */
