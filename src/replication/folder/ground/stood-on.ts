@@ -119,8 +119,9 @@ export class StoodOn {
     const { context, origin } = this.#parts;
     const query = { from: Math.max(1, ownSeq - NEAR), to: ownSeq - 1, limit: NEAR, descending: true };
     const before = await context.index.events(query);
-    const end = before.findIndex(({ recordId }) => !/^(conflict:|file)/.test(recordId));
-    const settled = before.slice(0, end).filter(({ recordId }) => recordId.startsWith("conflict:"));
+    const other = before.findIndex(({ recordId }) => !/^(conflict:|file)/.test(recordId));
+    const near = other === -1 ? before : before.slice(0, other);
+    const settled = near.filter(({ recordId }) => recordId.startsWith("conflict:"));
     return (await readEvents(context, settled)).some(({ record }) => {
       const conflict = decodeConflict(record);
       return conflict.path === path && conflict.state === "settled" && conflict.sync?.origin === origin();
