@@ -19,6 +19,11 @@ import { partsOf } from "../../src/compose/open-parts.ts";
 const HEARTBEAT_MS = 100;
 const ROUNDS = 5;
 
+/** Returns rows without the fields that are `undefined`. */
+function plain(rows: unknown): unknown {
+  return JSON.parse(JSON.stringify(rows));
+}
+
 function newDisk(): SimDisk {
   return SimDisk.fromTree({ "/store": { folder: 0o700 }, "/config": { folder: 0o700 } });
 }
@@ -136,10 +141,11 @@ class Simulation {
     assert.deepEqual(mirror.head, head);
     const there = await collect(mirror.entriesAt(head.seq));
     const here = await collect(index.entriesAt(head.seq));
-    expect(there).toEqual(here);
+    assert.deepEqual(plain(there), plain(here));
     // What is gone, too: with the same numbers, as far as the origin knows it.
     const paths = await index.touched(0, head.seq);
-    expect(await mirror.iterationsAt(paths, head.seq)).toEqual(await index.iterationsAt(paths, head.seq));
+    const [ours, theirs] = [await mirror.iterationsAt(paths, head.seq), await index.iterationsAt(paths, head.seq)];
+    assert.deepEqual(plain(ours), plain(theirs));
     for (const { entry } of there) {
       if (entry?.hash !== undefined) assert.ok(await context.blobs.get(entry.hash), `the content of ${entry.path}`);
     }
