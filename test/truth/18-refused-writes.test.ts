@@ -104,3 +104,16 @@ describe("Truth 18: a write that is refused records nothing that the rules keep 
     expect((await workspace.history(".env")).at(-1)?.seq).toBe(first.file?.seq);
   });
 });
+
+test.each(["keys.txt", "build"])("an agent moves nothing that the rules leave out: %s", async (path) => {
+  await using project = new Kept();
+  const workspace = await project.live();
+  const agent = workspace.as({ role: "agent", actor: "agent" });
+  const nothing = agent.moveFile("none", "there");
+  const hidden = agent.moveFile(path, "there");
+  await expect(nothing).rejects.toMatchObject({ code: "NOT_FOUND" });
+  await expect(hidden).rejects.toMatchObject({ code: "NOT_FOUND", message: `there is nothing at "${path}"` });
+  expect((await workspace.log({ prefix: "file:" })).map(({ record_id }) => record_id)).not.toContain(`file:${path}`);
+  // A person may.
+  await workspace.moveFile(path, "there");
+});

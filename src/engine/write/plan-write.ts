@@ -171,7 +171,8 @@ function refused(path: WorkspacePath, why: string, hint: string): ChronicleError
   });
 }
 
-function notThere(path: WorkspacePath): ChronicleError {
+/** Returns the error for a path at which there is nothing. */
+export function notThere(path: WorkspacePath): ChronicleError {
   const shown = shownPath(path);
   return new ChronicleError("NOT_FOUND", `there is nothing at ${JSON.stringify(shown)}`, {
     hint: "list the folder above to see what is there",

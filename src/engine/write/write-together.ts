@@ -9,7 +9,7 @@ import type { Explanation, PathStat } from "../../worktree/worktree.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { refuseErased } from "../facts/erased-look.ts";
 import { refuseTakenId } from "../facts/taken-ids.ts";
-import { planWrite } from "./plan-write.ts";
+import { notThere, planWrite } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { shownPath } from "../log/shape.ts";
 import { answerAgain, writeShape } from "./write-answer.ts";
@@ -306,6 +306,7 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
     const paths = pathsOf(write);
     const verdicts = await Promise.all(paths.map((path) => context.worktree.explain(path)));
     paths.forEach((path, i) => refuseUntouchable(path, verdicts[i]));
+    if (await isHiddenSource(context, write, verdicts[0])) throw notThere(write.path);
     const stats = await context.worktree.stats(paths);
     const isFolder = stats.some((stat) => typeof stat === "object" && stat.kind === "dir");
     if (!isFolder && verdicts.every(({ tracked }) => tracked)) return "by-name";
@@ -315,6 +316,20 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
   } catch (error) {
     return ofOneWrite(error);
   }
+}
+
+/**
+ * True if an agent would move something that the rules leave out and that is not recorded. A move would record it under
+ * a name by which it can be read, so for an agent nothing is there, as in its reads.
+ */
+async function isHiddenSource(
+  context: Context,
+  { kind, path, by }: ReadyWrite,
+  verdict: Explanation | undefined,
+): Promise<boolean> {
+  if (kind !== "move" || by.caller.role !== "agent" || verdict?.tracked !== false) return false;
+  const { seq } = await context.index.head();
+  return (await context.index.iterationAt(path, seq))?.entry === undefined;
 }
 
 /** Refuses git's own state, where a hook could be put that the next commit runs, and Chronicle's staging folder. */
