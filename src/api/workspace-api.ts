@@ -73,7 +73,10 @@ export interface RestoreOptions extends ProgressOptions {
   readonly to?: string;
   readonly dryRun?: boolean;
   readonly keepMtime?: boolean;
-  /** Skips what cannot be restored and does the rest (default: all or nothing). */
+  /**
+   * Skips what cannot be restored and does the rest (default: all or nothing). A path of `paths` itself that could not
+   * be recorded at that moment gets the state in which it was last recorded (default: it is left, as `unseen`).
+   */
   readonly force?: boolean;
 }
 

@@ -55,8 +55,9 @@ With \`--dry-run\` they end as they would without it: with the same exit code, a
 \`--force\` would do (\`data.forced\` in \`--json\`, with the first hundred paths). For that, contents that would be put back are read, and a history that takes no
 writes is refused. What a file system refuses only when it is tried (a file that \`chattr +i\` made immutable, a disk that is full or fails) no dry run knows.
 \`unseen\` means that nothing shows the state to go back to: the path was excluded, unreadable, too large or special then, so that it may have
-been there before and is not deleted; or it was, or is now, off the record, and nobody has a copy of it. Remove such a path yourself, or name
-an earlier moment. \`special-bits\` means that nothing else would change than setuid, setgid or sticky, which are recorded and never set.
+been there before and is not deleted; or it was recorded earlier, and could not be recorded then, so that its recorded state is not the one to go
+back to (\`restore MOMENT PATH --force\` brings that state all the same); or it was, or is now, off the record, and nobody has a copy of it. Remove
+such a path yourself, or name an earlier moment. \`special-bits\` means that nothing else would change than setuid, setgid or sticky, which are recorded and never set.
 \`special\` means that a pipe, a socket or a device is in its place: move that away, then the undo by the operation's id brings it back.
 \`erased\` means that the content was erased (\`chronicle erase\`): nothing brings it back; where nothing else was to be done, that is the error \`ERASED\`, exit code 3.
 Where a content is missing or damaged in the store, nothing is done without \`--force\`: that is the error \`BLOB_MISSING\`, exit code 4, and \`verify --repair-from\` heals it.

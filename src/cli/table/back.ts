@@ -21,8 +21,9 @@ export const RESTORE: CommandSpec = {
   summary: "make files equal to an earlier moment",
   details:
     "The present state is recorded first, so every restore can be undone. On a terminal the changes are shown and you " +
-    "are asked; without a terminal it does not ask. Files that were excluded or not recorded are never touched. With --to, files " +
-    "that are secrets by their names are written for people only: for an agent they are left out and named.",
+    "are asked; without a terminal it does not ask. Files that were excluded, or could not be recorded at " +
+    "that moment, are left as they are. One that was recorded before that gets its last recorded state if you name it " +
+    "and use --force. With --to, files that are secrets by their names are written for people only: for an agent they are left out and named.",
   args: [
     {
       name: "<moment>",
@@ -34,7 +35,7 @@ export const RESTORE: CommandSpec = {
   options: [
     { flags: "--to <dir>", description: "fill this folder instead (missing or empty)", completes: "path" },
     DRY_RUN,
-    { flags: "--force", description: "leave what cannot be restored and do the rest" },
+    { flags: "--force", description: "leave what cannot be restored and do the rest; see above for a named file" },
     { flags: "--mtime", description: "also the recorded modification times, to the nanosecond" },
     YES,
   ],

@@ -8,6 +8,7 @@ it.each([
   ["neverKept", ["special", "other-device", "off-record", "erased"]],
   ["notCompared", ["store", "unstable"]],
   ["keepsEarlier", ["unreadable", "too-large", "over-limit", "unstable", "name-too-long", "erased"]],
+  ["isStale", ["unreadable", "too-large", "unstable", "name-too-long", "off-record", "erased"]],
   ["outgrown", ["unreadable", "too-large"]],
 ] as const)("the trait %s holds for these reasons, and for no other", (trait, reasons) => {
   expect([...reasonsWith(trait)].toSorted()).toEqual(reasons.toSorted());

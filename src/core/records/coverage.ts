@@ -58,6 +58,11 @@ interface ReasonTraits {
   /** A recorded path keeps its earlier state in the record, so a restore must leave what is there now. */
   readonly keepsEarlier: boolean;
   /**
+   * The state that the record has of the path, or of a path beneath it, is not the one that was omitted. The limits
+   * leave out new paths only.
+   */
+  readonly isStale: boolean;
+  /**
    * A command can give a recorded file this reason, such as by a `chmod`: that is reported as a change of the command.
    */
   readonly outgrown: boolean;
@@ -71,6 +76,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: false,
     notCompared: false,
     keepsEarlier: false,
+    isStale: false,
     outgrown: false,
   },
   special: {
@@ -80,6 +86,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: true,
     notCompared: false,
     keepsEarlier: false,
+    isStale: false,
     outgrown: false,
   },
   store: {
@@ -89,6 +96,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: false,
     notCompared: true,
     keepsEarlier: false,
+    isStale: false,
     outgrown: false,
   },
   "other-device": {
@@ -98,6 +106,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: true,
     notCompared: false,
     keepsEarlier: false,
+    isStale: false,
     outgrown: false,
   },
   "off-record": {
@@ -107,6 +116,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: true,
     notCompared: false,
     keepsEarlier: false,
+    isStale: true,
     outgrown: false,
   },
   erased: {
@@ -116,6 +126,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: true,
     notCompared: false,
     keepsEarlier: true,
+    isStale: true,
     outgrown: false,
   },
   unreadable: {
@@ -125,6 +136,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: false,
     notCompared: false,
     keepsEarlier: true,
+    isStale: true,
     outgrown: true,
   },
   "too-large": {
@@ -134,6 +146,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: false,
     notCompared: false,
     keepsEarlier: true,
+    isStale: true,
     outgrown: true,
   },
   "over-limit": {
@@ -143,6 +156,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: false,
     notCompared: false,
     keepsEarlier: true,
+    isStale: false,
     outgrown: false,
   },
   unstable: {
@@ -152,6 +166,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: false,
     notCompared: true,
     keepsEarlier: true,
+    isStale: true,
     outgrown: false,
   },
   "name-too-long": {
@@ -161,6 +176,7 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
     neverKept: false,
     notCompared: false,
     keepsEarlier: true,
+    isStale: true,
     outgrown: false,
   },
 };

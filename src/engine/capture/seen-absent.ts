@@ -2,23 +2,28 @@ import type { Change } from "../../core/values/entry.ts";
 import type { OmittedPath } from "../../core/records/coverage.ts";
 import type { FilterSpec } from "../../core/filter/filter.ts";
 import { explainPath } from "../../core/filter/ignore.ts";
-import { isRoot, isWithin, parentOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
+import { isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { databaseOf } from "../../core/tree/sqlite-unit.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { actionById, type LoggedAction } from "../facts/actions.ts";
 import { type Context, isHosted } from "../log/context.ts";
-import { coverageAround, coverageAt, type Taken } from "../facts/recorded-coverage.ts";
+import { coveragesAt, STALE, type Taken } from "../facts/recorded-coverage.ts";
+import { reasonAbove, StaleStates } from "../facts/stale-states.ts";
 import { besideDatabases } from "../log/database-units.ts";
 import { readFilters } from "../log/filters.ts";
 import type { FirstEvent } from "../facts/first-event.ts";
 import { allOffRecord, offRecordAmong } from "./off-record.ts";
 import { BroughtPaths } from "../facts/brought-paths.ts";
-import { shownPath } from "../log/shape.ts";
+import { givenPath, shownPath } from "../log/shape.ts";
 
 /**
  * Every operation that goes back deletes a path only if a capture shows that the path was absent at the moment to which
  * it goes back. A path that was excluded or could not be captured may have existed unseen. So may a path that a sync
  * brought, unless the folder had been brought up to a state of the origin without it.
+ *
+ * It brings a recorded state back only if that was the state on disk at that moment. A path that was recorded earlier
+ * and could not be captured then was in a state that nobody has.
  */
 
 /** The moment to which a path goes back. */
@@ -27,8 +32,10 @@ export interface BackTo {
   readonly seqs: readonly number[];
   /** The action whose change is undone: it has scanned the paths that it declared, whatever the rules say. */
   readonly action?: string | undefined;
-  /** True if Chronicle itself has created the path, where nothing was. */
+  /** True if Chronicle itself has written the path, over the state that it had just captured. */
   readonly isWritten?: boolean | undefined;
+  /** True if the caller wants the last recorded state of the path, where that of the moment is not known. */
+  readonly takesStale?: boolean | undefined;
 }
 
 /**
@@ -92,11 +99,45 @@ export function unseenPath(path: WorkspacePath, detail: string): SkippedPath {
   return { path, reason: "unseen", detail };
 }
 
+/** The paths that a restore is about. */
+export interface Asked {
+  /** The paths that the caller named; none: all. */
+  readonly named: readonly WorkspacePath[];
+  /** True for the named paths and all beneath them. */
+  readonly isMeant: (path: WorkspacePath) => boolean;
+}
+
+/**
+ * Returns the paths that stay because their state after event `seq` is not known, whether or not their record has
+ * changed since: those that have an earlier recorded state, and named ones that were never recorded.
+ */
+export async function unknownThen(
+  context: Context,
+  { seq, back }: { readonly seq: number; readonly back: (path: WorkspacePath) => BackTo },
+  { named, isMeant }: Asked,
+): Promise<SkippedPath[]> {
+  const stale = await StaleStates.at(context, seq);
+  const seen = new SeenAbsent(context);
+  const found: SkippedPath[] = [];
+  for (const { path, reason } of await stale.all()) {
+    if (!isMeant(path) || earlierThan(reason) !== undefined) continue;
+    const doubt = await seen.wasStale(path, back(path));
+    if (doubt !== undefined) found.push(unseenPath(path, doubt));
+  }
+  const rows = await context.index.iterationsAt(named, seq);
+  for (const [i, path] of named.entries()) {
+    if (rows[i]?.entry !== undefined || (await stale.reasonOf(path)) === undefined) continue;
+    const doubt = await seen.doubt(path, false, back(path));
+    if (doubt !== undefined) found.push(unseenPath(path, doubt));
+  }
+  return found;
+}
+
 /** Tells whether captures show that paths were absent at earlier moments. */
 export class SeenAbsent {
   readonly #context: Context;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
-  readonly #looks = new Map<number, Promise<readonly Look[]>>();
+  readonly #looks = new Map<number, Promise<Looks>>();
   readonly #actions = new Map<string, Promise<LoggedAction | undefined>>();
   readonly #brought: BroughtPaths;
 
@@ -128,10 +169,26 @@ export class SeenAbsent {
     const told = action?.coverage.omitted ?? [];
     for (const one of told) if (isWithin(path, one.path) && earlierThan(one.reason)) return earlierThan(one.reason);
     for (const seq of back.seqs) {
-      for (const { omitted } of await this.#looksAt(seq)) {
+      for (const { omitted } of (await this.#looksAt(seq)).all) {
         const why = earlierThan(reasonAbove(omitted, path));
         if (why !== undefined) return why;
       }
+    }
+    return this.wasStale(path, back);
+  }
+
+  /** Returns why the recorded state of a path is stale at that moment; `undefined` if it is not. */
+  async wasStale(path: WorkspacePath, back: BackTo): Promise<string | undefined> {
+    // Chronicle writes only over the state that it has just captured.
+    if (back.isWritten === true || back.takesStale === true) return undefined;
+    const action = back.action === undefined ? undefined : await this.#action(back.action);
+    // The action's own scan is later than the last full capture.
+    if (action !== undefined && lookOfAction(action, path) === "absent") return undefined;
+    const told = action?.coverage.omitted.find((one) => STALE.has(one.reason) && isWithin(path, one.path));
+    if (told !== undefined) return staleDetail(this.#context, { path, reason: told.reason }, back.seqs[0] ?? 0);
+    for (const seq of lookedAt(back, action)) {
+      const reason = await (await this.#looksAt(seq)).stale.reasonOf(path);
+      if (reason !== undefined) return staleDetail(this.#context, { path, reason }, seq);
     }
     return undefined;
   }
@@ -151,7 +208,7 @@ export class SeenAbsent {
     // The files of a database's unit are scanned whatever the filter says.
     const isBeside = (await besideDatabases(this.#context, this.#changesAt(path))).has(path);
     for (const seq of lookedAt(back, action)) {
-      for (const look of await this.#looksAt(seq)) {
+      for (const look of (await this.#looksAt(seq)).all) {
         const doubt = this.#doubtOf(look, path, { isFolder, isBeside });
         if (doubt !== undefined) return doubt;
       }
@@ -176,7 +233,7 @@ export class SeenAbsent {
     return isPartial ? "too much could not be captured then, so it may have been there" : undefined;
   }
 
-  #looksAt(seq: number): Promise<readonly Look[]> {
+  #looksAt(seq: number): Promise<Looks> {
     let looks = this.#looks.get(seq);
     if (looks === undefined) this.#looks.set(seq, (looks = looksAt(this.#context, seq)));
     return looks;
@@ -197,6 +254,18 @@ function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefi
   return reason === "erased" ? "it had a content then that was erased" : undefined;
 }
 
+/**
+ * Returns why a path is not brought back to its recorded state, which is stale at that moment, and the command that
+ * brings it back all the same.
+ */
+async function staleDetail(context: Context, { path, reason }: OmittedPath, seq: number): Promise<string> {
+  // A moment in the middle of a commit stands for its end.
+  const commit = await context.index.commitFrom(seq);
+  const moment = commit === undefined || commit.first > seq || commit.last === seq ? seq : commit.first - 1;
+  const how = `\`chronicle restore seq:${moment} ${quotePath(givenPath(path))} --force\``;
+  return `it could not be recorded then (${reason.replaceAll("-", " ")}): ${how} brings the state that it was last recorded in`;
+}
+
 function notCaptured(reason?: OmittedPath["reason"]): string {
   if (reason === "off-record") return WAS_OFF_RECORD;
   const why = reason === undefined ? "" : ` (${reason.replaceAll("-", " ")})`;
@@ -207,25 +276,28 @@ function notCaptured(reason?: OmittedPath["reason"]): string {
 interface Look {
   /** One for each root; `undefined`: not known. */
   readonly filters: readonly FilterSpec[] | undefined;
-  readonly omitted: ReadonlyMap<string, OmittedPath["reason"]>;
+  readonly omitted: ReadonlyMap<WorkspacePath, OmittedPath["reason"]>;
   /** True if more was omitted than is listed. */
   readonly isPartial: boolean;
 }
 
-/**
- * Returns the coverage of the capture before a state; in the middle of a capture's events also that of this capture.
- */
-async function looksAt(context: Context, seq: number): Promise<readonly Look[]> {
-  const around = await coverageAround(context, seq);
-  const found = [await coverageAt(context, seq), ...(around === undefined ? [] : [around])];
+/** What captures took and left out at one moment. */
+interface Looks {
+  /** The coverage of the capture before the state; in the middle of a capture's events also that of this capture. */
+  readonly all: readonly Look[];
+  readonly stale: StaleStates;
+}
+
+async function looksAt(context: Context, seq: number): Promise<Looks> {
+  const found = await coveragesAt(context, seq);
   const compiled = new Map<string, FilterSpec[] | undefined>();
-  const looks: Look[] = [];
+  const all: Look[] = [];
   for (const one of found) {
     if (one !== undefined && !compiled.has(one.filter))
       compiled.set(one.filter, await readFilters(context, one.filter));
-    looks.push(lookOf(one, one === undefined ? undefined : compiled.get(one.filter)));
+    all.push(lookOf(one, one === undefined ? undefined : compiled.get(one.filter)));
   }
-  return looks;
+  return { all, stale: new StaleStates(context, seq, found) };
 }
 
 function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undefined): Look {
@@ -235,18 +307,6 @@ function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undef
     omitted: new Map(omitted.map((one) => [one.path, one.reason])),
     isPartial: count > omitted.length,
   };
-}
-
-/** Returns why the path, or a folder above it, was omitted. */
-function reasonAbove(
-  omitted: ReadonlyMap<string, OmittedPath["reason"]>,
-  path: WorkspacePath,
-): OmittedPath["reason"] | undefined {
-  if (omitted.size === 0) return undefined;
-  for (let at = path; ; at = parentOf(at)) {
-    const reason = omitted.get(at);
-    if (reason !== undefined || isRoot(at)) return reason;
-  }
 }
 
 /** Returns the state of a path as the scan before an action found it; `undefined` if unknown. */

@@ -5,26 +5,31 @@ import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import type { Keeper } from "../facts/own-work.ts";
 import type { Context } from "../log/context.ts";
 import { givenPath } from "../log/shape.ts";
-import { type SkippedPath, unseenPath } from "./seen-absent.ts";
+import { STALE } from "../facts/recorded-coverage.ts";
+import { type Asked, type SkippedPath, unseenPath } from "./seen-absent.ts";
 
 /** Reasons for which the record keeps an earlier state of the path. */
 const KEEPS_EARLIER = reasonsWith("keepsEarlier");
 
 /**
  * Returns the paths that are to be restored to the state after event `seq`, and whose present content a scan could not
- * take. They stay: they may not be in that state, and their content could not be recorded first.
+ * take. They stay: they may not be in that state, and their content could not be recorded first. A path that was never
+ * recorded is among them only if it was named.
  */
 export async function unreadableNow(
   context: Context,
   { omitted, seq }: { readonly omitted: readonly Omission[]; readonly seq: number },
-  isWanted: (path: WorkspacePath) => boolean,
+  { named, isMeant }: Asked,
 ): Promise<SkippedPath[]> {
   const found: SkippedPath[] = [];
-  for (const { path, reason, detail } of omitted) {
-    if (!KEEPS_EARLIER.has(reason) || !isWanted(path)) continue;
-    const { entry } = (await context.index.iterationAt(path, seq)) ?? {};
-    if (entry === undefined) continue;
-    found.push(unseenPath(path, `it could not be recorded as it is now (${whyOf({ reason, detail })}), so it stays`));
+  for (const { path: top, reason, detail } of omitted) {
+    if (!KEEPS_EARLIER.has(reason)) continue;
+    const beneath = STALE.has(reason) ? named.filter((path) => path !== top && isWithin(path, top)) : [];
+    for (const path of isMeant(top) ? [top] : beneath) {
+      const { entry } = (await context.index.iterationAt(path, seq)) ?? {};
+      if (entry === undefined && !named.includes(path)) continue;
+      found.push(unseenPath(path, `it could not be recorded as it is now (${whyOf({ reason, detail })}), so it stays`));
+    }
   }
   return found;
 }

@@ -5,6 +5,7 @@ import {
   decodeCoverageRecord,
   encodeCoverageRecord,
   listedOmissions,
+  reasonsWith,
   sameCoverage,
   type CoverageRecord,
   type OmittedPath,
@@ -20,10 +21,19 @@ import type { EventRow } from "../../storage/index-store.ts";
 import { keepFilters } from "../log/filters.ts";
 import { readEvent } from "../log/read-events.ts";
 
+/** Reasons for which the recorded state of an omitted path, if there is one, is an earlier one. */
+export const STALE = reasonsWith("isStale");
+
 /** The coverage of full captures. The log has an event whenever it changes. */
 
 /** The coverage of a full capture. A path was absent if the filter takes it and it is neither recorded nor omitted. */
 export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
+
+/** A coverage as the log states it. */
+export interface StatedCoverage extends Taken {
+  /** The event that states it. A path with an iteration after it was recorded since, whatever the coverage omits. */
+  readonly seq: number;
+}
 
 /** Returns the event that states what full captures take from now on; none if the log states that already. */
 export async function coverageDrafts(
@@ -38,8 +48,21 @@ export async function coverageDrafts(
 ): Promise<EventDraft[]> {
   const filter = await keepFilters(context, found.filters);
   const now = { filter, ...listedOmissions(found.omitted), fromSeq };
-  const known = found.known ?? (await coverageAt(context, Number.POSITIVE_INFINITY));
-  return known !== undefined && sameCoverage(known, now) ? [] : [draftOf(context, now)];
+  const last = found.known === undefined ? await coverageAt(context, Number.POSITIVE_INFINITY) : undefined;
+  const known = found.known ?? last;
+  if (known === undefined || !sameCoverage(known, now)) return [draftOf(context, now)];
+  return last !== undefined && (await isRecordedSince(context, last)) ? [draftOf(context, now)] : [];
+}
+
+/**
+ * True if an omitted path was recorded after the coverage was stated, by a capture of some paths. A full capture that
+ * omits it again states the coverage again: from then on the recorded state is not that of the path.
+ */
+async function isRecordedSince({ index }: Context, { seq, omitted }: StatedCoverage): Promise<boolean> {
+  if (omitted.length === 0) return false;
+  const paths = omitted.map(({ path }) => path);
+  const rows = await index.iterationsAt(paths, (await index.head()).seq);
+  return rows.some((row, i) => row !== undefined && row.seq > seq && STALE.has(omitted[i]?.reason ?? ""));
 }
 
 function draftOf({ workspaceId }: Context, record: CoverageRecord): EventDraft {
@@ -87,14 +110,14 @@ export async function coverageAroundReturned(
  * Returns the coverage of the last full capture at or before an event; `undefined` if the log has none, or no longer
  * has it.
  */
-export async function coverageAt(context: Context, seq: number): Promise<Taken | undefined> {
+export async function coverageAt(context: Context, seq: number): Promise<StatedCoverage | undefined> {
   const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
   const last = rows.findLast((row) => row.seq <= seq);
   return last === undefined ? firstCoverage(context, seq) : recordAt(context, last);
 }
 
 /** Returns the coverage of the capture during which this event was recorded, if that capture changed the coverage. */
-export async function coverageAround(context: Context, seq: number): Promise<Taken | undefined> {
+async function coverageAround(context: Context, seq: number): Promise<StatedCoverage | undefined> {
   const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
   const next = rows.find((row) => row.seq > seq);
   if (next === undefined) return undefined;
@@ -102,18 +125,27 @@ export async function coverageAround(context: Context, seq: number): Promise<Tak
   return record.fromSeq < seq ? record : undefined;
 }
 
-async function recordAt(context: Context, row: EventRow): Promise<CoverageRecord> {
-  return decodeCoverageRecord((await readEvent(context, row)).record);
+/**
+ * Returns the coverage of the capture before a state, and in the middle of a capture's events also that of this
+ * capture. `undefined` stands for a coverage that is no longer known.
+ */
+export async function coveragesAt(context: Context, seq: number): Promise<readonly (StatedCoverage | undefined)[]> {
+  const around = await coverageAround(context, seq);
+  return [await coverageAt(context, seq), ...(around === undefined ? [] : [around])];
+}
+
+async function recordAt(context: Context, row: EventRow): Promise<CoverageRecord & StatedCoverage> {
+  return { ...decodeCoverageRecord((await readEvent(context, row)).record), seq: row.seq };
 }
 
 /** Returns the coverage before its first change: that of the last snapshot at or before the event. */
-async function firstCoverage(context: Context, seq: number): Promise<Taken | undefined> {
+async function firstCoverage(context: Context, seq: number): Promise<StatedCoverage | undefined> {
   const rows = (await context.index.records("snapshot:")).filter((row) => row.seq <= seq);
   const last = rows.reduce<EventRow | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
   if (last === undefined) return undefined;
   const { filter, coverage } = decodeSnapshot((await readEvent(context, last)).record);
   const listed = listedOmissions(coverage.omitted);
-  return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0) };
+  return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0), seq: last.seq };
 }
 
 /**

@@ -27,13 +27,15 @@ import { keptOutside } from "../actions/outside.ts";
 import { missingContent, pruningInForce } from "../facts/pruning.ts";
 import type { RollbackOptions } from "../../api/action-api.ts";
 import { findAction, type LoggedAction } from "../facts/actions.ts";
+import { unitWith } from "../log/database-units.ts";
 import { finishedNotes } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
 import { changedShape, changeFiles, type FilePlan, type Present } from "../capture/change-files.ts";
 import { changesBetween, refuseCompacted } from "../read/diff.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import { allOffRecord } from "../capture/off-record.ts";
-import { unseenPath } from "../capture/seen-absent.ts";
+import { tellStale } from "../facts/stale-states.ts";
+import { type BackTo, unknownThen, unseenPath } from "../capture/seen-absent.ts";
 import { asideNotes } from "../capture/undo-aside.ts";
 import { unreadableNow } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
@@ -78,16 +80,29 @@ async function planTo(
   const isMeant = (path: WorkspacePath): boolean => meant.length === 0 || meant.some((one) => isWithin(path, one));
   const action = await actionBegunAt(context, moment.seq);
   const seqs = [moment.seq];
+  // With `force`, a path that is named itself gets its last recorded state if that of the moment is not known.
+  const forced = new Set(present.force ? await withUnits(context, meant) : []);
+  const back = (path: WorkspacePath): BackTo => ({ seqs, action, takesStale: forced.has(path) });
+  const asked = { named: meant, isMeant };
   // A path that is off the record is reported: its file on disk may differ, even if the recorded state is that of the
-  // moment.
+  // moment. So are paths whose state cannot be recorded now, or is not known for the moment.
   const offRecord = [...(await allOffRecord(context))].filter(([path]) => isMeant(path));
-  const unreadable = await unreadableNow(context, { omitted: present.omitted, seq: moment.seq }, isMeant);
+  const skipped = [
+    ...offRecord.map(([path, detail]) => unseenPath(path, detail)),
+    ...(await unreadableNow(context, { omitted: present.omitted, seq: moment.seq }, asked)),
+    ...(await unknownThen(context, { seq: moment.seq, back }, asked)),
+  ];
   return {
     wanted: await changesTo(context, moment.seq, present),
     isMeant,
-    back: () => ({ seqs, action }),
-    skipped: [...offRecord.map(([path, detail]) => unseenPath(path, detail)), ...unreadable],
+    back,
+    skipped: [...new Map(skipped.toReversed().map((one) => [one.path, one])).values()].reverse(),
   };
+}
+
+/** Returns the paths, with those that form a unit with one of them. */
+async function withUnits(context: Context, paths: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
+  return (await Promise.all(paths.map((path) => unitWith(context, path)))).flat();
 }
 
 /** Returns the changes from the state on disk to the state after event `seq`, across the unrecorded changes. */
@@ -161,6 +176,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
   const left = new Set(erased.map(({ path }) => path));
   const entries = all.filter(({ path }) => !left.has(path));
   const withheld = context.caller.role === "agent" ? await secretsAmong(context, entries, moment.seq) : [];
+  await tellStale(context, moment.seq, isMeant);
   // A dry run reads the contents to check them; otherwise they are checked as they are restored.
   const find = options.dryRun === true ? withoutSoundContent : withoutContent;
   const missing = await find(

@@ -356,7 +356,8 @@ function leftOf(
     done.session.omittedChanges.filter(isMeant).map((one) => shownPath(one.path));
   const lost = pathsOf((one) => one.lost);
   const erased = pathsOf(({ reason, lost: isLost }) => reason === "erased" && !isLost);
-  const paths = [...rivals, ...skipped.map((one) => one.path), ...unmerged.map((one) => one.path), ...lost, ...erased];
+  const named = [...rivals, ...skipped.map((one) => one.path), ...unmerged.map((one) => one.path), ...lost, ...erased];
+  const paths = [...new Set(named)];
   const [first] = paths;
   if (first === undefined) return null;
   const before = `chronicle restore seq:${done.session.fromSeq}`;
@@ -372,7 +373,9 @@ function leftOf(
         : ["what they are now could not be recorded, so they stay", `them away, then ${before} PATH...`];
     return { reason, paths, hint: `move ${them}` };
   }
-  if (skipped.length > 0) return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
+  // The state before of a lost path is not known: that of the record is an earlier one.
+  if (skipped.some(({ path }) => !lost.includes(path)))
+    return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)
     return { reason: "they were edited since, in the same or adjacent lines", paths, hint: "chronicle conflicts" };
   if (lost.length === 0)

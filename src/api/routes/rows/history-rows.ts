@@ -155,7 +155,10 @@ const restore = workspaceRoute(calls.restore, {
     paths: paths("only these and what is beneath them (default: everything)").optional(),
     dry_run: dryRun,
     keep_mtime: bool("restore the files' modification times, to the nanosecond").optional(),
-    force: leave,
+    force: bool(
+      "leave what cannot be restored and do the rest (default: all or nothing); a named path that could not be " +
+        "recorded at that moment gets its last recorded state",
+    ).optional(),
   }),
   answer: (on, { body: { moment: when, dry_run, keep_mtime, ...options } }) =>
     on.restore(when, { ...options, ...withoutUndefined({ dryRun: dry_run, keepMtime: keep_mtime }) }),

@@ -1,0 +1,97 @@
+import type { OmissionReason, OmittedPath } from "../../core/records/coverage.ts";
+import { comparePaths, isRoot, parentOf, type WorkspacePath } from "../../core/values/path.ts";
+import { type Context, isHosted } from "../log/context.ts";
+import { shownPath } from "../log/shape.ts";
+import { coveragesAt, STALE, type StatedCoverage } from "./recorded-coverage.ts";
+
+/**
+ * A recorded state is stale at a moment if no capture could take what was at the path then: the file was too large or
+ * could not be read, say. The record has an earlier state of the path. The state of that moment is not known.
+ */
+
+/** Tells which recorded states are stale at a moment. */
+export class StaleStates {
+  readonly #context: Context;
+  readonly #seq: number;
+  readonly #omitted: readonly Omitted[];
+
+  /** `stated`: the coverages of the state after event `seq`. */
+  constructor(context: Context, seq: number, stated: readonly (StatedCoverage | undefined)[]) {
+    this.#context = context;
+    this.#seq = seq;
+    this.#omitted = stated.flatMap((one) => (one === undefined ? [] : [omittedBy(one)]));
+  }
+
+  /** Reads the coverage of the state after event `seq`. In a workspace without a folder nothing is stale. */
+  static async at(context: Context, seq: number): Promise<StaleStates> {
+    return new StaleStates(context, seq, isHosted(context.worktree.roots) ? [] : await coveragesAt(context, seq));
+  }
+
+  /**
+   * Returns why the recorded state of a path is stale; `undefined` if it is not. The record may have the path as absent:
+   * it was there then, and was not recorded.
+   */
+  async reasonOf(path: WorkspacePath): Promise<OmissionReason | undefined> {
+    for (const { seq, reasons } of this.#omitted) {
+      const reason = reasonAbove(reasons, path);
+      if (reason === undefined) continue;
+      const row = await this.#context.index.iterationAt(path, this.#seq);
+      // A capture of some paths states no coverage: an iteration that it has recorded since is not stale.
+      if (row === undefined || row.seq <= seq) return reason;
+    }
+    return undefined;
+  }
+
+  /** Returns all omitted paths that the record has as present, in path order. A folder stands for all beneath it. */
+  async all(): Promise<OmittedPath[]> {
+    const found = new Map<WorkspacePath, OmittedPath>();
+    for (const { seq, reasons } of this.#omitted) {
+      const paths = [...reasons.keys()];
+      const rows = await this.#context.index.iterationsAt(paths, this.#seq);
+      for (const [i, [path, reason]] of [...reasons].entries()) {
+        const row = rows[i];
+        if (row?.entry !== undefined && row.seq <= seq) found.set(path, { path, reason });
+      }
+    }
+    return [...found.values()].sort((a, b) => comparePaths(a.path, b.path));
+  }
+}
+
+/** The omissions of a coverage that make recorded states stale. */
+interface Omitted extends Pick<StatedCoverage, "seq"> {
+  readonly reasons: ReadonlyMap<WorkspacePath, OmissionReason>;
+}
+
+function omittedBy({ seq, omitted }: StatedCoverage): Omitted {
+  const stale = omitted.filter(({ reason }) => STALE.has(reason));
+  return { seq, reasons: new Map(stale.map(({ path, reason }) => [path, reason])) };
+}
+
+/** The most paths that a note names. */
+const MOST_PATHS = 5;
+
+/** Tells people which of the paths have their last recorded states at a moment whose states are not known. */
+export async function tellStale(
+  context: Context,
+  seq: number,
+  isMeant: (path: WorkspacePath) => boolean = () => true,
+): Promise<void> {
+  if (context.tell === undefined) return;
+  const stale = (await (await StaleStates.at(context, seq)).all()).filter(({ path }) => isMeant(path));
+  if (stale.length === 0) return;
+  const shown = stale.slice(0, MOST_PATHS).map(({ path, reason }) => `${shownPath(path)} (${reason})`);
+  const more = stale.length > shown.length ? ` and ${stale.length - shown.length} more` : "";
+  context.tell(`not recorded at that moment, and given as last recorded before it: ${shown.join(", ")}${more}`);
+}
+
+/** Returns why the path, or a folder above it, was omitted. */
+export function reasonAbove(
+  omitted: ReadonlyMap<WorkspacePath, OmissionReason>,
+  path: WorkspacePath,
+): OmissionReason | undefined {
+  if (omitted.size === 0) return undefined;
+  for (let at = path; ; at = parentOf(at)) {
+    const reason = omitted.get(at);
+    if (reason !== undefined || isRoot(at)) return reason;
+  }
+}
