@@ -91,7 +91,10 @@ export interface ChangesShape {
    * changes.
    */
   ambiguous: string[];
-  /** Notes on the part of this work that a compaction removed, if any. */
+  /**
+   * Notes on the part of this work that a compaction removed, on changes that could not be recorded, and on listed paths
+   * of which it is not known what was there before. Absent if there are none.
+   */
   notes?: string[];
 }
 

@@ -228,7 +228,10 @@ export interface DiffShape {
   from_seq: number;
   to_seq: number;
   changes: ChangeShape[];
-  /** Only if one of the two moments is the present disk: the requested paths that were not compared, and why. */
+  /**
+   * The requested paths that were not compared, and why: only if one of the two moments is the present disk, or if
+   * paths could not be recorded at one of them.
+   */
   coverage?: CoverageShape;
 }
 

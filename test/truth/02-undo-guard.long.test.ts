@@ -105,6 +105,15 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     expect(readFileSync(join(box.project, ".env"), "utf8")).toBe("SECRET=1\n");
   });
 
+  it("changes says that a path may have been there, as undo does", async () => {
+    using box = boxed();
+    await box.must(["init"]);
+    box.run(["run", "--", "sh", "-c", CHECKOUT]);
+    const { stdout } = await box.must(["changes", "--since", "0"]);
+    expect(stdout).toContain("note: .env: it was excluded then, so it may have been there\n");
+    expect(stdout).not.toMatch(/note: (a|made|\.gitignore):/);
+  });
+
   it("tells people which paths stay, and why", async () => {
     using box = boxed();
     await box.must(["init"]);

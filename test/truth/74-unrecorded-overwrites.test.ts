@@ -157,3 +157,42 @@ it("74 status counts what is recorded, not what could be read", async () => {
   box.run(["run", "--otr", "--", "rm", "b"]);
   expect((await box.must(["status"])).stdout).toContain("recorded   2 paths, 7 B ");
 });
+
+it("74 a moment at which a file was not recorded: the difference leaves it out, other answers say so", async () => {
+  using box = await project();
+  box.sh("head -c 2000 /dev/zero > a; head -c 2000 /dev/zero > new; echo two > b");
+  expect((await box.call(["snapshot", "--name", "two"])).code).toBe(1);
+  box.write("a", "three\n");
+  box.write("new", "three\n");
+  await box.must(["snapshot", "--name", "three"]);
+  const said = "it could not be recorded at snapshot 1";
+  for (const moments of [["two", "three"], ["three", "two"], ["two"]]) {
+    const { code, stdout } = await box.call(["diff", ...moments]);
+    const left = `not compared:\n  ! a (too-large: ${said})\n  ! new (too-large: ${said})\nno other difference\n`;
+    expect([code, stdout], moments.join(" ")).toEqual([1, left]);
+  }
+  const patch = await box.call(["diff", "0", "two", "-p"]);
+  expect([patch.code, patch.stdout.includes("+two"), patch.stdout.includes("three")]).toEqual([1, true, false]);
+  expect(patch.stderr).toContain("not compared: a (too-large)");
+  expect((await box.must(["diff", "two", "three", "--", "b"])).stdout).toBe("no difference\n");
+  expect((await box.must(["diff", "two", "two"])).stdout).toBe("no difference\n");
+  expect((await box.must(["diff", "0", "three"])).stdout).toContain("~ a");
+
+  const note = "not recorded at that moment, and given as last recorded before it: a (too-large)\n";
+  const { value } = await box.json(["workspaces"]);
+  const [{ id } = { id: "" }] = value as { id: string }[];
+  const asked = [
+    ["manifest", "two"],
+    ["files", "--at", "two"],
+    ["restore", "two", "a", "--to", "../elsewhere"],
+    ["workspaces", "create", "fork", "--from", `${id}@two`],
+  ];
+  for (const args of asked) expect((await box.must(args)).stderr, args.join(" ")).toContain(note);
+  for (const args of [
+    ["manifest", "0"],
+    ["files", "--at", "three"],
+    ["files"],
+    ["restore", "two", "b", "--to", "../b"],
+  ])
+    expect((await box.must(args)).stderr, args.join(" ")).not.toContain("not recorded at that moment");
+});

@@ -7,10 +7,11 @@ import { findAction, type LoggedAction } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
+import { StaleStates } from "../facts/stale-states.ts";
 import { shownPath, changeShape, coverageShape } from "../log/shape.ts";
 import type { ChangeShape, DiffShape } from "../../api/shapes.ts";
 import type { DiffOptions } from "../../api/workspace-api.ts";
-import { type Coverage, coverageOf } from "../../core/records/coverage.ts";
+import { type Coverage, coverageOf, type Omission, type OmissionReason } from "../../core/records/coverage.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { type DiffInput, type GitMode, type TextDiff, unifiedDiff } from "../../core/text/text-diff.ts";
 import { compare, type LookOptions, readDisk, type Reading } from "../capture/read-disk.ts";
@@ -68,7 +69,7 @@ export async function diffMoments(
   const a = await resolveMoment(context, from);
   const b = await resolveMoment(context, to);
   const wanted = await knownPaths(context, options.paths);
-  const { changes: all, now, coverage } = await changesOf(context, [a, b]);
+  const { changes: all, now, coverage } = await knownOf(context, [a, b], await changesOf(context, [a, b]));
   const changes = within(all, wanted);
   const shapes: ChangeShape[] = [];
   for (const change of changes) {
@@ -99,7 +100,7 @@ export async function diffMoments(
 interface Difference {
   readonly changes: Change[];
   readonly now?: number;
-  /** What the look at the disk did not take. */
+  /** What was not compared: what the look at the disk did not take, and what is not known of the moments. */
   readonly coverage?: Coverage;
 }
 
@@ -111,6 +112,40 @@ async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, Res
   const whole = composeChanges(await changesBetween(context, a.now ? b.seq : a.seq, now), changes);
   const coverage = coverageOf(reading.omitted, reading.report.unapplied);
   return { changes: a.now ? invert(whole) : whole, now, coverage };
+}
+
+/**
+ * Returns the difference without the paths whose state at one of the moments no capture could take: the record has an
+ * earlier state of them, or none. The coverage names them.
+ */
+async function knownOf(
+  context: Context,
+  [a, b]: readonly [ResolvedMoment, ResolvedMoment],
+  difference: Difference,
+): Promise<Difference> {
+  if (a.seq === b.seq && a.now === b.now) return difference;
+  const unknown = new Map<WorkspacePath, Omission>();
+  let { changes } = difference;
+  for (const { seq, label, now } of [a, b]) {
+    if (now) continue;
+    const stale = await StaleStates.at(context, seq);
+    const leave = (path: WorkspacePath, reason: OmissionReason): void => {
+      unknown.set(path, { path, reason, detail: `it could not be recorded at ${label}` });
+    };
+    for (const { path, reason } of await stale.all()) leave(path, reason);
+    const known: Change[] = [];
+    for (const change of changes) {
+      const reason = await stale.reasonOf(change.path);
+      if (reason === undefined) known.push(change);
+      else leave(change.path, reason);
+    }
+    changes = known;
+  }
+  if (unknown.size === 0) return difference;
+  const { coverage = coverageOf([]) } = difference;
+  const onDisk = coverage.omitted.filter(({ path }) => !unknown.has(path));
+  const omitted = [...onDisk, ...unknown.values()].sort((one, other) => comparePaths(one.path, other.path));
+  return { ...difference, changes, coverage: coverageOf(omitted, coverage.unapplied) };
 }
 
 /** True if what was not looked at is, holds or lies beneath one of the paths (all, when none are given). */

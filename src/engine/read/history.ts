@@ -27,6 +27,7 @@ import { erasedAmong } from "../facts/contents-of-history.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { eventShape } from "./event-feed.ts";
 import { parseGivenPath, unknownPath } from "../log/known-paths.ts";
+import { tellStale } from "../facts/stale-states.ts";
 import { resolveMoment } from "./moments.ts";
 import { historyStart } from "../log/history-start.ts";
 import { isProtected } from "../state/protected.ts";
@@ -217,6 +218,7 @@ function fileShape(row: IterationRow): ManifestFileShape | undefined {
 /** Returns the manifest at a moment, under the root that is recomputed from the entries. */
 export async function manifestAt(context: Context, text: string): Promise<ManifestShape> {
   const moment = await resolveMoment(context, text);
+  if (!moment.now) await tellStale(context, moment.seq);
   const files: Record<string, ManifestFileShape> = Object.create(null) as Record<string, ManifestFileShape>;
   const hasher = new ManifestHasher(() => undefined);
   for await (const rows of context.index.entriesAt(moment.seq)) {

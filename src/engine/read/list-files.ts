@@ -9,6 +9,7 @@ import type { FileListShape, ListFilesOptions } from "../../api/file-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Context } from "../log/context.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
+import { tellStale } from "../facts/stale-states.ts";
 import { resolveMoment } from "./moments.ts";
 import { isSecretEntry, protectedNames } from "../state/protected.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
@@ -25,6 +26,9 @@ export async function listFiles(context: Context, options: ListFilesOptions): Pr
   const folder = options.path === undefined ? undefined : parseGivenPath(options.path);
   const seq = await seqOf(context, options.at);
   if (folder !== undefined) await mustBeFolder(context, folder, seq);
+  const isPast = options.at !== undefined && options.at !== "now";
+  if (isPast && after === undefined)
+    await tellStale(context, seq, (path) => folder === undefined || isWithin(path, folder));
   // The folder itself is not in its listing.
   const behind = after === undefined ? folder : parseGivenPath(after);
   const page: EntryPage = {

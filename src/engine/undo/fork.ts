@@ -10,6 +10,7 @@ import { capture } from "../capture/capture.ts";
 import { erasedAmong } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import { tellStale } from "../facts/stale-states.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import { provedEntries } from "../state/proved-rows.ts";
@@ -45,6 +46,7 @@ export async function readForkSource(context: Context, moment: string | undefine
   return answer(context, async ({ head, damage }) => {
     if (damage !== undefined) throw damage;
     const { seq, label } = await resolveMoment(context, moment ?? `seq:${head.seq}`);
+    if (moment !== undefined) await tellStale(context, seq);
     const entries = await entriesAt(context, seq);
     const erasures = await erasuresOf(context, entries);
     await refuseMissing(context, entries, new Set(erasures.flatMap(({ contents }) => contents)));

@@ -10,11 +10,12 @@ import {
   groupsOf,
   type Keeper,
   ownChanges,
+  type PathGroups,
 } from "../facts/own-work.ts";
 import type { Selection } from "../../api/action-api.ts";
 import type { ChangesShape } from "../../api/action-shapes.ts";
 import type { ChangeShape } from "../../api/shapes.ts";
-import type { Change } from "../../core/values/entry.ts";
+import { type Change, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { FileRecord } from "../../core/values/file-record.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
@@ -448,14 +449,15 @@ export async function changesOfSelection(
   });
   const own = await withoutSightings(context, work, all);
   const changes: ChangeShape[] = [];
-  for (const change of ownChanges(await groupsOf(context, own))) {
+  const groups = await groupsOf(context, own);
+  for (const change of ownChanges(groups)) {
     const patch = options.patch === true ? await patchUnlessPruned(context, change) : {};
     changes.push({ ...changeShape(change), ...patch });
   }
   const { lost } = work;
   // If all of the work lies before the beginning of the history, an empty list would be wrong.
   if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
-  const notes = unlistedNotes(work);
+  const notes = [...unlistedNotes(work), ...(await unknownNotes(context, groups, work))];
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
   return {
     selection: work.label,
@@ -476,6 +478,29 @@ function unlistedNotes({ lost, keepers = [] }: Work): string[] {
     ...(lost === undefined ? [] : [`${lost.what} before event ${lost.before} was compacted away: it is not listed`]),
     ...(paths.length === 0 ? [] : [`what became of these could not be recorded, and is not listed: ${named}`]),
   ];
+}
+
+/**
+ * Returns notes for people on listed changes of which it is not known what was at the path before: it is not said to
+ * have been created, or changed from its earlier recorded state. An undo leaves such a path.
+ */
+async function unknownNotes(
+  context: Context,
+  paths: readonly PathGroups[],
+  { back }: Pick<Work, "back">,
+): Promise<string[]> {
+  const seen = new SeenAbsent(context);
+  const notes: string[] = [];
+  for (const { path, groups, first } of paths) {
+    const { before, after } = { before: groups.at(0)?.before, after: groups.at(-1)?.after };
+    if (sameEntry(before, after)) continue;
+    const doubt = await seen.doubtOf({ path, before: after, after: before }, backTo(first, back));
+    if (doubt !== undefined) notes.push(`${shownPath(path)}: ${doubt}`);
+  }
+  const more = notes.length - MOST_PATHS;
+  return more <= 0
+    ? notes
+    : [...notes.slice(0, MOST_PATHS), `and ${more} more, of which it is not known what was there`];
 }
 
 const MOST_PATHS = 20;
