@@ -296,6 +296,18 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect([project.read("f"), project.read("d/f")]).toEqual(["v3\n", "v3\n"]);
   });
 
+  it("also among more paths than a coverage lists", async () => {
+    await using project = new Project();
+    project.write("z", "1");
+    const workspace = await project.init({ maxFileSize: 4 });
+    for (let i = 0; i < 2_001; i += 1) project.write(`many/${i}`, "large");
+    project.write("z", "large");
+    await workspace.snapshot({ name: "two" });
+    project.write("z", "3");
+    const { changes, skipped } = await workspace.restore("two");
+    expect([changes, pathsOf(skipped)]).toEqual([[], ["z"]]);
+  });
+
   it("files of a database, together", async () => {
     await using project = new Project();
     const page = (fill: string): string => `SQLite format 3\0${fill.repeat(LIMIT)}`;

@@ -224,7 +224,7 @@ export interface OmittedPath {
 }
 
 /** The most omitted paths that a record lists. Of the others it holds only the number. */
-const MAX_OMITTED = 2_000;
+export const MAX_OMITTED = 2_000;
 
 /** Returns the record id of a workspace's coverage. */
 export function coverageRecordId(workspaceId: string): string {
@@ -234,13 +234,20 @@ export function coverageRecordId(workspaceId: string): string {
 /**
  * Returns the omissions of a capture that a record lists. Excluded paths are left out because they follow from the
  * filters. Paths that changed while they were read are left out because they were recorded, and so are known to exist.
+ * `recorded`: the paths that are listed before all others, because an earlier state of them is recorded.
  */
-export function listedOmissions(omitted: readonly OmittedPath[]): Pick<CoverageRecord, "omitted" | "count"> {
+export function listedOmissions(
+  omitted: readonly OmittedPath[],
+  recorded: ReadonlySet<WorkspacePath> = new Set(),
+): Pick<CoverageRecord, "omitted" | "count"> {
   const each = new Map<string, OmittedPath>();
   for (const { path, reason } of omitted)
     if (reason !== "excluded" && reason !== "unstable") each.set(path, { path, reason });
   const all = [...each.values()].sort((a, b) => comparePaths(a.path, b.path));
-  return { omitted: all.slice(0, MAX_OMITTED), count: all.length };
+  if (all.length <= MAX_OMITTED) return { omitted: all, count: all.length };
+  const isFirst = ({ path }: OmittedPath): boolean => recorded.has(path);
+  const listed = [...all.filter(isFirst), ...all.filter((one) => !isFirst(one))].slice(0, MAX_OMITTED);
+  return { omitted: listed.sort((a, b) => comparePaths(a.path, b.path)), count: all.length };
 }
 
 /** Returns a coverage record as JSON. */

@@ -5,6 +5,7 @@ import {
   decodeCoverageRecord,
   encodeCoverageRecord,
   listedOmissions,
+  MAX_OMITTED,
   reasonsWith,
   sameCoverage,
   type CoverageRecord,
@@ -47,11 +48,19 @@ export async function coverageDrafts(
   fromSeq: number,
 ): Promise<EventDraft[]> {
   const filter = await keepFilters(context, found.filters);
-  const now = { filter, ...listedOmissions(found.omitted), fromSeq };
+  const now = { filter, ...listedOmissions(found.omitted, await recordedAmong(context, found.omitted)), fromSeq };
   const last = found.known === undefined ? await coverageAt(context, Number.POSITIVE_INFINITY) : undefined;
   const known = found.known ?? last;
   if (known === undefined || !sameCoverage(known, now)) return [draftOf(context, now)];
   return last !== undefined && (await isRecordedSince(context, last)) ? [draftOf(context, now)] : [];
+}
+
+/** Returns those of the paths that have a recorded state, if there are too many to list all. */
+async function recordedAmong({ index }: Context, omitted: readonly OmittedPath[]): Promise<Set<WorkspacePath>> {
+  if (omitted.length <= MAX_OMITTED) return new Set();
+  const paths = omitted.map(({ path }) => path);
+  const rows = await index.iterationsAt(paths, (await index.head()).seq);
+  return new Set(rows.flatMap((row) => (row?.entry === undefined ? [] : [row.path])));
 }
 
 /**
