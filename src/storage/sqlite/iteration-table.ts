@@ -340,7 +340,7 @@ export class IterationTable {
     });
     const last = found.length < PAGE ? undefined : found.at(-1);
     if (last === undefined) return { rows, end: undefined };
-    return { rows, end: { seq: numberAt(last, 0), folder: numberAt(last, 7), name: bytesAt(last, 8) } };
+    return { rows, end: { seq: numberAt(last, 0), folder: numberAt(last, 8), name: bytesAt(last, 9) } };
   }
 
   /** Returns the paths that ever had this last component, unordered. */
