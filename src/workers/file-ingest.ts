@@ -5,7 +5,14 @@ import { sha256, type Hash } from "../core/values/hash.ts";
 import type { StableSink } from "../worktree/files/read-stable.ts";
 import { hashingSink, ingestBatch, storingSink, type IngestColumns } from "./ingest-job.ts";
 import { splitRoot, type WorkspacePath } from "../core/values/path.ts";
-import { besideDatabase, databaseOf, SHARED_MEMORY_SUFFIX, UNIT_SUFFIXES } from "../core/tree/sqlite-unit.ts";
+import {
+  besideDatabase,
+  databaseOf,
+  oneUnitWith,
+  SHARED_MEMORY_SUFFIX,
+  UNIT_SUFFIXES,
+  unitOf,
+} from "../core/tree/sqlite-unit.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { isRacy } from "../worktree/files/same-stat.ts";
 import { isDatabaseFile, readSqliteUnit, type UnitPart, type UnitRead } from "../worktree/files/read-sqlite.ts";
@@ -63,7 +70,7 @@ class FileIngestRun implements IngestRun {
   constructor(options: FileIngestOptions, folders: readonly ConfinedFs[], given: IngestOptions) {
     this.#options = options;
     this.#folders = folders;
-    this.#units = new LiveUnits({ roots: options.roots, folders }, given.known);
+    this.#units = new LiveUnits({ roots: options.roots, folders }, given);
     const onResult: IngestOptions["onResult"] = (result) => this.#units.holds(result) || given.onResult(result);
     this.#given = { ...given, onResult };
     this.#onResult = given.onResult;
@@ -250,6 +257,8 @@ interface UnitPlaces {
   readonly folders: readonly ConfinedFs[];
 }
 
+type UnitOptions = Pick<IngestOptions, "known" | "maxFileSize">;
+
 /**
  * The SQLite databases of one capture. The companion files of a database are deferred when they are scanned, and the
  * result of the database is held back. At the end, a database that may be in use is read again, as a unit with its
@@ -257,15 +266,15 @@ interface UnitPlaces {
  */
 class LiveUnits {
   readonly #places: UnitPlaces;
-  readonly #known: IngestOptions["known"];
+  readonly #given: UnitOptions;
   readonly #databases = new Map<WorkspacePath, FileRead>();
   readonly #beside = new Map<WorkspacePath, ScannedPath[]>();
   /** A time before any of the files is read. */
   readonly #begunNs = BigInt(Date.now()) * 1_000_000n;
 
-  constructor(places: UnitPlaces, known: IngestOptions["known"]) {
+  constructor(places: UnitPlaces, given: UnitOptions) {
     this.#places = places;
-    this.#known = known;
+    this.#given = given;
   }
 
   /** Defers a file whose name is that of a database's companion. Returns true if the file was deferred. */
@@ -291,9 +300,16 @@ class LiveUnits {
     const results: IngestResult[] = [];
     for (const database of new Set([...this.#databases.keys(), ...this.#beside.keys()])) {
       const read = this.#databases.get(database);
-      if (this.#isUnit(database, read)) units.push(database);
-      else if (read === undefined) addAll(plain, this.#beside.get(database) ?? []);
-      else results.push(read);
+      const tooLarge = this.#tooLarge(database, read);
+      if (tooLarge.length > 0) addAll(results, tooLarge);
+      else if (this.#isUnit(database, read)) units.push(database);
+      else if (read !== undefined) results.push(read);
+      else {
+        for (const one of this.#beside.get(database) ?? []) {
+          if (one.unlessInUnit === undefined) plain.push(one);
+          else results.push({ path: one.path, omission: one.unlessInUnit });
+        }
+      }
     }
     return { units, plain, results };
   }
@@ -305,9 +321,33 @@ class LiveUnits {
    */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);
-    if (read === undefined) return this.#known?.(database) === true && isDatabaseFile(fs, path);
+    if (read === undefined) return this.#given.known?.(database) === true && isDatabaseFile(fs, path);
     if (this.#beside.has(database) || read.unstable || isRacy(read.stat, this.#begunNs)) return true;
     return UNIT_SUFFIXES.some((suffix) => fs.lstat(besideDatabase(path, suffix)) !== undefined);
+  }
+
+  /**
+   * Returns the omissions of a unit with a file above the size limit; none if there is no such file. The other files
+   * are left out with it, because they are incomplete without it.
+   */
+  #tooLarge(database: WorkspacePath, read: FileRead | undefined): IngestResult[] {
+    const limit = this.#given.maxFileSize?.(database) ?? 0;
+    if (limit === 0) return [];
+    const { fs, path } = this.#placeOf(database);
+    const files = unitOf(path).flatMap((inner) => {
+      const stat = fs.lstat(inner);
+      return stat?.kind === "file"
+        ? [{ path: `${database}${inner.slice(path.length)}` as WorkspacePath, ...stat }]
+        : [];
+    });
+    const large = files.find(({ size }) => size > limit);
+    if (large === undefined || (read === undefined && !isDatabaseFile(fs, path))) return [];
+    const why = (size: number): string => `${size} bytes; the limit is ${limit}`;
+    const omissions = files.map((file): IngestResult => {
+      const detail = file.size > limit ? why(file.size) : oneUnitWith(large.path, why(large.size));
+      return { path: file.path, omission: { path: file.path, reason: "too-large", detail } };
+    });
+    return [...omissions, ...this.#derived(database)];
   }
 
   /** Reads these databases into a sink, each as a unit. */
@@ -337,11 +377,12 @@ class LiveUnits {
       const part = unit.beside.get(suffix);
       results.push(part === undefined ? { path, gone: true } : partResult(path, part, unit.proved));
     }
-    for (const { path } of this.#beside.get(database) ?? []) {
-      if (path.endsWith(SHARED_MEMORY_SUFFIX))
-        results.push({ path, omission: { path, reason: "excluded", detail: DERIVED } });
-    }
-    return results;
+    return [...results, ...this.#derived(database)];
+  }
+
+  #derived(database: WorkspacePath): IngestResult[] {
+    const derived = (this.#beside.get(database) ?? []).filter(({ path }) => path.endsWith(SHARED_MEMORY_SUFFIX));
+    return derived.map(({ path }) => ({ path, omission: { path, reason: "excluded", detail: DERIVED } }));
   }
 
   #placeOf(database: WorkspacePath): { readonly fs: ConfinedFs; readonly path: WorkspacePath } {

@@ -180,6 +180,11 @@ export interface ScannedPath {
   readonly stat: FileStat;
   /** The target of a symlink. */
   readonly target?: Buffer;
+  /**
+   * Why the path is left out unless it forms one unit with an SQLite database: a rule excludes it, or it lies beside a
+   * root that is a single file.
+   */
+  readonly unlessInUnit?: Omission;
 }
 
 /** The result of reading one path's stat. */

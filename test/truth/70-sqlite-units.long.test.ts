@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
-import type { UndoShape } from "../../src/api/shapes.ts";
+import type { StatusShape, UndoShape } from "../../src/api/shapes.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 
 /**
@@ -41,19 +42,30 @@ try:
 except Exception as e: print(e)
 `;
 
+/** Copies all into the database, and removes the files beside it. */
+const TRUNCATE = `
+import sqlite3
+c = sqlite3.connect("live.db"); c.execute("pragma wal_checkpoint(truncate)"); c.close()
+`;
+
 const NAMES = ["live.db", "live.db-wal"];
 
-/** A project with a database. */
+/** A project with a database, which may lie in a folder of its own beside the project. */
 class Box extends Sandbox {
-  constructor(rows = 200) {
+  /** The folder of the database. */
+  readonly home: string;
+
+  constructor(rows = 200, beside = false) {
     super();
     this.write("a", "1\n");
+    this.home = beside ? join(this.folder, "beside") : this.project;
+    if (beside) mkdirSync(this.home);
     if (rows > 0) this.app(rows, "ckpt");
   }
 
   app(rows: number, then: "ckpt" | "move" | "leave"): void {
     const { status, stderr } = spawnSync("python3", ["-c", APP, String(rows), then], {
-      cwd: this.project,
+      cwd: this.home,
       encoding: "utf8",
     });
     if (status !== 0) throw new Error(stderr);
@@ -61,14 +73,32 @@ class Box extends Sandbox {
 
   /** The number of rows, and what SQLite says of the database: it looks at a copy. */
   get check(): string {
+    return this.checkIn(this.home);
+  }
+
+  checkIn(place: string): string {
     const folder = mkdtempSync(join(this.folder, "look-"));
-    for (const name of readdirSync(this.project))
-      if (name.startsWith("live.db")) cpSync(join(this.project, name), join(folder, name));
+    for (const name of readdirSync(place))
+      if (name.startsWith("live.db")) cpSync(join(place, name), join(folder, name));
     return spawnSync("python3", ["-c", CHECK], { cwd: folder, encoding: "utf8" }).stdout.trim();
   }
 
   python(script: string): readonly string[] {
-    return ["python3", "-c", script];
+    return ["env", "-C", this.home, "python3", "-c", script];
+  }
+
+  /** Records everything two seconds after it was changed, so that stats alone prove what is unchanged. */
+  async settled(init: readonly string[]): Promise<void> {
+    await this.must(["init", ...init]);
+    await delay(2_200);
+    await this.must(["snapshot"]);
+  }
+
+  /** What SQLite says of the database as the last snapshot has it. `folder`: that of the database in it. */
+  async latest(folder = ""): Promise<string> {
+    const to = mkdtempSync(join(this.folder, "latest-"));
+    await this.must(["restore", "latest", "--to", to]);
+    return this.checkIn(join(to, folder));
   }
 
   async hook(event: string, more: Readonly<Record<string, unknown>> = {}): Promise<void> {
@@ -258,5 +288,116 @@ describe("The -shm that SQLite derives beside a database is no change that a run
     expect([ran.code, ran.stderr]).toEqual([3, expect.stringContaining("taken back")]);
     expect(ran.stderr).not.toMatch(/partly|NOT rolled back/);
     expect(box.check).toBe("11 ok");
+  });
+});
+
+describe("What is committed only to the -wal, while the database itself is unchanged, is recorded", () => {
+  const ROOT = [".", "../beside/live.db"];
+
+  it("where the database is a root of its own", async () => {
+    using box = new Box(50, true);
+    await box.settled(ROOT);
+    const ran = box.run(["run", "--", ...box.python(APP), "300", "leave"]);
+    expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining("1 change (1 modified)")]);
+    const { value } = await box.json(["status"]);
+    expect(value).toMatchObject({ changes: [], entries: 3, coverage: { complete: true } });
+    expect(await box.latest("@live-db")).toBe("351 ok");
+    expect((await box.must(["explain", "@live-db:live.db-wal"])).stdout).toContain("tracked: nothing leaves it out");
+    await box.must(["undo", "--yes"]);
+    expect(box.check).toBe("51 ok");
+  });
+
+  it("where it is one, and the -wal is new", async () => {
+    using box = new Box(0, true);
+    box.app(50, "leave");
+    spawnSync("python3", ["-c", TRUNCATE], { cwd: box.home });
+    await box.settled(ROOT);
+    expect(existsSync(join(box.home, "live.db-wal"))).toBe(false);
+    const ran = box.run(["run", "--", ...box.python(APP), "300", "leave"]);
+    expect(ran.stderr).toContain("1 change (1 created)");
+    expect(await box.latest("@live-db")).toBe("350 ok");
+    await box.must(["undo", "--yes"]);
+    expect([box.check, existsSync(join(box.home, "live.db-wal"))]).toEqual(["50 ok", false]);
+  });
+
+  it("where it is one: removing all its files is two deletions, and undo brings both back", async () => {
+    using box = new Box(50, true);
+    await box.settled(ROOT);
+    const ran = box.run(["run", "--", "sh", "-c", "rm ../beside/live.db*"]);
+    expect(ran.stderr).toContain("2 changes (2 deleted)");
+    expect((await box.must(["manifest", "latest"])).stdout).not.toContain("live.db");
+    await box.must(["undo", "--yes"]);
+    expect(box.check).toBe("51 ok");
+    await box.must(["redo", "--yes"]);
+    expect(readdirSync(box.home)).toEqual([]);
+    await box.must(["restore", "0", "--yes"]);
+    expect(box.check).toBe("51 ok");
+  });
+
+  it("where a rule leaves the -wal out", async () => {
+    using box = new Box(0);
+    box.write(".gitignore", "*-wal\n*-shm\n*-journal\n");
+    box.app(50, "leave");
+    spawnSync("python3", ["-c", TRUNCATE], { cwd: box.home });
+    await box.settled([]);
+    const ran = box.run(["run", "--", ...box.python(APP), "100", "leave"]);
+    expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining("1 change (1 created)")]);
+    expect((await box.must(["status"])).stdout).toMatch(/complete; 1 path left out on purpose: live\.db-shm$/m);
+    expect(await box.latest()).toBe("150 ok");
+    await box.must(["undo", "--yes"]);
+    expect([box.check, existsSync(join(box.home, "live.db-wal"))]).toEqual(["50 ok", false]);
+    await box.must(["redo", "--yes"]);
+    expect(box.check).toBe("150 ok");
+  });
+
+  it("and a first capture does not say of a recorded -wal that a rule leaves it out", async () => {
+    using box = new Box(50);
+    box.write(".gitignore", "*-wal\n*-shm\n");
+    expect((await box.must(["init"])).stdout).toMatch(/complete; 1 path left out on purpose: live\.db-shm$/m);
+    expect(await box.latest()).toBe("51 ok");
+  });
+
+  it("but not what is only called so", async () => {
+    using box = new Box(0, true);
+    writeFileSync(join(box.home, "notes"), "no database");
+    box.write(".gitignore", "*-wal\n");
+    box.write("list", "no database");
+    await box.settled([".", "../beside/notes"]);
+    writeFileSync(join(box.home, "notes-wal"), "secret");
+    box.write("list-wal", "secret");
+    expect((await box.must(["snapshot"])).stdout).toContain("0 changes");
+    expect((await box.must(["explain", "@notes:notes-wal"])).stdout).toContain("not tracked");
+  });
+});
+
+describe("A database with a file above the size limit is left out whole, and is named", () => {
+  /** What a status says of the files that are too large. */
+  async function tooLarge(box: Box): Promise<unknown> {
+    const { value } = await box.json(["status"]);
+    const { omitted } = (value as StatusShape).coverage;
+    return omitted.filter(({ reason }) => reason === "too-large").map(({ path, detail }) => [path, detail]);
+  }
+
+  const BOTH = [
+    ["live.db", expect.stringMatching(/^its database is one unit with live\.db-wal: \d+ bytes; the limit is 1048576$/)],
+    ["live.db-wal", expect.stringMatching(/^\d+ bytes; the limit is 1048576$/)],
+  ];
+
+  it("where its -wal has grown: a restore brings back what fits together", async () => {
+    using box = new Box(5);
+    await box.must(["init", "--max-file-size", "1MiB"]);
+    const ran = box.run(["run", "--", ...box.python(APP), "400", "ckpt"]);
+    expect(ran.stderr).toMatch(/2 paths that could not be recorded afterwards were changed.*: live\.db, live\.db-wal/);
+    expect(await tooLarge(box)).toEqual(BOTH);
+    // The run may have recorded a state in between.
+    expect(await box.latest()).toMatch(/^\d+ ok$/);
+    expect(box.check).toBe("407 ok");
+  });
+
+  it("from the beginning on", async () => {
+    using box = new Box(400);
+    expect((await box.call(["init", "--max-file-size", "1MiB"])).code).toBe(1);
+    expect(await tooLarge(box)).toEqual(BOTH);
+    expect((await box.must(["manifest", "0"])).stdout).not.toContain("live.db");
   });
 });

@@ -28,6 +28,11 @@ export function databaseOf(path: WorkspacePath): WorkspacePath | undefined {
   return base === "" || base.endsWith("/") ? undefined : (base as WorkspacePath);
 }
 
+/** Returns the database with which a file forms one unit by its name; `undefined` if none. */
+export function unitDatabaseOf(path: WorkspacePath): WorkspacePath | undefined {
+  return path.endsWith(SHARED_MEMORY_SUFFIX) ? undefined : databaseOf(path);
+}
+
 /** Returns a database and the files beside it that form one unit with it. */
 export function unitOf(database: WorkspacePath): WorkspacePath[] {
   return [database, ...UNIT_SUFFIXES.map((suffix) => besideDatabase(database, suffix))];

@@ -1,5 +1,6 @@
 import { type Change, type Entry, SYMLINK_MODE, entryTime } from "../../core/values/entry.ts";
 import { heldEntry, type FolderTraits } from "../../core/tree/folder-traits.ts";
+import { unitDatabaseOf } from "../../core/tree/sqlite-unit.ts";
 import { isRoot, parentOf, splitRoot, type WorkspacePath, comparePaths } from "../../core/values/path.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import type { Worktree, ScanReport, ScanRequest } from "../../worktree/worktree.ts";
@@ -107,13 +108,18 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
+  /** Paths for which the reading decides, whatever the scan says: a unit is read, or left out, as a whole. */
+  const decided = new Set<WorkspacePath>();
   const offRecord = await OffRecordLook.of(context, options);
   const erased = await ErasedLook.of(context);
   const run = context.ingest.begin({
     hashOnly: options.hashOnly ?? false,
     erased: erased.contents,
     known: (path) => context.worktree.recall(path) !== undefined && offRecord?.mayRead(path) !== false,
+    maxFileSize: (path) =>
+      context.worktree.roots.find(({ id }) => id === splitRoot(path).root)?.limits.maxFileSize ?? 0,
     onResult: (result) => {
+      if ("omission" in result || unitDatabaseOf(result.path) !== undefined) decided.add(result.path);
       const omission = erased.omissionOf(result);
       if (omission === undefined) take(result, { present, gone, omitted });
       else omitted.push(omission);
@@ -144,7 +150,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       report,
       present,
       gone: [...new Set([...report.gone, ...gone])],
-      omitted: [...report.omitted, ...omitted],
+      omitted: [...report.omitted.filter(({ path }) => !decided.has(path)), ...omitted],
       offRecord,
       unclean,
       erased,

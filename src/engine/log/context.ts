@@ -155,6 +155,8 @@ export interface IngestOptions {
   readonly erased?: ReadonlySet<Hash>;
   /** True if the path is tracked and remembered: it may then be read although it was not added. */
   readonly known?: (path: WorkspacePath) => boolean;
+  /** The maximum size of a file at the path, in bytes; 0: no limit. Default: no limit. */
+  readonly maxFileSize?: (path: WorkspacePath) => number;
   /** Receives the result of each path when it is known. Stored contents are durable only after `finish`. */
   readonly onResult: (result: IngestResult) => void;
 }

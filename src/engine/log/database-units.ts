@@ -6,6 +6,7 @@ import {
   isSqliteDatabase,
   oneUnitWith,
   SHARED_MEMORY_SUFFIX,
+  unitDatabaseOf,
   unitOf,
 } from "../../core/tree/sqlite-unit.ts";
 import type { LiveDatabase } from "../../worktree/live-databases.ts";
@@ -77,8 +78,8 @@ export function withoutStill<R extends CheckReport>(report: R, { still }: Databa
 
 /** Returns the databases that a changed path may be, or lie beside. */
 function candidatesOf({ path, before, after }: Change): WorkspacePath[] {
-  const database = databaseOf(path);
-  const beside = database === undefined || path.endsWith(SHARED_MEMORY_SUFFIX) ? [] : [database];
+  const database = unitDatabaseOf(path);
+  const beside = database === undefined ? [] : [database];
   return [before, after].some(mayBeDatabase) ? [path, ...beside] : beside;
 }
 

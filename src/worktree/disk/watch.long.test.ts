@@ -89,7 +89,11 @@ describe("watchRoots", () => {
     writeFileSync(join(folder, "new.tmp"), "2");
     renameSync(join(folder, "new.tmp"), join(folder, "one"));
     await until(() => hints.flat().includes("one"));
-    expect(new Set(hints.flat())).toEqual(new Set(["one"]));
+    writeFileSync(join(folder, "one-shm"), "x");
+    // If it is a database, this file is part of it.
+    writeFileSync(join(folder, "one-wal"), "x");
+    await until(() => hints.flat().includes("one-wal"));
+    expect(new Set(hints.flat())).toEqual(new Set(["one", "one-wal"]));
     expect(disk.watched.filter((path) => path.startsWith(folder) && path !== folder)).toEqual([]);
     rmSync(join(folder, "one"));
     mkdirSync(join(folder, "one"));

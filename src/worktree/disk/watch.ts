@@ -13,6 +13,7 @@ import {
   pathInRoot,
   splitRoot,
 } from "../../core/values/path.ts";
+import { unitOf } from "../../core/tree/sqlite-unit.ts";
 import { isStagingName, isInStaging, STAGING_FOLDER, stagingBeside } from "../../core/tree/staging-folder.ts";
 import type { Disk, DiskWatch } from "../../disk/disk.ts";
 import { addAll } from "../../util/long-lists.ts";
@@ -283,7 +284,9 @@ async function end(subscription: AsyncSubscription): Promise<void> {
 function hintsOf(root: TrackedRoot, events: readonly Event[]): WorkspacePath[] {
   const { folder, only } = root;
   const isMeant = (path: string): boolean =>
-    only === undefined || path === folder || isWithin(path as WorkspacePath, `${folder}/${only}` as WorkspacePath);
+    only === undefined ||
+    path === folder ||
+    unitOf(`${folder}/${only}` as WorkspacePath).some((one) => isWithin(path as WorkspacePath, one));
   return events.flatMap(({ path }) => (isMeant(path) ? (hintOf(root, path) ?? []) : []));
 }
 
@@ -533,7 +536,9 @@ class FolderWatch {
 
   #isMeant(folder: Watched, name: string): boolean {
     const { only } = this.#options;
-    return only === undefined || folder.path !== ROOT || name === only;
+    if (only === undefined || folder.path !== ROOT) return true;
+    // The files that form one unit with it if it is a database: a scan decides that.
+    return unitOf(only as WorkspacePath).includes(name as WorkspacePath);
   }
 
   #follow(folder: Watched, name: string): void {

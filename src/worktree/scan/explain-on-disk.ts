@@ -1,6 +1,8 @@
 import type { Verdict } from "../../core/filter/filter.ts";
 import { type WorkspacePath, childOf, isHeldBy, ROOT } from "../../core/values/path.ts";
+import { unitDatabaseOf } from "../../core/tree/sqlite-unit.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
+import { isDatabaseFile } from "../files/read-sqlite.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { compileFilter } from "../../core/filter/ignore.ts";
@@ -26,7 +28,7 @@ function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
 export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath, git: GitOfRoot): Verdict {
   if (inner === "") return { tracked: true, rule: "default" };
   if (root.only !== undefined) {
-    return isHeldBy(root, inner)
+    return isHeldBy(root, inner) || (isOfUnit(root.only, inner) && isDatabaseFile(fs, root.only as WorkspacePath))
       ? { tracked: true, rule: "default" }
       : { tracked: false, rule: "exclude", pattern: root.only };
   }
@@ -49,7 +51,8 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
  * reads the rules of each folder once.
  */
 export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
-  if (root.only !== undefined) return (inner) => !isHeldBy(root, inner);
+  const { only } = root;
+  if (only !== undefined) return (inner) => !isHeldBy(root, inner) && !isOfUnit(only, inner);
   const reader = readerOf(fs, root, git);
   const folders = new Map([["", FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT))]]);
   const rulesOf = (folder: string): FolderRules => {
@@ -67,6 +70,11 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot)
     const verdict = rulesOf(inner.slice(0, Math.max(0, slash))).scope.judge(inner.slice(slash + 1), false);
     return !orGits(git.own, inner, verdict).tracked;
   };
+}
+
+/** True for a file that, by its name, forms one unit with the database that a root is. */
+function isOfUnit(only: string, inner: WorkspacePath): boolean {
+  return unitDatabaseOf(inner) === only;
 }
 
 /** Returns `GITS` for a path in a folder of git's own that no rule includes by name, otherwise the given verdict. */

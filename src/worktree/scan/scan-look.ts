@@ -2,7 +2,9 @@ import type { Omission, OmissionReason } from "../../core/records/coverage.ts";
 import type { FolderTraits } from "../../core/tree/folder-traits.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
+import { unitDatabaseOf } from "../../core/tree/sqlite-unit.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
+import { isDatabaseFile } from "../files/read-sqlite.ts";
 import type { FolderRules, RuleReader } from "./folder-rules.ts";
 import { type GitFolders, isTakenIn } from "../git/git-folders.ts";
 import type { ScanTally, Weight } from "./scan-tally.ts";
@@ -67,6 +69,8 @@ export interface Found {
   readonly named?: boolean;
   /** True if it was held back until everything else was walked. */
   readonly isHeld?: boolean;
+  /** Why it is left out unless it forms one unit with a database (see `ScannedPath`). */
+  readonly unlessInUnit?: string;
 }
 
 /** The names that every git folder of a repository holds. */
@@ -103,6 +107,24 @@ export class ScanLook {
 
   omit(path: WorkspacePath, reason: OmissionReason, detail: string): void {
     this.omitted.push(detail === "" ? { path, reason } : { path, reason, detail });
+  }
+
+  /**
+   * True for a file that forms one unit with a remembered SQLite database beside it. What is committed may be only in
+   * this file, while the database itself is unchanged.
+   */
+  isOfUnit(work: FolderWork, name: string): boolean {
+    const database = unitDatabaseOf(name as WorkspacePath);
+    if (database === undefined) return false;
+    const { inner, child } = foundIn(work, database, this.#p.cache.child(childOf(work.path, database)));
+    if (child === undefined || this.#p.cache.kindOf(child) !== "file") return false;
+    try {
+      return isDatabaseFile(this.#p.fs, inner);
+    } catch (error) {
+      // The scan of the database itself reports that it cannot be read.
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    }
   }
 
   /** Looks at a tracked name. `byPath`: the cache knows it, so a `peek` is enough if nothing changed. */
@@ -270,8 +292,10 @@ export class ScanLook {
       this.#skip(work, found, "too-large", `${bytes} bytes; the limit is ${maxFileSize}`);
       return;
     }
-    if (!this.isKnown(found) && !this.#admit(work, bytes)) return;
-    const scanned = stat.kind === "symlink" ? this.#withTarget(work, found, stat) : { path: found.path, stat };
+    // A file of a unit is admitted with its database: without it, the database is incomplete.
+    const isAdmitted = this.isKnown(found) || this.isOfUnit(work, found.name) || this.#admit(work, bytes);
+    if (!isAdmitted) return;
+    const scanned = stat.kind === "symlink" ? this.#withTarget(work, found, stat) : scannedFile(found, stat);
     if (scanned === undefined) return;
     this.#p.tally.count(work.weight, ...this.#difference(found, bytes));
     this.#report(work, scanned);
@@ -347,6 +371,11 @@ export class ScanLook {
 export function foundIn(work: FolderWork, name: string, child: KnownChild | undefined): Found {
   const path = child?.path ?? childOf(work.path, name);
   return { name, path, inner: work.path === work.inner ? path : childOf(work.inner, name), child };
+}
+
+function scannedFile({ path, unlessInUnit }: Found, stat: FileStat): ScannedPath {
+  if (unlessInUnit === undefined) return { path, stat };
+  return { path, stat, unlessInUnit: { path, reason: "excluded", detail: unlessInUnit } };
 }
 
 function isTooLong(path: WorkspacePath): boolean {

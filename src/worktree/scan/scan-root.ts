@@ -6,7 +6,8 @@ import type { ExcludedName, KnownChild } from "./stat-cache.ts";
 import type { Listing } from "./stat-table.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { foldsNames } from "../../core/tree/folder-traits.ts";
-import { childOf, decodeName, pathInRoot, ROOT } from "../../core/values/path.ts";
+import { childOf, decodeName, pathInRoot, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import { unitOf } from "../../core/tree/sqlite-unit.ts";
 import { isStagingName, STAGING_FOLDER } from "../../core/tree/staging-folder.ts";
 import { isRacy } from "../files/same-stat.ts";
 
@@ -131,7 +132,7 @@ export class RootScan {
   #visit(work: FolderWork): void {
     const { root, cache, paranoid, traits } = this.#p;
     if (root.only !== undefined && work.above === undefined) {
-      this.look.look(work, foundIn(work, root.only, cache.child(childOf(work.path, root.only))), false);
+      this.#visitOnly(work, root.only);
       return;
     }
     const children = cache.children(work.path, work.row);
@@ -145,6 +146,16 @@ export class RootScan {
       this.look.omit(childOf(work.path, name), "excluded", detail);
     }
     for (const child of children) this.look.look(work, foundIn(work, child.name, child), true);
+  }
+
+  /** Looks at the file of a single-file root and, if it is a database, at the files that form one unit with it. */
+  #visitOnly(work: FolderWork, only: string): void {
+    for (const name of unitOf(only as WorkspacePath)) {
+      const found = foundIn(work, name, this.#p.cache.child(childOf(work.path, name)));
+      if (name === only || this.look.isKnown(found)) this.look.look(work, found, false);
+      else if (this.look.statOf(work, found, false) !== undefined && this.look.isOfUnit(work, name))
+        this.look.look(work, { ...found, unlessInUnit: `only ${only} is tracked there` }, false);
+    }
   }
 
   /**
@@ -218,6 +229,10 @@ export class RootScan {
     if (verdict.tracked) {
       this.look.look(work, found, false);
       return verdict;
+    }
+    if (kind === "file" && this.look.isOfUnit(work, found.name)) {
+      this.look.look(work, { ...found, unlessInUnit: detailOf(verdict) }, false);
+      return WANTED;
     }
     if (work.tracked) this.look.omit(found.path, "excluded", detailOf(verdict));
     if (kind === "dir" && scope.walks(found.name)) {
