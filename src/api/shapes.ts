@@ -5,8 +5,8 @@ import type { ConflictShape } from "./conflict-shape.ts";
  *
  * Names are stable: fields may be added, none is renamed. Hashes are 64 lower-case hex digits, times ISO-8601 UTC
  * unless a name ends in `_ms` or says otherwise, sizes are bytes, permissions are bits as a number. A path whose bytes
- * are not UTF-8 is escaped in `path` and exact in `path_b64`; so is a path of the first root that begins like the path
- * of a further root (`@todo: fix.md`).
+ * are not UTF-8 is escaped in `path` and exact in `path_b64`. So is a path that begins like a mark of a root or of
+ * bytes: `./@todo: fix.md` is the file `@todo: fix.md` of the first root.
  */
 
 export interface OmissionShape {

@@ -3,6 +3,7 @@ import { usageError } from "./usage-error.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import type { Io } from "./io.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
+import { isInFurtherRoot, textMark } from "../core/values/path.ts";
 import { printable } from "./printable.ts";
 
 /** Returns the path beneath a folder; `undefined` if it lies elsewhere. */
@@ -54,12 +55,9 @@ function beneathRoot({ path: folder, only }: Root, path: string): string | undef
   return only === undefined || inner === only ? inner : undefined;
 }
 
-/**
- * Returns a path beneath the first root in the form that `parseGivenPath` takes: one that looks like a marked path gets
- * `./`.
- */
-function unmarked(inner: string): string {
-  return /^(?:@|base64:)/.test(inner) ? `./${inner}` : inner;
+/** Returns the text that names exactly this path beneath a root. */
+function asGiven(root: string | undefined, inner: string): string {
+  return textMark(root, inner) + inner;
 }
 
 /**
@@ -96,18 +94,18 @@ export class UserPaths {
     if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
-    if (this.#workspace.path === "" || inner !== undefined) return unmarked(inner ?? absolute);
+    if (this.#workspace.path === "" || inner !== undefined) return asGiven(undefined, inner ?? absolute);
     // The folders of roots are recorded with their links resolved.
     const real = this.#isRemote ? absolute : withRealFolder(absolute);
     const within = beneath(this.#root, real);
-    return within === undefined ? this.#inFurtherRoot(absolute, real) : unmarked(within);
+    return within === undefined ? this.#inFurtherRoot(absolute, real) : asGiven(undefined, within);
   }
 
   async #inFurtherRoot(absolute: string, real: string): Promise<string> {
     const { roots } = await this.#workspace.status();
     for (const root of roots) {
       const inner = beneathRoot(root, real) ?? beneathRoot(root, absolute);
-      if (inner !== undefined && root.id !== null) return `@${root.id}:${inner}`;
+      if (inner !== undefined && root.id !== null) return asGiven(root.id, inner);
     }
     throw usageError(
       `${absolute} is outside of the workspace ${this.#workspace.path}`,
@@ -120,8 +118,9 @@ export class UserPaths {
   /** Returns a path of the workspace as the user would type it, on one line, without anything that moves the cursor. */
   shown(path: string): string {
     const here = beneath(this.#root, this.#cwd);
-    const fromHere = here === undefined || here === "" || path.startsWith("@") ? path : posix.relative(here, path);
-    return printable(fromHere || ".");
+    if (here === undefined || here === "" || isInFurtherRoot(path)) return printable(path || ".");
+    const fromHere = posix.relative(here, path);
+    return printable(asGiven(undefined, fromHere) || ".");
   }
 }
 

@@ -30,7 +30,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 - \`--json\` prints one document on stdout, in the shapes of \`src/api/shapes.ts\`: fields may be added, none is renamed. An error
   is \`{"error": {"code", "message", "hint", "data"}}\`. For \`run\`, whose stdout is the command's, the result is the last line of
   stderr, and so is the error if there is one. Paths are shown escaped; \`path_b64\` has the exact bytes where they are not UTF-8, or where a
-  name of the workspace's folder begins as the path of a further root does (\`@todo: fix.md\`): \`base64:…\` names that path.
+  name begins as the path of a further root or as bytes do: \`./@todo: fix.md\` is the file \`@todo: fix.md\` of the workspace's folder.
 - Progress is shown on a terminal only, on stderr, after a second.
 
 ## Exit codes

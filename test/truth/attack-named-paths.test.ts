@@ -69,7 +69,39 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     await box.must(["undo"]);
     expect((await box.must(["cat", join(box.project, name)])).stdout).toBe("one\n");
     await box.must(["rm", typed]);
-    expect((await box.must(["changes", "--file", typed])).stdout).toContain(`- ${name}`);
+    expect((await box.must(["changes", "--file", typed])).stdout).toContain(`- ${typed}`);
+  });
+
+  it("a name that begins like a further root's path is shown as it must be given, beside that root", async () => {
+    using box = new Sandbox();
+    mkdirSync(join(box.folder, "two"));
+    writeFileSync(join(box.folder, "two/z"), "one\n");
+    writeFileSync(join(box.folder, "two/base64:eA"), "one\n");
+    for (const name of ["@two:z", "sub/@two:z", "sub/@two"]) box.write(name, "one\n");
+    await box.must(["init", ".", "../two"]);
+    for (const name of ["@two:z", "sub/@two:z", "sub/@two"]) box.write(name, "longer\n");
+    writeFileSync(join(box.folder, "two/z"), "longer\n");
+    writeFileSync(join(box.folder, "two/base64:eA"), "longer\n");
+    /** The changes as a command shows them. */
+    const shown = async (args: readonly string[], cwd = "project"): Promise<string[]> =>
+      [...(await box.must(args, { cwd })).stdout.matchAll(/^  ~ (.*?) +\+3 B$/gm)].map(([, path = ""]) => path).sort();
+    const all = ["./@two:z", "@two:./base64:eA", "@two:z", "sub/@two", "sub/@two:z"];
+    expect(await shown(["status"])).toEqual(all);
+    const fromSub = ["../@two:z", "./@two:z", "@two", "@two:./base64:eA", "@two:z"];
+    expect(await shown(["status"], "project/sub")).toEqual(fromSub);
+    expect((await box.must(["diff", "0"])).stdout).toContain("5 modified\n");
+    const { value } = await box.json(["status"]);
+    const { changes } = value as { changes: readonly { path: string; path_b64?: string }[] };
+    expect(changes.map(({ path }) => path).toSorted()).toEqual(all);
+    // What is shown names exactly that path.
+    for (const path of fromSub) {
+      const [before, { stdout }] = [
+        await shown(["diff", "0"], "project/sub"),
+        await box.must(["restore", "0", path, "--yes"], { cwd: "project/sub" }),
+      ];
+      expect(stdout).toContain(`  ~ ${path}  -3 B\n`);
+      expect(await shown(["diff", "0"], "project/sub")).toEqual(before.filter((one) => one !== path));
+    }
   });
 
   it.skipIf(process.platform === "darwin").each(["", "sub"])(

@@ -23,10 +23,7 @@ export async function notRecorded(workspace: WorkspaceApi, typed: string, path: 
   const hint =
     candidates.length === 0
       ? "see what is recorded with: chronicle manifest"
-      : [
-          "recorded (perhaps deleted):",
-          ...candidates.map((known) => `  ${known === typed ? `./${known}` : known}`),
-        ].join("\n");
+      : ["recorded (perhaps deleted):", ...candidates.map((known) => `  ${known}`)].join("\n");
   return new ChronicleError("NOT_FOUND", `${typed === "" ? "." : typed} was never recorded here`, {
     hint,
     data: { path, candidates },

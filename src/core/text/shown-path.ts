@@ -1,12 +1,7 @@
-import { displayPath, pathFromBytes } from "../values/path.ts";
+import { displayPath, pathFromBytes, textMark } from "../values/path.ts";
 
 /** The prefix by which JSON marks the path of a further root. */
 const ROOT_SHOWN = /^@[a-z0-9-]+:/;
-
-/** True if a path beneath the first root looks like a path of a further root. Its bytes are then given beside it. */
-export function looksLikeRoot(inner: string): boolean {
-  return ROOT_SHOWN.test(inner);
-}
 
 /**
  * Converts a path of Chronicle's JSON to a command's argument that names exactly this path. `path_b64`: its bytes, if
@@ -17,6 +12,7 @@ export function givenOfShown({ path, path_b64: bytes }: { readonly path: string;
   // `./` keeps a name that begins like a notation from being read as one.
   if (bytes === undefined) return `${root}./${path.slice(root.length)}`;
   const inner = pathFromBytes(Buffer.from(bytes, "base64"));
-  const isOfFirst = path === inner || path === displayPath(inner);
+  // An older server shows the name alone, although it begins like the mark of a root.
+  const isOfFirst = path === inner || path === textMark(undefined, inner) + inner || path === displayPath(inner);
   return `${isOfFirst ? "" : root}base64:${bytes}`;
 }

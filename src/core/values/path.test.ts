@@ -164,4 +164,12 @@ describe("displayPath", () => {
     expect(displayPath(parsePath("a\u001b[2Jb\nc\u202ed"))).toBe("a\\u{1b}[2Jb\\nc\\u{202e}d");
     expect(displayPath(pathFromBytes(Buffer.from([0x61, 0xff])))).toBe("a\\xff");
   });
+
+  it("shows a name that begins like a mark as it must be given", () => {
+    expect(displayPath(parsePath("@lib:a"))).toBe("./@lib:a");
+    expect(displayPath(parsePath("base64:eA"))).toBe("./base64:eA");
+    expect(displayPath(pathInRoot("lib", parsePath("base64:eA")))).toBe("@lib:./base64:eA");
+    for (const path of ["@lib/a", "a/@lib:b", "@Lib:a"]) expect(displayPath(parsePath(path))).toBe(path);
+    expect(displayPath(pathInRoot("lib", parsePath("@lib:a")))).toBe("@lib:@lib:a");
+  });
 });

@@ -250,9 +250,29 @@ export function splitRoot(path: WorkspacePath): { readonly root: string | undefi
   return { root: path.slice(1, slash), path: path.slice(slash + 1) as WorkspacePath };
 }
 
+/** Matches the mark of a further root at the beginning of a path that is given as text. */
+const ROOT_TEXT = /^@[a-z0-9-]+:/;
+/** The mark of bytes at the beginning of a path that is given as text. */
+const BYTES_TEXT = "base64:";
+
+/** True if a text names a path of a further root. */
+export function isInFurtherRoot(text: string): boolean {
+  return ROOT_TEXT.test(text);
+}
+
+/** True if a path beneath a root begins like a mark, so that as text it would be taken for another path. */
+export function beginsLikeMark(root: string | undefined, inner: string): boolean {
+  return inner.startsWith(BYTES_TEXT) || (root === undefined && ROOT_TEXT.test(inner));
+}
+
+/** Returns the beginning of a path's text: the mark of its root, and `./` before a name that begins like a mark. */
+export function textMark(root: string | undefined, inner: string): string {
+  return (root === undefined ? "" : `@${root}:`) + (beginsLikeMark(root, inner) ? "./" : "");
+}
+
 /**
- * Formats a path for people: escapes backslashes, invisible characters, marks of direction and bytes that are not
- * UTF-8.
+ * Formats a path for people: begins as `textMark` says, and escapes backslashes, invisible characters, marks of direction
+ * and bytes that are not UTF-8.
  */
 export function displayPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
@@ -263,5 +283,5 @@ export function displayPath(path: WorkspacePath): string {
     if (code >= 0xdc80 && code <= 0xdcff) return `\\x${(code - 0xdc00).toString(16)}`;
     return `\\u{${code.toString(16)}}`;
   });
-  return root === undefined ? shown : `@${root}:${shown}`;
+  return textMark(root, inner) + shown;
 }

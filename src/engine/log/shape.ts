@@ -1,25 +1,35 @@
 import type { ChangeShape, CoverageShape, OmissionShape, RestoreShape, SkippedShape } from "../../api/shapes.ts";
 import { changeType, type Change } from "../../core/values/entry.ts";
 import type { Coverage, Omission } from "../../core/records/coverage.ts";
-import { displayPath, isUtf8Path, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
-import { looksLikeRoot } from "../../core/text/shown-path.ts";
+import {
+  beginsLikeMark,
+  displayPath,
+  isUtf8Path,
+  pathToBytes,
+  splitRoot,
+  textMark,
+  type WorkspacePath,
+} from "../../core/values/path.ts";
 import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
 import { optional } from "../../util/optional.ts";
 
 /** Converts values of the engine to shapes of the API. */
 
-/** Returns the exact bytes if the shown path is not exact: it is escaped, or looks like a path of a further root. */
+/** Returns the exact bytes if the shown path is not exact: it is escaped, or begins with `./` (see `textMark`). */
 export function exactPath(path: WorkspacePath): { path_b64?: string } {
   const { root, path: inner } = splitRoot(path);
-  const isExact = isUtf8Path(inner) && (root !== undefined || !looksLikeRoot(inner));
+  const isExact = isUtf8Path(inner) && !beginsLikeMark(root, inner);
   return isExact ? {} : { path_b64: pathToBytes(inner).toString("base64") };
 }
 
-/** Returns a path for JSON: the text itself if it is well-formed, with `@<root>:` for further roots. */
+/**
+ * Returns a path for JSON: the text itself if it is well-formed, with `@<root>:` for further roots, and `./` before a
+ * name that begins like a mark.
+ */
 export function shownPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   if (!isUtf8Path(inner)) return displayPath(path);
-  return root === undefined ? inner : `@${root}:${inner}`;
+  return textMark(root, inner) + inner;
 }
 
 /** Returns a path in the form that `parseGivenPath` parses to exactly this path. */
