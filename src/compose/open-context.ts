@@ -235,7 +235,7 @@ function hostedFiles(
 /** Returns the files of a workspace in folders on the disk. */
 function folderFiles(
   parts: StoreParts,
-  { workspaceId }: HistoryContext,
+  { workspaceId, index }: HistoryContext,
   { roots, readOnly }: { readonly roots: readonly TrackedRoot[]; readonly readOnly: boolean },
 ): WorkspaceFiles {
   const { backends, layout, intake } = parts;
@@ -256,6 +256,7 @@ function folderFiles(
     traitsOf: traitsOf(parts, readOnly),
     git: gitUser(parts),
     openHere: parts.openFolders,
+    recordedSeq: async () => (await index.head()).seq,
   });
   const outside = new DiskOutsideFiles({
     disk,

@@ -99,19 +99,40 @@ describe("Truth: a tracked folder that is not there", () => {
     expect(readFileSync(join(moved, "a"), "utf8")).toBe("a\n");
   });
 
-  it("and is gone for good: the printed way back works", async () => {
-    using box = new Sandbox();
-    box.write("a", "a\n");
-    const { workspace: id } = (await box.json(["init"])).value as { workspace: string };
-    rmSync(box.project, { recursive: true });
-    const ran = await box.call(["-w", id, "restore", "latest"], { cwd: "." });
-    expect([ran.code, ran.stderr]).toEqual([3, expect.stringContaining(`mkdir ${box.project}`)]);
-    expect(ran.stderr).toContain(`chronicle -w ${id} restore latest`);
-    expect(existsSync(box.project)).toBe(false);
-    mkdirSync(box.project);
-    await box.must(["-w", id, "restore", "latest"], { cwd: "." });
-    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("a\n");
-    writeFileSync(join(box.project, "a"), "b\n");
-    await box.must(["-w", id, "snapshot"], { cwd: "." });
-  });
+  it.each([
+    ["the only one", ["."], "project"],
+    ["the first of two", [".", "../two"], "project"],
+    ["the second of two", [".", "../two"], "two"],
+  ])(
+    "and is gone for good, and is %s: the printed way back restores the last recorded state of it alone",
+    async (_what, roots, missing) => {
+      using box = new Sandbox();
+      const files = { "project/a": "a\n", "project/sub/b": "b\n", "two/c": "c\n" };
+      for (const [path, content] of Object.entries(files)) box.write(`../${path}`, content);
+      const { workspace: id } = (await box.json(["init", ...roots])).value as { workspace: string };
+      // The latest snapshot has the undone state.
+      box.run(["run", "--", "sh", "-c", "rm a; echo bad > bad; echo bad > sub/b; echo bad > ../two/c"]);
+      await box.must(["undo"]);
+      const other = missing === "two" ? "project/a" : "two/c";
+      box.write(`../${other}`, "mine\n");
+      const folder = join(box.folder, missing);
+      rmSync(folder, { recursive: true });
+      for (const words of [["status"], ["restore", "latest"], ["explain", "none"]]) {
+        const ran = await box.call(["-w", id, ...words], { cwd: "." });
+        expect([ran.code, ran.stderr]).toEqual([3, expect.stringContaining(`then: chronicle -w ${id} restore seq:`)]);
+      }
+      expect(existsSync(folder)).toBe(false);
+      const { stderr } = await box.call(["-w", id, "status"], { cwd: "." });
+      const [, made, back = ""] = /gone for good: mkdir (\S+), then: chronicle (.*)$/m.exec(stderr) ?? [];
+      expect(made).toBe(folder);
+      mkdirSync(folder);
+      await box.must([...back.split(" "), "--yes"], { cwd: "." });
+      const expected = { ...files, [other]: "mine\n" };
+      for (const [path, content] of Object.entries(expected))
+        expect(readFileSync(join(box.folder, path), "utf8"), path).toBe(content);
+      expect(existsSync(join(box.project, "bad"))).toBe(false);
+      writeFileSync(join(folder, "more"), "b\n");
+      await box.must(["-w", id, "snapshot"], { cwd: "." });
+    },
+  );
 });

@@ -67,6 +67,8 @@ export interface DiskWorktreeOptions {
   readonly workers?: RestoreWorkers | undefined;
   /** Returns what a folder can hold. Default: everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
+  /** Returns the last recorded event, for hints. Default: no hint names one. */
+  readonly recordedSeq?: (() => Promise<number>) | undefined;
   /**
    * The open worktrees of this process, of any workspace; this one adds itself. Those with the same `cacheFile` share
    * their folders: a file that one of them has put into place need not be read by the others. Default: none.
@@ -127,21 +129,14 @@ export class DiskWorktree implements Worktree {
   }
 
   async scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
-    const { disk, storeFolders, workspace } = this.#options;
+    const { disk, storeFolders, workspace, recordedSeq } = this.#options;
     const { cache } = this.#load();
     const startedAtNs = this.#nowNs();
     this.#readFloorNs = startedAtNs;
     const remembered = this.#remembered;
-    const context = {
-      disk,
-      roots: this.#open,
-      cache,
-      remembered,
-      startedAtNs,
-      storeFolders,
-      workspace,
-      ...this.#scanned(),
-    };
+    const known = { cache, remembered, recordedSeq };
+    const given = { disk, roots: this.#open, storeFolders, workspace };
+    const context = { ...given, ...known, startedAtNs, ...this.#scanned() };
     const report = await scanRoots(context, request, onChanged);
     if (request.only === undefined) {
       this.#unapplied = report.unapplied;

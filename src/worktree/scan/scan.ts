@@ -57,6 +57,8 @@ export interface ScanContext {
   readonly workspace: string | undefined;
   /** Git's state as the scan needs it. */
   readonly git: GitNow;
+  /** Returns the last recorded event, which a hint names. Default: no hint names one. */
+  readonly recordedSeq?: (() => Promise<number>) | undefined;
   /** Called with each folder in which an apply stages files or has left staged files. */
   readonly onStaging: (path: WorkspacePath) => void;
 }
@@ -98,12 +100,12 @@ async function scanEach(context: ScanContext, request: ScanRequest, onChanged: O
       addAll(gone, lost);
       continue;
     }
-    const run = start(context, open, request);
+    const run = await start(context, open, request);
     runs.push(run);
     if (only === undefined) run.scan.look.folders.push(run.start);
     else lookForAll(run, open, { only, named, exact, holders });
     await drive(run.scan, open.fs, { onChanged, onTurn: (done) => request.onProgress?.(looked + done) });
-    refuseMoved(context, run, open);
+    await refuseMoved(context, run, open);
     looked += run.scan.look.looked;
     run.scan.look.staging.forEach(context.onStaging);
     keepRules(context.cache, open.root, run.reader, only !== undefined);
@@ -145,12 +147,12 @@ function goneWithRoot(
   return known.filter((one) => only.some((inner) => isWithin(splitRoot(one).path, inner)));
 }
 
-function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Running {
+async function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Promise<Running> {
   const { root, fs, traits } = open;
   const { cache, startedAtNs } = context;
   const partial = request.only !== undefined;
   const stat = fs.lstat(ROOT);
-  if (stat === undefined) throw rootAway(context, root);
+  if (stat === undefined) throw await rootAway(context, root);
   if (request.elsewhere !== "accepted" && isUnmounted({ cache, root, fs }, stat, request.elsewhere)) {
     throw notMounted(root);
   }
@@ -238,11 +240,15 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
 const NO_DEVICE = 0n;
 
 /** Throws if paths were not found and the root's folder is no longer the same one: the paths may still exist. */
-function refuseMoved(context: ScanContext, { scan: { look }, at }: Running, { root, fs }: OpenRoot): void {
+async function refuseMoved(
+  context: ScanContext,
+  { scan: { look }, at }: Running,
+  { root, fs }: OpenRoot,
+): Promise<void> {
   if (look.gone.length === 0) return;
   fs.release();
   const now = fs.lstat(ROOT);
-  if (now?.ino !== at.ino || now.dev !== at.dev) throw rootAway(context, root);
+  if (now?.ino !== at.ino || now.dev !== at.dev) throw await rootAway(context, root);
 }
 
 function notMounted({ folder }: TrackedRoot): ChronicleError {
@@ -407,19 +413,23 @@ export function standsInPlace(disk: Disk, folder: string): string | undefined {
 }
 
 /** Returns the error for a missing tracked folder. The hint depends on whether anything is recorded in the folder. */
-function rootAway(
-  { disk, cache, workspace }: Pick<ScanContext, "disk" | "cache" | "workspace">,
+async function rootAway(
+  { disk, cache, workspace, recordedSeq }: Pick<ScanContext, "disk" | "cache" | "workspace" | "recordedSeq">,
   { id, folder }: TrackedRoot,
-): ChronicleError {
+): Promise<ChronicleError> {
   const obstacle = standsInPlace(disk, folder);
   const inPlace = obstacle === undefined ? "" : `: ${obstacle} stands in its place`;
   const path = pathInRoot(id, ROOT);
   const isEmpty = [...cache.beneath(path, cache.rowOf(path))].length === 0;
+  const hint = isEmpty
+    ? hintForEmpty(folder, obstacle)
+    : hintForHeld(folder, {
+        obstacle,
+        back: wayBack({ id, folder }, await recordedSeq?.()),
+        adoptable: id === undefined ? workspace : undefined,
+      });
   return new ChronicleError("NOT_FOUND", `the tracked folder ${folder} is not there${inPlace}`, {
-    // Only the first root can be adopted at another place.
-    hint: isEmpty
-      ? hintForEmpty(folder, obstacle)
-      : hintForHeld(folder, obstacle, id === undefined ? workspace : undefined),
+    hint,
     data: { folder },
   });
 }
@@ -433,8 +443,21 @@ function hintForEmpty(folder: string, obstacle: string | undefined): string {
   );
 }
 
-/** Returns the hint for a folder that has recorded files. `adoptable`: the id by which it is adopted if it was moved. */
-function hintForHeld(folder: string, obstacle: string | undefined, adoptable: string | undefined): string {
+/** Returns the command that restores the last recorded state of one root. No snapshot may have that state. */
+function wayBack({ id, folder }: Pick<TrackedRoot, "id" | "folder">, seq: number | undefined): string {
+  const moment = seq === undefined ? "MOMENT" : `seq:${seq}`;
+  return `chronicle restore ${moment} ${id === undefined ? quotePath(folder) : `@${id}:`}`;
+}
+
+interface Held {
+  readonly obstacle: string | undefined;
+  readonly back: string;
+  /** The id by which the folder is adopted if it was moved. Only the first root can be. */
+  readonly adoptable: string | undefined;
+}
+
+/** Returns the hint for a folder that has recorded files. */
+function hintForHeld(folder: string, { obstacle, back, adoptable }: Held): string {
   const first = obstacle === undefined ? "mount it or put it back" : `move ${obstacle} away and put the folder back`;
   const moved =
     adoptable === undefined
@@ -442,6 +465,6 @@ function hintForHeld(folder: string, obstacle: string | undefined, adoptable: st
       : `if it was moved, FOLDER being its new place: chronicle init FOLDER --adopt ${adoptable}\n`;
   return (
     `${first}; nothing was recorded as deleted\n${moved}` +
-    `if it is gone for good: mkdir ${quotePath(folder)}, then: chronicle restore latest`
+    `if it is gone for good: mkdir ${quotePath(folder)}, then: ${back}`
   );
 }
