@@ -3,7 +3,8 @@ import { usageError } from "./usage-error.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import type { Io } from "./io.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
-import { isInFurtherRoot, textMark } from "../core/values/path.ts";
+import { unitOf } from "../core/tree/sqlite-unit.ts";
+import { isInFurtherRoot, textMark, type WorkspacePath } from "../core/values/path.ts";
 import { printable } from "./printable.ts";
 
 /** Returns the path beneath a folder; `undefined` if it lies elsewhere. */
@@ -49,10 +50,14 @@ interface Root {
   readonly only?: string;
 }
 
-/** Returns the path beneath a root. If the root is a single file, only that file is beneath it. */
+/**
+ * Returns the path beneath a root. If the root is a single file, only that file is beneath it, and the files that form
+ * one unit with it if it is a database.
+ */
 function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
   const inner = beneath(folder, path);
-  return only === undefined || inner === only ? inner : undefined;
+  const isTracked = only === undefined || unitOf(only as WorkspacePath).some((one) => one === inner);
+  return isTracked ? inner : undefined;
 }
 
 /** Returns the text that names exactly this path beneath a root. */
