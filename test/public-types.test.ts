@@ -267,7 +267,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "NotRecordedShape": "reason hint",
       "NotRolledBackShape": "reason paths hint",
       "OmissionShape": "path reason detail?",
-      "OmittedChangeShape": "path path_b64? change_type reason detail? kept lost recorded?",
+      "OmittedChangeShape": "path path_b64? change_type reason detail? kept lost recorded? ambiguous?",
       "OperationShape": "id kind summary started ended from_seq to_seq changed undone client?",
       "OriginIterationShape": "seq iteration timestamp? actor? session? turn? action?",
       "ProtectedShape": "files first",

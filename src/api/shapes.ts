@@ -36,6 +36,11 @@ export interface OmittedChangeShape {
    * away.
    */
   recorded?: true;
+  /**
+   * Set if others were going on beside it, and may have made the change. `undo` leaves the path as it is; the undo of
+   * all of them (`since`) does not.
+   */
+  ambiguous?: true;
 }
 
 /**

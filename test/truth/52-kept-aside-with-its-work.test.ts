@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ClockedProject } from "../helpers/clocked-project.ts";
@@ -153,4 +153,113 @@ describe("a run of which a part was taken back", () => {
     expect([project.read(".env"), project.read("a.txt")]).toEqual(["KEY=1", "a"]);
     expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
   });
+});
+
+describe("beside others", () => {
+  const begin = async ({ workspace }: Pick<Awaited<ReturnType<typeof begun>>, "workspace">, command: string) => {
+    const session = crypto.randomUUID();
+    const { id = "" } = (await workspace.snapshotAction({ type: "run_command", payload: { command }, session })) ?? {};
+    return { id, end: async () => (await workspace.finishAction(id)).action.omitted_changes };
+  };
+  const SWEEP = "git clean -fdx";
+
+  test("a run that is rolled back leaves what another's command may have changed, and names it", async () => {
+    const all = await begun();
+    const { project, workspace, sh } = all;
+    await using _ = project;
+    const call = await begin(all, "make");
+    const failed = await sh("echo mine > .env; exit 3", { rollbackOnFailure: true });
+    expect(project.read(".env")).toBe("mine\n");
+    expect(failed).toMatchObject({ rolled_back: false, undo_id: null, not_rolled_back: { paths: [".env"] } });
+    expect(failed.skipped).toMatchObject([{ path: ".env", reason: "ambiguous" }]);
+    expect(failed.session.omitted_changes).toMatchObject([{ path: ".env", kept: true, ambiguous: true }]);
+    await call.end();
+    const since = /undo --since (seq:\d+)/.exec(failed.skipped[0]?.detail ?? "")?.[1] ?? "";
+    await workspace.undo({ since });
+    expect(project.read(".env")).toBe("KEY=1");
+    await workspace.redo();
+    expect(project.read(".env")).toBe("mine\n");
+  });
+
+  test("two commands that both sweep: the undo of either leaves it, and neither is an operation", async () => {
+    const all = await begun();
+    const { project, workspace } = all;
+    await using _ = project;
+    const [one, two] = [await begin(all, SWEEP), await begin(all, SWEEP)];
+    project.write(".env", "KEY=2");
+    const told = { path: ".env", kept: true, ambiguous: true };
+    expect([await one.end(), await two.end()]).toMatchObject([[told], [told]]);
+    for (const { id } of [one, two])
+      expect((await workspace.undo({ action: id })).skipped).toMatchObject([{ path: ".env", reason: "ambiguous" }]);
+    expect(project.read(".env")).toBe("KEY=2");
+    await workspace.undo({ since: "0" });
+    expect(project.read(".env")).toBe("KEY=1");
+    expect((await workspace.operations()).filter((each) => each.kind === "action")).toEqual([]);
+  });
+
+  test("what changed before the other began is the first one's alone, and its undo is not the other's work", async () => {
+    const all = await begun();
+    const { project, workspace } = all;
+    await using _ = project;
+    const one = await begin(all, SWEEP);
+    project.write(".env", "KEY=2");
+    const two = await begin(all, SWEEP);
+    expect((await one.end())?.[0]?.ambiguous).toBeUndefined();
+    await workspace.undo({ action: one.id });
+    expect(project.read(".env")).toBe("KEY=1");
+    expect(await two.end()).toMatchObject([{ path: ".env", ambiguous: true }]);
+    expect((await workspace.undo({ action: two.id })).skipped).toMatchObject([{ path: ".env" }]);
+    expect(project.read(".env")).toBe("KEY=1");
+  });
+
+  test("what changed after the other had ended is the last one's alone", async () => {
+    const all = await begun();
+    const { project, workspace } = all;
+    await using _ = project;
+    const [one, two] = [await begin(all, SWEEP), await begin(all, SWEEP)];
+    await two.end();
+    project.write(".env", "KEY=2");
+    await one.end();
+    await workspace.undo({ action: one.id });
+    expect(project.read(".env")).toBe("KEY=1");
+  });
+
+  test("a path that an action has declared is that action's", async () => {
+    const all = await begun();
+    const { project, workspace } = all;
+    await using _ = project;
+    const call = await begin(all, "make");
+    const { id = "" } = (await workspace.snapshotAction({ type: "write_file", payload: { path: ".env" } })) ?? {};
+    project.write(".env", "KEY=2");
+    const { action } = await workspace.finishAction(id);
+    expect(action.omitted_changes?.[0]?.ambiguous).toBeUndefined();
+    await call.end();
+    await workspace.undo({ action: id });
+    expect(project.read(".env")).toBe("KEY=1");
+  });
+});
+
+test("a redo removes nothing that its undo had not put back", async () => {
+  const { project, workspace, isThere } = await begun();
+  await using _ = project;
+  project.write("a.txt", "1\n2\n3\n");
+  await workspace.snapshot();
+  const call = async (command: string, work: () => void): Promise<string> => {
+    const request = { type: "run_command", payload: { command }, session: "s", turn: "t" };
+    const { id = "" } = (await workspace.snapshotAction(request)) ?? {};
+    work();
+    await workspace.finishAction(id);
+    return id;
+  };
+  const first = await call("rm .env", () => {
+    rmSync(join(project.folder, ".env"));
+    project.write("a.txt", "one\n2\n3\n");
+  });
+  await call("rm a.txt", () => rmSync(join(project.folder, "a.txt")));
+  expect((await workspace.undo({ action: first })).unmerged).toMatchObject([{ path: "a.txt" }]);
+  await workspace.undo({ turn: "last" });
+  await workspace.redo();
+  expect([project.read(".env"), isThere("a.txt")]).toEqual(["KEY=1", false]);
+  await workspace.undo();
+  expect([project.read(".env"), isThere("a.txt")]).toEqual(["KEY=1", true]);
 });

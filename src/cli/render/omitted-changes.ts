@@ -25,15 +25,15 @@ const LOSSES: readonly Sentence[] = [
 /** Sentences on changes of paths that were kept aside, which an undo reverts. */
 const KEPT: readonly Sentence[] = [
   {
-    isMeant: ({ kept, change_type }) => kept && change_type === "deleted",
+    isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type === "deleted",
     text: (isOne) => `${isOne ? "was" : "were"} removed; undo brings ${isOne ? "it" : "them"} back`,
   },
   {
-    isMeant: ({ kept, change_type }) => kept && change_type === "modified",
+    isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type === "modified",
     text: (isOne) => `${isOne ? "was" : "were"} changed; undo brings the content before back`,
   },
   {
-    isMeant: ({ kept, change_type }) => kept && change_type === "created",
+    isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type === "created",
     text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own; undo removes ${isOne ? "it" : "them"}`,
   },
 ];
@@ -41,17 +41,23 @@ const KEPT: readonly Sentence[] = [
 /** Sentences on changes of paths that were kept aside, for a run that was undone. */
 const TAKEN_BACK: readonly Sentence[] = [
   {
-    isMeant: ({ kept, change_type }) => kept && change_type !== "created",
+    isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type !== "created",
     text: (isOne) => `${isOne ? "was" : "were"} put back`,
   },
   {
-    isMeant: ({ kept, change_type }) => kept && change_type === "created",
+    isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type === "created",
     text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own, and removed`,
   },
 ];
 
 /** Sentences on changes of paths that an undo leaves as they are. */
 const LEFT: readonly Sentence[] = [
+  {
+    isMeant: ({ ambiguous }) => ambiguous === true,
+    text: (isOne) =>
+      `${isOne ? "was" : "were"} changed while others were at work in this folder too, so that either may have done it; ` +
+      `undo leaves ${isOne ? "it" : "them"} as ${isOne ? "it is" : "they are"}`,
+  },
   {
     isMeant: ({ kept, lost, change_type }) => !kept && !lost && change_type !== "created",
     text: (isOne) =>

@@ -3,7 +3,7 @@ import type { Omission, OmissionReason } from "./coverage.ts";
 import type { EntryKind } from "../values/entry.ts";
 import type { Json, RecordBody } from "../values/event.ts";
 import { decodePath, encodePath } from "../values/file-record.ts";
-import { damaged, object, optionalText, text, whole, flag, list, oneOf } from "../values/record-fields.ts";
+import { damaged, object, optionalText, text, whole, flag, list, oneOf, texts } from "../values/record-fields.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -26,6 +26,16 @@ export interface OmittedChange {
    * Undo leaves the path as it is.
    */
   readonly recorded?: true;
+  /**
+   * Set if others were going on beside it, and any of them may have made the change: their ids. Undo leaves the path as
+   * it is, unless it undoes all of them.
+   */
+  readonly candidates?: readonly string[];
+}
+
+/** True if undo restores the earlier content: it was kept aside, and nobody else may have made the change. */
+export function isRestored({ kept, candidates }: Pick<OmittedChange, "kept" | "candidates">): boolean {
+  return kept && candidates === undefined;
 }
 
 type OmittedChangeType = "created" | "modified" | "deleted";
@@ -38,7 +48,7 @@ const MOST_LISTED = 2_000;
 /** Encodes the list as a record holds it. */
 export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
   const listed = [...changes.filter((one) => one.lost), ...changes.filter((one) => !one.lost)].slice(0, MOST_LISTED);
-  return listed.map(({ path, type, reason, detail, kept, lost, recorded }) => ({
+  return listed.map(({ path, type, reason, detail, kept, lost, recorded, candidates }) => ({
     ...encodePath(path),
     type,
     reason,
@@ -46,6 +56,7 @@ export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
     kept,
     lost,
     ...optional({ recorded }),
+    ...(candidates === undefined ? {} : { candidates: [...candidates] }),
   }));
 }
 
@@ -63,6 +74,7 @@ export function decodeOmittedChanges(body: RecordBody, key: string): readonly Om
       kept: flag(one, "kept"),
       lost: flag(one, "lost"),
       ...(one["recorded"] === true ? { recorded: true as const } : {}),
+      ...(one["candidates"] === undefined ? {} : { candidates: texts(one, "candidates") }),
     };
   });
 }

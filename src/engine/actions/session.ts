@@ -1,3 +1,4 @@
+import { isRestored } from "../../core/records/omitted-change.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { SessionShape } from "../../api/shapes.ts";
 import type { Aside } from "../../core/records/aside.ts";
@@ -161,7 +162,7 @@ async function endAbandoned(context: Context, session: Session): Promise<Session
   // Protects contents from the collector until the session's record names them.
   using _lease = await context.blobs.lease();
   const { aside: before, ...rest } = session;
-  const { changes, aside } = before === undefined ? { changes: [] } : await endOfAside(context, before);
+  const { changes, aside } = before === undefined ? { changes: [] } : await endOfAside(context, session.id, before);
   return endSession(
     context,
     { ...rest, omittedChanges: changes, ...optional({ aside }) },
@@ -181,7 +182,7 @@ const MOST_NAMED = 5;
 
 /** Describes the changed kept-aside paths: the process died before it recorded what became of them. */
 function keptText({ omittedChanges }: Session): string {
-  const kept = omittedChanges.filter((one) => one.kept).map(({ path }) => shownPath(path));
+  const kept = omittedChanges.filter(isRestored).map(({ path }) => shownPath(path));
   if (kept.length === 0) return "";
   const more = kept.length > MOST_NAMED ? ` and ${kept.length - MOST_NAMED} more` : "";
   return `, except for what the rules leave out and was kept aside before it: ${kept.slice(0, MOST_NAMED).join(", ")}${more} (undo restores it)`;

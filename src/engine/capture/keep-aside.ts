@@ -11,6 +11,7 @@ import { erasedContents } from "../facts/contents-of-history.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import type { Context } from "../log/context.ts";
+import { withCandidates } from "./aside-candidates.ts";
 import { changesOfTree, keepTree } from "./kept-trees.ts";
 import { changesOfOmitted, isExcludedByPerson, type OmittedPaths } from "../facts/omitted-changes.ts";
 import type { QuotaOptions } from "../log/quota.ts";
@@ -84,27 +85,34 @@ export async function keepTrees(
   });
 }
 
+/** A run or action that ends, with what was known at its beginning. */
+interface EndedWork extends Pick<KeptAside, "omitted" | "entries"> {
+  readonly id: string;
+  /** Changes to plan for paths at which no change is found. */
+  readonly also?: readonly Change[];
+}
+
 /**
- * Returns the changes of the omitted paths and of `hidden`: paths that appeared in the session and that only its own
- * rules leave out. If a kept-aside path has changed, its present state is kept as well, and so are small hidden files:
- * undo removes these again. `trees`: those that were kept when the session began, and those that appeared since.
- * `also`: changes to plan for paths at which no change is found.
+ * Returns the changes of a run or action to the omitted paths and to `hidden`: paths that appeared in the session and
+ * that only its own rules leave out. If a kept-aside path has changed, its present state is kept as well, and so are
+ * small hidden files: undo removes these again. `trees`: those that were kept when the session began, and those that
+ * appeared since.
  */
 export async function changesAside(
   context: Context,
-  { omitted, entries, also = [] }: Pick<KeptAside, "omitted" | "entries"> & { readonly also?: readonly Change[] },
+  { id, omitted, entries, also = [] }: EndedWork,
   hidden: readonly OmittedChange[],
   trees: readonly Omission[] = [],
 ): Promise<{ readonly changes: readonly OmittedChange[]; readonly aside: Aside | undefined }> {
-  const changes = [...(await changesOfOmitted(context, omitted)), ...hidden];
+  const all = [...(await changesOfOmitted(context, omitted)), ...hidden];
   const isKept = hidden.length + trees.length > 0 && (await workspaceRecord(context)).keepsAside !== false;
-  if (!isKept && trees.length + also.length === 0 && !changes.some(({ path }) => entries.has(path)))
-    return { changes, aside: undefined };
+  if (!isKept && trees.length + also.length === 0 && !all.some(({ path }) => entries.has(path)))
+    return { changes: all, aside: undefined };
   return withBatch(context.blobs, async (batch) => {
     const plan: Change[] = [];
     const told: OmittedChange[] = [];
     let room = MOST_BYTES;
-    for (const change of changes) {
+    for (const change of all) {
       const { path, type } = change;
       const before = entries.get(path);
       const isMeant = before !== undefined || (type === "created" && isKept && !isExcludedByPerson(change));
@@ -136,7 +144,8 @@ export async function changesAside(
       also.filter(({ path }) => !found.has(path)),
     );
     told.sort((a, b) => comparePaths(a.path, b.path));
-    return { changes: told, aside: await asideOf(context, batch, plan) };
+    const changes = await withCandidates(context, id, { changes: told, plan });
+    return { changes, aside: await asideOf(context, batch, plan) };
   });
 }
 
@@ -302,6 +311,7 @@ export function changedAsOmitted(changes: readonly Change[]): OmittedChange[] {
  */
 export async function endOfAside(
   context: Context,
+  id: string,
   before: Aside,
 ): Promise<{ readonly changes: readonly OmittedChange[]; readonly aside: Aside | undefined }> {
   const known = (await changedAside(context, before)).flatMap(({ path, before: entry }) =>
@@ -309,7 +319,7 @@ export async function endOfAside(
   );
   const entries = await stillKept(context, new Map(known), before);
   const omitted = new Map([...entries].map(([path, entry]) => [path, listed(path, entry)]));
-  return changesAside(context, { omitted, entries }, []);
+  return changesAside(context, { id, omitted, entries }, []);
 }
 
 /**

@@ -74,7 +74,12 @@ export async function endOfOmitted(
     return isFinal ? [] : [{ ...one, after: one.before }];
   });
   const also = [...unchanged, ...(await foldersAround(context, action, made))];
-  const { changes, aside } = await changesAside(context, { omitted: known, entries, also }, hidden, trees);
+  const { changes, aside } = await changesAside(
+    context,
+    { id: action.id, omitted: known, entries, also },
+    hidden,
+    trees,
+  );
   const told = list === undefined ? stillTold(action, changes) : [];
   // A freed plan is still named: it says how long the reported paths were kept.
   const kept = aside ?? (told.length > 0 ? action.aside : undefined);

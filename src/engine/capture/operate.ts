@@ -140,7 +140,7 @@ export function asideStepOf({
 async function asideOf(
   context: Context,
   operation: Operation,
-): Promise<{ readonly aside?: Aside; readonly blocked: readonly BlockedPath[] }> {
+): Promise<{ readonly aside?: Aside; readonly blocked: readonly SkippedPath[] }> {
   const { changes, blocked } = await asideOfStep(context, asideStepOf(operation));
   const paths = new Set(operation.changes.map(({ path }) => path));
   const free = changes.filter(({ path }) => !paths.has(path));

@@ -7,16 +7,18 @@ import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } fr
 import { composeChanges, decodePlan, invert } from "../../core/tree/plan.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
-import { addAll } from "../../util/long-lists.ts";
+import { addAll, leastOf } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { changedAside, entryOnDisk } from "./keep-aside.ts";
 import { isGitState, outermost } from "./git-state.ts";
-import { keepersWithin } from "../facts/keepers.ts";
+import { allKeepers, keepersWithin } from "../facts/keepers.ts";
 import { stillLost } from "../facts/omitted-changes.ts";
 import { keepersOf } from "../facts/own-work.ts";
-import { ownersIn } from "../facts/owners.ts";
+import { type Owners, ownersIn } from "../facts/owners.ts";
+import { doneIntents } from "../log/intents.ts";
 import { readEvent } from "../log/read-events.ts";
+import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "../log/shape.ts";
 import { allTransactions } from "../facts/transactions.ts";
 
@@ -25,29 +27,38 @@ import { allTransactions } from "../facts/transactions.ts";
 /** The changes that an operation made to kept-aside paths, and those that were blocked. */
 export interface AsideReport {
   readonly applied: readonly Change[];
-  readonly blocked: readonly BlockedPath[];
+  readonly blocked: readonly SkippedPath[];
 }
 
 /** The report of an operation without kept-aside paths. */
 export const NOTHING_ASIDE: AsideReport = { applied: [], blocked: [] };
 
-type Step = Pick<IntentRecord, "kind" | "target" | "takes" | "passes">;
+type Step = Pick<IntentRecord, "kind" | "target" | "takes" | "passes" | "selection">;
 
 /** The plan of an undo or redo for paths that were kept aside, and the paths that it leaves alone. */
 export interface AsideStep {
   readonly changes: readonly Change[];
+  readonly blocked: readonly SkippedPath[];
+}
+
+/** The changes of some work to kept-aside paths, and the repositories whose own state they may change. */
+interface FoundAside {
+  readonly changes: readonly Change[];
   readonly blocked: readonly BlockedPath[];
+  readonly git: readonly WorkspacePath[];
 }
 
 /**
- * Returns the changes to kept-aside paths that an undo or redo makes. A path that was edited since, or whose copy was
- * freed, is left alone.
+ * Returns the changes to kept-aside paths that an undo or redo makes. A path that was edited since, that others may have
+ * changed, or whose copy was freed, is left alone.
  */
 export async function asideOfStep(context: Context, step: Step): Promise<AsideStep> {
   if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
-  const found: (AsideStep & { readonly git: readonly WorkspacePath[] })[] = [];
   const works = await readWorks(context, await worksOf(context, step));
+  if (step.kind === "redo") return asideOfRedo(context, step, works);
   const owners = await ownersIn(context);
+  const rivals = await rivalsIn(context, { step, works, owners });
+  const found: FoundAside[] = [];
   for (const [id, work] of works) {
     const around = [...owners.around([id])].flatMap((one) => (one === id ? [] : (works.get(one) ?? [])));
     const isOwn = ({ path }: Pick<Change, "path">): boolean => !around.some((one) => answersFor(one, path));
@@ -57,8 +68,103 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
   // Several of these works may have changed one path, one after another.
   const changes = found.reduce<readonly Change[]>((all, one) => composeChanges(all, one.changes), []);
   const git = outermost(found.flatMap((one) => one.git));
-  const fit = wholeRepositories(await fitting(context, step.kind === "undo" ? invert(changes) : changes, git), git);
-  return { changes: fit.changes, blocked: [...found.flatMap((one) => one.blocked), ...fit.blocked] };
+  const isOthers = ({ path }: Pick<Change, "path">): boolean => rivals.some((one) => isWithin(path, one.path));
+  const [others, own] = [changes.filter(isOthers), changes.filter((one) => !isOthers(one))];
+  const fit = wholeRepositories(await fitting(context, invert(own), git), git);
+  const blocked = found.flatMap((one) => one.blocked).filter((one) => !isOthers(one));
+  return {
+    changes: fit.changes,
+    blocked: [...(await stillOthers(context, others, rivals)), ...blocked, ...fit.blocked],
+  };
+}
+
+/** A path that others, who are not undone with it, may have changed. */
+interface RivalPath {
+  readonly path: WorkspacePath;
+  /** The event before all work that may have changed it. */
+  readonly fromSeq: number;
+}
+
+/** An undo, and the runs and actions that it is about. */
+interface UndoneWorks {
+  readonly step: Step;
+  readonly works: ReadonlyMap<string, AsideWork>;
+  readonly owners: Owners;
+}
+
+/**
+ * Returns the paths of these works that others may have changed. There are none if everybody's work is undone, and none
+ * if all candidates are.
+ */
+async function rivalsIn(context: Context, { step, works, owners }: UndoneWorks): Promise<RivalPath[]> {
+  const { target, takes = [], passes = [], selection = "" } = step;
+  const told = [...works.values()].flatMap(({ omittedChanges }) => omittedChanges);
+  if (selection.startsWith("since ") || !told.some((one) => one.candidates !== undefined)) return [];
+  const undone = new Set([...works.keys(), ...takes, ...passes, ...(target === undefined ? [] : [target])]);
+  const isUndone = (id: string): boolean => [...owners.around([id])].some((one) => undone.has(one));
+  const begun = new Map((await allKeepers(context)).map(({ id, fromSeq }) => [id, fromSeq]));
+  return told.flatMap(({ path, candidates = [] }) =>
+    candidates.every(isUndone) ? [] : [{ path, fromSeq: leastOf(candidates.flatMap((id) => begun.get(id) ?? [])) }],
+  );
+}
+
+/** Returns those of these paths at which the undo would have changed something. */
+async function stillOthers(
+  context: Context,
+  changes: readonly Change[],
+  rivals: readonly RivalPath[],
+): Promise<SkippedPath[]> {
+  const found = new Map<WorkspacePath, SkippedPath>();
+  for (const { path, before } of changes) {
+    const now = await entryOnDisk(context, path);
+    const rival = rivals.find((one) => isWithin(path, one.path));
+    if (rival === undefined || (now !== "other" && sameEntry(now, before))) continue;
+    const back = `\`chronicle undo --since seq:${rival.fromSeq}\` takes back everything since before them`;
+    const detail = `others were at work beside this, and may have changed it; ${back}`;
+    found.set(rival.path, { path: rival.path, reason: "ambiguous", detail });
+  }
+  return [...found.values()];
+}
+
+/** Returns what a redo makes of kept-aside paths: the inverse of what the undos that it redoes made of them. */
+async function asideOfRedo(
+  context: Context,
+  { target }: Step,
+  works: ReadonlyMap<string, AsideWork>,
+): Promise<AsideStep> {
+  const told = [...works.values()].flatMap(({ omittedChanges }) => omittedChanges);
+  const git = outermost(told.filter(isGitState).map(({ path }) => path));
+  let changes: readonly Change[] = [];
+  const blocked: BlockedPath[] = [];
+  for (const { aside } of await undosOf(context, target)) {
+    if (aside === undefined) continue;
+    const erased = await erasedAside(context, aside.plan);
+    const made = await readAside(context, aside.plan);
+    changes = composeChanges(changes, made);
+    addAll(blocked, erased);
+    if (made.length + erased.length === 0) addAll(blocked, freedAside(aside, told));
+  }
+  const fit = wholeRepositories(await fitting(context, invert(changes), git), git);
+  return { changes: fit.changes, blocked: [...blocked, ...fit.blocked] };
+}
+
+/** Returns the undos that the redo of this operation, or of this undo of selected work, is about. */
+async function undosOf(context: Context, target: string | undefined): Promise<IntentRecord[]> {
+  const done = await doneIntents(context);
+  const own = done.find(({ id }) => id === target)?.intent;
+  if (own?.selection !== undefined) return [own];
+  const steps = done.flatMap(({ intent }) =>
+    intent.target === target && intent.selection === undefined ? [intent] : [],
+  );
+  const upTo = steps.findLastIndex(({ kind }) => kind === "undo");
+  const others = steps.slice(0, upTo + 1).findLastIndex(({ kind }) => kind !== "undo");
+  return steps.slice(others + 1, upTo + 1);
+}
+
+/** Returns the paths of which the kept-aside copies were freed. */
+function freedAside({ until }: Aside, told: readonly OmittedChange[]): BlockedPath[] {
+  const detail = `it was kept aside until ${until}, and was freed`;
+  return told.flatMap(({ path, kept }) => (kept ? [{ path, reason: "content-missing", detail }] : []));
 }
 
 /**
@@ -132,10 +238,7 @@ function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspaceP
   return told === undefined ? comparesAll : told.kept || told.type === "created";
 }
 
-async function asideOfWork(
-  context: Context,
-  { aside, omittedChanges, state }: AsideWork,
-): Promise<AsideStep & { readonly git: readonly WorkspacePath[] }> {
+async function asideOfWork(context: Context, { aside, omittedChanges, state }: AsideWork): Promise<FoundAside> {
   const git = omittedChanges.filter(isGitState).map(({ path }) => path);
   if (aside === undefined) return { changes: [], blocked: [], git };
   // The plan of a run that is not closed does not say yet what became of its paths.
@@ -143,9 +246,7 @@ async function asideOfWork(
   const changes = isUnclosed ? await changedAside(context, aside) : await readAside(context, aside.plan);
   const erased = await erasedAside(context, aside.plan);
   if (changes.length + erased.length > 0) return { changes, blocked: erased, git };
-  const detail = `it was kept aside until ${aside.until}, and was freed`;
-  const kept = omittedChanges.filter((one) => one.kept);
-  return { changes, blocked: kept.map(({ path }) => ({ path, reason: "content-missing", detail })), git };
+  return { changes, blocked: freedAside(aside, omittedChanges), git };
 }
 
 /**
@@ -205,7 +306,7 @@ export function splitAside(
  * Leaves out all changes to a repository's own state if one of them is blocked: a mixture of two states would be a
  * broken repository. `tops`: the folders that hold such a state.
  */
-function wholeRepositories({ changes, blocked }: AsideStep, tops: readonly WorkspacePath[]): AsideStep {
+function wholeRepositories({ changes, blocked }: FittingChanges, tops: readonly WorkspacePath[]): FittingChanges {
   const topOf = ({ path }: { readonly path: WorkspacePath }) => tops.find((top) => isWithin(path, top));
   const broken = new Set(blocked.map(topOf));
   broken.delete(undefined);
@@ -221,6 +322,9 @@ function wholeRepositories({ changes, blocked }: AsideStep, tops: readonly Works
     ],
   };
 }
+
+/** The changes that can be made, and the paths of the others. */
+type FittingChanges = Pick<FoundAside, "changes" | "blocked">;
 
 type Why = Pick<BlockedPath, "reason" | "detail">;
 
@@ -256,7 +360,7 @@ async function fitting(
   context: Context,
   changes: readonly Change[],
   git: readonly WorkspacePath[],
-): Promise<AsideStep> {
+): Promise<FittingChanges> {
   const there = await context.blobs.has(changes.flatMap(({ after }) => after?.hash ?? []));
   const fit: Change[] = [];
   const blocked: BlockedPath[] = [];

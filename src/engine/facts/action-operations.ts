@@ -1,3 +1,4 @@
+import { isRestored } from "../../core/records/omitted-change.ts";
 import { type LoggedAction, loggedSessions } from "./actions.ts";
 import type { Context } from "../log/context.ts";
 import { ownChanges, type OwnWork } from "./own-changes.ts";
@@ -78,7 +79,7 @@ async function lateOf(
 function ofAction(action: LoggedAction): ActionOperation[] {
   const { id, summary, started, ended, changed, fromSeq, toSeq } = action;
   if (action.state === "open" || toSeq === undefined || changed === null) return [];
-  if (changed === 0 && !action.omittedChanges.some((one) => one.kept)) return [];
+  if (changed === 0 && !action.omittedChanges.some(isRestored)) return [];
   const inAction = action.action === undefined ? {} : { inAction: true as const };
   return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }

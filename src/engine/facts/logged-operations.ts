@@ -1,3 +1,4 @@
+import { isRestored } from "../../core/records/omitted-change.ts";
 import { decodeConflict, type ConflictRecord } from "../../core/records/conflict-record.ts";
 import { quoteCommand } from "../../core/shell/quote-command.ts";
 import { changeOf, type FileRecord } from "../../core/values/file-record.ts";
@@ -57,7 +58,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
   const found: LoggedOperation[] = [];
   const unclosed: LoggedOperation[] = [];
   for (const session of sessions) {
-    const isIdle = session.changed === 0 && !session.omittedChanges.some((one) => one.kept);
+    const isIdle = session.changed === 0 && !session.omittedChanges.some(isRestored);
     if (session.kind !== "run" || session.state === "running" || isIdle) continue;
     (session.unclosed === true ? unclosed : found).push(ofRun(session));
   }

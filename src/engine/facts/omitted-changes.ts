@@ -171,7 +171,7 @@ export async function stillLost(context: Context, changes: readonly OmittedChang
 
 /** Returns a change of an omitted path in the form of the API. */
 export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
-  const { path, type, reason, detail, kept, lost, recorded } = change;
+  const { path, type, reason, detail, kept, lost, recorded, candidates } = change;
   return {
     path: shownPath(path),
     ...exactPath(path),
@@ -181,6 +181,7 @@ export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
     kept,
     lost,
     ...optional({ recorded }),
+    ...(candidates === undefined ? {} : { ambiguous: true as const }),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Json } from "../../core/values/event.ts";
 import { coverageOf } from "../../core/records/coverage.ts";
-import type { OmittedChange } from "../../core/records/omitted-change.ts";
+import { isRestored, type OmittedChange } from "../../core/records/omitted-change.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { quotePath, quoteCommand } from "../../core/shell/quote-command.ts";
 import { endBefore } from "./before-change.ts";
@@ -201,7 +201,7 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
   using _lease = await context.blobs.lease();
   const { aside: before, ...begun } = session;
   const entries = await stillKept(context, kept.entries, before);
-  const { changes: omittedChanges, aside } = await changesAside(context, { ...kept, entries }, hidden);
+  const { changes: omittedChanges, aside } = await changesAside(context, { ...kept, id, entries }, hidden);
   const ended = await endSession(
     context,
     { ...begun, notes, networkEvents, omittedChanges, ...optional({ aside }) },
@@ -238,7 +238,7 @@ async function takeRules(
 
 /** True if undo has anything to do for the run. */
 function isUndoable({ changes, session }: Finished): boolean {
-  return changes.length > 0 || session.omittedChanges.some((one) => one.kept);
+  return changes.length > 0 || session.omittedChanges.some(isRestored);
 }
 
 /** Returns a note on failed captures. The last capture recorded what they missed, but not the states in between. */
@@ -346,6 +346,8 @@ async function endTransaction(
   }
 }
 
+const BESIDE = "another run was going on beside this one, and either may have changed them";
+
 /** Returns the changes that a rollback left, and the command that helps; `null` if nothing is left. */
 function leftOf(
   given: { readonly done: Finished } & Pick<UndoShape, "skipped" | "unmerged">,
@@ -362,9 +364,10 @@ function leftOf(
   if (first === undefined) return null;
   const before = `chronicle restore seq:${done.session.fromSeq}`;
   if (rivals.length > 0) {
-    const reason = "another run was going on beside this one, and either may have changed them";
-    return { reason, paths, hint: `${before} ${rivals.length === 1 ? quotePath(first) : "PATH..."}` };
+    return { reason: BESIDE, paths, hint: `${before} ${rivals.length === 1 ? quotePath(first) : "PATH..."}` };
   }
+  if (skipped.length > 0 && skipped.every((one) => one.reason === "ambiguous"))
+    return { reason: BESIDE, paths, hint: `chronicle undo --since seq:${done.session.fromSeq}` };
   const unrecorded = new Set(pathsOf((one) => one.recorded === true));
   if (skipped.length > 0 && skipped.every(({ path }) => unrecorded.has(path))) {
     const [reason, them] =

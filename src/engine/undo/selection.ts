@@ -1,3 +1,4 @@
+import { isRestored } from "../../core/records/omitted-change.ts";
 import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Context } from "../log/context.ts";
 import { type WorkspacePath, isWithin } from "../../core/values/path.ts";
@@ -260,7 +261,7 @@ function noTurn({ others }: Turns): never {
 }
 
 function hasChanged({ changed, omittedChanges }: LoggedAction): boolean {
-  return changed !== 0 || omittedChanges.some(({ kept, recorded }) => kept || recorded === true);
+  return changed !== 0 || omittedChanges.some((one) => isRestored(one) || one.recorded === true);
 }
 
 function turnNamed(asked: string, all: readonly Turn[]): Turn {
@@ -375,21 +376,32 @@ async function pathsOnRecord(context: Context, given: string): ReturnType<typeof
   }
 }
 
-async function keptAside(context: Context, path: WorkspacePath, { id }: Keeper): Promise<ChronicleError> {
+async function keptAside(
+  context: Context,
+  path: WorkspacePath,
+  { id, fromSeq, omittedChanges }: Keeper,
+): Promise<ChronicleError> {
   const shown = shownPath(path);
   const isAction = (await actionById(context, id)) !== undefined;
   const isUndone = isUndoneWithAround(id, {
     owners: await ownersIn(context),
     stack: stackOf(await listOperations(context)),
   });
-  const back = isAction ? `chronicle undo --action ${id.slice(0, 8)}` : `chronicle undo ${id.slice(0, 8)}`;
+  const isShared = omittedChanges.some((one) => one.kept && !isRestored(one) && isWithin(path, one.path));
+  const back = isShared
+    ? `chronicle undo --since seq:${fromSeq}`
+    : isAction
+      ? `chronicle undo --action ${id.slice(0, 8)}`
+      : `chronicle undo ${id.slice(0, 8)}`;
   return new ChronicleError(
     "NOT_FOUND",
     `${JSON.stringify(shown)} is excluded: it has no history of its own, and was kept aside for ${isAction ? "an action" : "a run"}`,
     {
-      hint: isUndone
-        ? `what was kept aside came back when the ${isAction ? "action" : "run"} was undone; \`chronicle redo\` removes it again`
-        : `\`${back}\` brings back what was kept aside, together with all else that ${isAction ? "the action" : "the run"} has changed`,
+      hint: isShared
+        ? `others were at work beside it, and may have changed it: \`${back}\` brings back what was kept aside, together with everything since`
+        : isUndone
+          ? `what was kept aside came back when the ${isAction ? "action" : "run"} was undone; \`chronicle redo\` removes it again`
+          : `\`${back}\` brings back what was kept aside, together with all else that ${isAction ? "the action" : "the run"} has changed`,
       data: { path: shown, keeper: id },
     },
   );

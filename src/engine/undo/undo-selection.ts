@@ -1,3 +1,4 @@
+import { isRestored } from "../../core/records/omitted-change.ts";
 import type { UndoShape } from "../../api/shapes.ts";
 import type { UndoOptions } from "../../api/workspace-api.ts";
 import type { Change } from "../../core/values/entry.ts";
@@ -16,6 +17,7 @@ import { listOperations, stackOf } from "./operations.ts";
 import type { SeqSpan } from "../facts/own-changes.ts";
 import {
   eventsOfWork,
+  type Keeper,
   keepersOf,
   type OwnEvents,
   type PendingChange,
@@ -124,7 +126,10 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   const covering = { operations, owners, stack: stackOf(operations), taken };
-  const keepers = keepersOf(work.keepers).filter(({ id }) => !isUndoneWithAround(id, covering));
+  // An undo of one of several candidates has left the path: the undo of everybody's work does not.
+  const hasLeft = ({ omittedChanges }: Keeper): boolean =>
+    work.everything === true && omittedChanges.some((one) => one.kept && !isRestored(one));
+  const keepers = keepersOf(work.keepers).filter((one) => !isUndoneWithAround(one.id, covering) || hasLeft(one));
   const before: TakenEvent[] = [];
   const all = await eventsOfWork(context, work, (seq, record, path) => {
     // Work since a moment holds both the events of an undo and those that it undid: together they change nothing.

@@ -207,10 +207,10 @@ const NOTHING_LEFT = { undo: "it was undone already", redo: "it is not undone" }
 
 /**
  * Returns the blocked paths of what was kept aside, if moving other files away makes room for them. Returns none if a
- * content of them is missing, since that does not come back.
+ * content of them is missing, or others may have changed one: a later undo would not bring it back either.
  */
-function settleable(blocked: readonly BlockedPath[]): readonly BlockedPath[] {
-  return blocked.every(({ reason }) => reason !== "content-missing") ? blocked : [];
+function settleable(blocked: readonly SkippedPath[]): readonly SkippedPath[] {
+  return blocked.every(({ reason }) => reason !== "content-missing" && reason !== "ambiguous") ? blocked : [];
 }
 
 /**

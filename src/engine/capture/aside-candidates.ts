@@ -1,0 +1,168 @@
+import type { Aside } from "../../core/records/aside.ts";
+import { type Change, sameEntry } from "../../core/values/entry.ts";
+import type { OmittedChange } from "../../core/records/omitted-change.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import { decodePlan } from "../../core/tree/plan.ts";
+import { type LoggedAction, loggedSessions, type Session } from "../facts/actions.ts";
+import { goingOn } from "../facts/brackets.ts";
+import { Nesting } from "../facts/nesting.ts";
+import { actionsAfter } from "../facts/transactions.ts";
+import type { Context } from "../log/context.ts";
+import { doneIntents } from "../log/intents.ts";
+import { isOwnerAlive } from "../log/owner-process.ts";
+
+/**
+ * Runs and actions beside each other each compare the kept-aside paths with their own beginnings, so one change is found
+ * by all of them. A change that another run, action, undo or redo may have made is not this one's alone.
+ */
+
+/** A run or an action, in time. */
+interface Span {
+  readonly id: string;
+  /** The event before it. */
+  readonly fromSeq: number;
+  /** Its last event; infinite while it is open. */
+  readonly end: number;
+  readonly aside: Aside | undefined;
+  readonly omittedChanges: readonly OmittedChange[];
+  /** The paths that it has declared. */
+  readonly declared: readonly WorkspacePath[];
+  /** True if it may change other paths as well. */
+  readonly isWide: boolean;
+}
+
+/** The work that ends, the work that went on beside it, and the work within it. */
+interface Beside {
+  readonly own: Span;
+  readonly others: readonly Span[];
+  readonly inner: readonly Span[];
+}
+
+/**
+ * Returns the changes of a run or action that is about to end, with the candidates of those that others may have made.
+ * `plan`: the changes to kept-aside paths.
+ */
+export async function withCandidates(
+  context: Context,
+  id: string,
+  { changes, plan }: { readonly changes: readonly OmittedChange[]; readonly plan: readonly Change[] },
+): Promise<readonly OmittedChange[]> {
+  if (!changes.some(({ kept }) => kept)) return changes;
+  const beside = await workBeside(context, id);
+  if (beside === undefined) return changes;
+  const plans = await plansOf(context, beside.others);
+  const steps = await stepsSince(context, beside.own);
+  return changes.map((change) => {
+    if (!change.kept) return change;
+    const planned = plan.filter((one) => isWithin(one.path, change.path) && !sameEntry(one.before, one.after));
+    const rivals = rivalsAt(beside, change.path).filter((one) => mayHaveMade(beside.own, one, { planned, plans }));
+    const back = steps.filter(({ paths }) => planned.some(({ path }) => paths.has(path)));
+    const others = [...rivals, ...back].map((one) => one.id);
+    return others.length === 0 ? change : { ...change, candidates: [id, ...others] };
+  });
+}
+
+/** Returns the work that was open at some time while this one was; `undefined` if the log does not have this one. */
+async function workBeside(context: Context, id: string): Promise<Beside | undefined> {
+  const runs = (await loggedSessions(context)).filter((one) => one.kind === "run");
+  const begun = runs.find((one) => one.id === id)?.fromSeq;
+  const all = await actionsAfter(context, 0);
+  const fromSeq = begun ?? all.find((one) => one.id === id)?.fromSeq;
+  if (fromSeq === undefined) return undefined;
+  const isMeant = (one: Span): boolean => one.id === id || one.end > fromSeq;
+  const actions = all.filter((one) => one.state !== "denied" && isMeant(spanOfAction(one)));
+  const going = new Set((await goingOn(context, actions)).map((one) => one.id));
+  const meantActions = actions.filter((one) => one.id === id || one.state !== "open" || going.has(one.id));
+  const meantRuns = runs.filter(
+    (one) => isMeant(spanOfRun(one)) && (one.id === id || one.state !== "running" || isOwnerAlive(context, one)),
+  );
+  const nesting = await Nesting.of(context, {
+    actions: meantActions,
+    runs: meantRuns.map(({ id: run, fromSeq: seq, depth, ...record }) => ({
+      id: run,
+      seq,
+      depth,
+      record: { ...record, fromSeq: seq },
+    })),
+    watches: [],
+    agents: [],
+    transactions: [],
+  });
+  const spans = [...meantActions.map(spanOfAction), ...meantRuns.map(spanOfRun)];
+  const own = spans.find((one) => one.id === id);
+  if (own === undefined) return undefined;
+  const isInner = (one: Span): boolean => one.id !== id && nesting.isWithin(one.id, id);
+  return {
+    own,
+    inner: spans.filter(isInner),
+    others: spans.filter((one) => !nesting.isWithin(one.id, id) && !nesting.isWithin(id, one.id)),
+  };
+}
+
+function spanOfRun({ id, fromSeq, seq, state, aside, omittedChanges }: Session): Span {
+  const end = state === "running" ? Infinity : seq;
+  return { id, fromSeq, end, aside, omittedChanges, declared: [], isWide: true };
+}
+
+function spanOfAction({ id, fromSeq, lastSeq, state, aside, omittedChanges, paths, scope }: LoggedAction): Span {
+  const end = state === "open" ? Infinity : lastSeq;
+  return { id, fromSeq, end, aside, omittedChanges, declared: paths, isWide: scope === "workspace" };
+}
+
+/**
+ * Returns the work beside that can have changed a path: if any work has declared it, only the work that did. The same
+ * holds for the changes of recorded paths.
+ */
+function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
+  const hasDeclared = ({ declared }: Span): boolean => declared.some((one) => isWithin(path, one));
+  const isFound = ({ omittedChanges }: Span): boolean => omittedChanges.some((one) => isWithin(path, one.path));
+  const isDeclared = hasDeclared(own) || inner.some((one) => hasDeclared(one) && isFound(one));
+  return others.filter((one) => hasDeclared(one) || (one.isWide && !isDeclared));
+}
+
+type Plans = ReadonlyMap<string, ReadonlyMap<WorkspacePath, Change>>;
+
+/** Returns what was kept aside for each, by path. */
+async function plansOf(context: Context, some: readonly Span[]): Promise<Plans> {
+  const plans = new Map<string, ReadonlyMap<WorkspacePath, Change>>();
+  for (const { id, aside } of some) {
+    const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
+    if (bytes !== undefined) plans.set(id, new Map(decodePlan(bytes).map((change) => [change.path, change])));
+  }
+  return plans;
+}
+
+/**
+ * True if one of these paths changed while both were open. The work that began later knows the state at the beginning
+ * of that time, the work that ended earlier the state at its end: the work that ends now is later than all that has
+ * ended.
+ */
+function mayHaveMade(
+  own: Span,
+  other: Span,
+  { planned, plans }: { readonly planned: readonly Change[]; readonly plans: Plans },
+): boolean {
+  const plan = plans.get(other.id);
+  const isEarlier = other.fromSeq <= own.fromSeq;
+  if (other.end === Infinity)
+    return isEarlier || planned.some(({ path, after }) => !sameEntry(plan?.get(path)?.before, after));
+  return planned.some(({ path, before }) => {
+    // A path that it does not report was at its end as at its beginning.
+    if (!other.omittedChanges.some((one) => isWithin(path, one.path))) return false;
+    const found = plan?.get(path);
+    return found === undefined || !sameEntry(isEarlier ? before : found.before, found.after);
+  });
+}
+
+/** Returns the undos and redos since the work began that have changed kept-aside paths, and these paths. */
+async function stepsSince(
+  context: Context,
+  { fromSeq }: Span,
+): Promise<readonly { readonly id: string; readonly paths: ReadonlySet<WorkspacePath> }[]> {
+  const found: { readonly id: string; readonly paths: ReadonlySet<WorkspacePath> }[] = [];
+  for (const { id, intent } of await doneIntents(context, fromSeq)) {
+    const bytes = intent.aside === undefined ? undefined : await context.blobs.get(intent.aside.plan);
+    if (bytes !== undefined) found.push({ id, paths: new Set(decodePlan(bytes).map(({ path }) => path)) });
+  }
+  return found;
+}
