@@ -621,7 +621,8 @@ export interface ConfigShape {
   maxBytes: number;
   maxFileSize: number;
   /**
-   * True if small files that git ignores are kept aside before a run, for seven days, so that undo can restore them.
+   * True if small files that git ignores are kept aside before a run, for seven days, so that undo can restore them. If
+   * this is switched off, the next garbage collection also frees what was kept before.
    */
   keepAside: boolean;
   /**

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ClockedProject } from "../helpers/clocked-project.ts";
@@ -262,4 +262,28 @@ test("a redo removes nothing that its undo had not put back", async () => {
   expect([project.read(".env"), isThere("a.txt")]).toEqual(["KEY=1", false]);
   await workspace.undo();
   expect([project.read(".env"), isThere("a.txt")]).toEqual(["KEY=1", true]);
+});
+
+test("a file with bits that are never set comes back without them, and the redo removes it again", async () => {
+  const { project, workspace, sh, isThere } = await begun();
+  await using _ = project;
+  chmodSync(join(project.folder, ".env"), 0o4755);
+  await sh("rm .env");
+  for (const _round of [1, 2]) {
+    await workspace.undo();
+    expect(statSync(join(project.folder, ".env")).mode & 0o7777).toBe(0o755);
+    expect((await workspace.redo()).skipped).toEqual([]);
+    expect(isThere(".env")).toBe(false);
+  }
+});
+
+test("what was freed after the switch was turned off is not said to be kept until a later time", async () => {
+  const { project, workspace, sh } = await begun();
+  await using _ = project;
+  await sh("rm .env");
+  await workspace.configure({ keepAside: false });
+  await workspace.gc();
+  const { skipped } = await workspace.undo();
+  expect(skipped).toMatchObject([{ path: ".env", reason: "content-missing" }]);
+  expect(skipped[0]?.detail).toBe("it was kept aside, and was freed after `keepAside` was switched off");
 });

@@ -56,7 +56,7 @@ export const UNDO: CommandSpec = {
     "done, unless --force includes it. A path that a program is still writing, or that changes meanwhile, is left " +
     "and named, and everything else is taken back (exit code 1); the rest can be undone later by the operation's " +
     "id. With --action, --turn, --session, --actor, --file or --since exactly that work is taken back, and merged " +
-    "with later work (a run is a session under its own id); a path that does not merge stays as it is, and is a " +
+    "with later work (a run is a session under its own id); what does not merge stays as it is, and its path is a " +
     "conflict: see conflicts. If a path " +
     "needs a content that was pruned, it is listed and nothing is done, unless --force leaves it.",
   args: [{ name: "[operation]", description: "an id (default: the last that is not undone)", completes: "operation" }],
@@ -86,7 +86,7 @@ export const TRANSACTION: CommandSpec = {
   details:
     "begin prints the id of a new transaction. Later changes belong to it, until it is committed or rolled back. " +
     "One that is begun within another is a savepoint. rollback takes back exactly its changes, and merges with " +
-    "later work of others; a path that does not merge stays as it is, and is a conflict. Without an id, the " +
+    "later work of others; what does not merge stays as it is, and its path is a conflict. Without an id, the " +
     "innermost active transaction is meant.",
   args: [
     { name: "<what>", description: "what to do", completes: ["begin", "commit", "rollback", "list"] },

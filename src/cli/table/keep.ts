@@ -10,7 +10,8 @@ export const CONFIG: CommandSpec = {
   summary: "show or change what is tracked, and the limits",
   details:
     "Keys: useGitignore, excludePatterns, excludeGlobs, forceInclude, maxEntries, maxBytes, maxFileSize, " +
-    "keepAside, protectedNames. A list takes all its values at once. It also shows the limits of pruning " +
+    "keepAside, protectedNames. A list takes all its values at once. With keepAside false, the next gc also frees " +
+    "what was kept aside before, so that no undo brings it back. It also shows the limits of pruning " +
     "(max_snapshots, max_age_days, min_age_hours, max_store_bytes), and the config.yaml that sets them: only a " +
     "person changes these.",
   args: [

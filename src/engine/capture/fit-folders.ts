@@ -4,7 +4,7 @@ import { changeBetween } from "../../core/tree/plan.ts";
 import { comparePaths, foldersAbove, parentOf, type WorkspacePath } from "../../core/values/path.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
-import { makeable } from "./operate.ts";
+import { makeable } from "./never-set.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
 /** A state that an undo would restore at a path, but that later work prevents. */

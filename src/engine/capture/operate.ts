@@ -1,5 +1,5 @@
-import { type Change, type Entry, sameEntry, isKeptTime } from "../../core/values/entry.ts";
-import { invert, changeBetween, decodePlan, encodePlan } from "../../core/tree/plan.ts";
+import { type Change, isKeptTime } from "../../core/values/entry.ts";
+import { invert, decodePlan, encodePlan } from "../../core/tree/plan.ts";
 import { type IntentRecord, decodeIntent } from "../../core/records/records.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { ownChanges } from "../facts/own-changes.ts";
@@ -29,6 +29,7 @@ import {
 import { closing, doneDrafts, opening } from "../commit/operation-drafts.ts";
 import { refusePrunedContents } from "../facts/pruning.ts";
 import { shownPath } from "../log/shape.ts";
+import { NEVER_SET } from "./never-set.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
@@ -228,24 +229,6 @@ export async function perform(
   return { ...report, id: isNothing ? undefined : id, aside };
 }
 
-/** Setuid, setgid and sticky bits. They are recorded, but never set on a file, nor on a folder of another copy. */
-const NEVER_SET = 0o7000;
-
-/** The setuid bit. Folders keep setgid and sticky: these give nobody any rights, and a shared folder needs them. */
-const NEVER_SET_ON_FOLDERS = 0o4000;
-
-/** Returns an entry of another copy without the bits that are never set. */
-export function settable(entry: Entry | undefined): Entry | undefined {
-  if (entry === undefined || (entry.mode & NEVER_SET) === 0) return entry;
-  return { ...entry, mode: entry.mode & ~NEVER_SET };
-}
-
-/** Returns an entry of this history without the bits that are never set. */
-function restorable(entry: Entry | undefined): Entry | undefined {
-  if (entry?.kind !== "dir") return settable(entry);
-  return (entry.mode & NEVER_SET_ON_FOLDERS) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET_ON_FOLDERS };
-}
-
 /** Returns the mask with which folders keep their own setgid and sticky bits; none for states of this history. */
 function maskOf({ kind }: Pick<IntentRecord, "kind">): Pick<ApplyRequest, "maskMode"> {
   return kind === "restore" || kind === "undo" || kind === "redo" ? {} : { maskMode: NEVER_SET };
@@ -261,19 +244,6 @@ export function asMade<C extends Change>(changes: readonly C[], { inherited = []
       ? change
       : { ...change, after: { ...change.after, mode: entry.mode } };
   });
-}
-
-/** Returns the changes as they can be made on disk, without those that then change nothing. */
-export function makeable(changes: readonly Change[]): Change[] {
-  return changes.flatMap(({ path, before, after }) => changeBetween(path, before, restorable(after)) ?? []);
-}
-
-/** Returns the changes that are left out because they differ only in bits that are never set. */
-export function neverSet(changes: readonly Change[]): SkippedPath[] {
-  const detail = "setuid, setgid and sticky are recorded, but never set";
-  return changes.flatMap(({ path, before, after }) =>
-    sameEntry(before, after) || !sameEntry(before, restorable(after)) ? [] : [{ path, reason: "special-bits", detail }],
-  );
 }
 
 async function carryOut(

@@ -1,5 +1,5 @@
 import { actionRecordId, decodeAction } from "../../core/records/action-record.ts";
-import type { Aside } from "../../core/records/aside.ts";
+import { type Aside, isKeptAt } from "../../core/records/aside.ts";
 import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import type { OmittedChange } from "../../core/records/omitted-change.ts";
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
@@ -12,6 +12,7 @@ import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { changedAside, entryOnDisk } from "./keep-aside.ts";
 import { isGitState, outermost } from "./git-state.ts";
+import { makeable } from "./never-set.ts";
 import { allKeepers, keepersWithin } from "../facts/keepers.ts";
 import { stillLost } from "../facts/omitted-changes.ts";
 import { keepersOf } from "../facts/own-work.ts";
@@ -142,7 +143,7 @@ async function asideOfRedo(
     const made = await readAside(context, aside.plan);
     changes = composeChanges(changes, made);
     addAll(blocked, erased);
-    if (made.length + erased.length === 0) addAll(blocked, freedAside(aside, told));
+    if (made.length + erased.length === 0) addAll(blocked, freedAside(context, aside, told));
   }
   const fit = wholeRepositories(await fitting(context, invert(changes), git), git);
   return { changes: fit.changes, blocked: [...blocked, ...fit.blocked] };
@@ -162,8 +163,11 @@ async function undosOf(context: Context, target: string | undefined): Promise<In
 }
 
 /** Returns the paths of which the kept-aside copies were freed. */
-function freedAside({ until }: Aside, told: readonly OmittedChange[]): BlockedPath[] {
-  const detail = `it was kept aside until ${until}, and was freed`;
+function freedAside({ now }: Context, aside: Aside, told: readonly OmittedChange[]): BlockedPath[] {
+  // Nothing else frees a copy before its time.
+  const detail = isKeptAt(aside, now())
+    ? "it was kept aside, and was freed after `keepAside` was switched off"
+    : `it was kept aside until ${aside.until}, and was freed`;
   return told.flatMap(({ path, kept }) => (kept ? [{ path, reason: "content-missing", detail }] : []));
 }
 
@@ -246,7 +250,7 @@ async function asideOfWork(context: Context, { aside, omittedChanges, state }: A
   const changes = isUnclosed ? await changedAside(context, aside) : await readAside(context, aside.plan);
   const erased = await erasedAside(context, aside.plan);
   if (changes.length + erased.length > 0) return { changes, blocked: erased, git };
-  return { changes, blocked: freedAside(aside, omittedChanges), git };
+  return { changes, blocked: freedAside(context, aside, omittedChanges), git };
 }
 
 /**
@@ -364,7 +368,7 @@ async function fitting(
   const there = await context.blobs.has(changes.flatMap(({ after }) => after?.hash ?? []));
   const fit: Change[] = [];
   const blocked: BlockedPath[] = [];
-  for (const one of changes) {
+  for (const one of makeable(changes)) {
     const now = await entryOnDisk(context, one.path);
     if (now !== "other" && sameEntry(now, one.after)) continue;
     // Nothing is in the way at an absent path. A repository is the exception: one part of its state put back alone

@@ -12,7 +12,8 @@ import { capture } from "../capture/capture.ts";
 import type { Commit } from "../commit/commit.ts";
 import { untilSettled } from "../undo/before-change.ts";
 import type { Context } from "../log/context.ts";
-import { perform, settable, todoOf, withSettledCommit } from "../capture/operate.ts";
+import { settable } from "../capture/never-set.ts";
+import { perform, todoOf, withSettledCommit } from "../capture/operate.ts";
 import { noteRemembered } from "../capture/remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 

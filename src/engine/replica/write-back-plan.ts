@@ -10,7 +10,7 @@ import { erasedAmong } from "../facts/contents-of-history.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import { indexedFrom } from "../log/history-start.ts";
-import { settable } from "../capture/operate.ts";
+import { settable } from "../capture/never-set.ts";
 import { foldersFor } from "../write/plan-write.ts";
 import { WriteState } from "../write/write-state.ts";
 import { refusalOf } from "./write-back-rules.ts";

@@ -25,7 +25,7 @@ import { mergeGroups } from "./invert-work.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { onePathShape, planOnePath } from "./one-path.ts";
 import { readRange } from "../log/read-events.ts";
-import { settable } from "../capture/operate.ts";
+import { settable } from "../capture/never-set.ts";
 import { conflictsIn, openConflicts } from "../facts/open-conflicts.ts";
 import { exactPath, givenPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";

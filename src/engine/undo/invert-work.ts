@@ -19,7 +19,7 @@ import { contentOf } from "../read/diff.ts";
 import { fitFolders, type FolderPlan, type Target, type Unmerged } from "../capture/fit-folders.ts";
 import { shownPath } from "../log/shape.ts";
 import { offRecordAmong } from "../capture/off-record.ts";
-import { makeable, neverSet, settable } from "../capture/operate.ts";
+import { makeable, neverSet, settable } from "../capture/never-set.ts";
 import type { Group, PathGroups } from "../facts/own-work.ts";
 import { PathsGone } from "../capture/paths-gone.ts";
 import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "../capture/seen-absent.ts";

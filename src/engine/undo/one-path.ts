@@ -5,7 +5,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { FilePlan, FileReport } from "../capture/change-files.ts";
 import type { Context } from "../log/context.ts";
 import { fitFolders, type Unmerged } from "../capture/fit-folders.ts";
-import { makeable } from "../capture/operate.ts";
+import { makeable } from "../capture/never-set.ts";
 import { refused } from "../capture/refused.ts";
 import { changeShape, shownPath } from "../log/shape.ts";
 

@@ -1,4 +1,5 @@
-import { tellOfTimes, settable } from "../capture/operate.ts";
+import { settable } from "../capture/never-set.ts";
+import { tellOfTimes } from "../capture/operate.ts";
 import type { RestoreShape, ChangeShape } from "../../api/shapes.ts";
 import type { RestoreOptions } from "../../api/workspace-api.ts";
 import { type WorkspacePath, comparePaths, isWithin } from "../../core/values/path.ts";

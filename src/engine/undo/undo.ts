@@ -16,7 +16,7 @@ import type { Context } from "../log/context.ts";
 import { databaseUnits } from "../log/database-units.ts";
 import type { OwnChange } from "../facts/first-event.ts";
 import { keepersWithin } from "../facts/keepers.ts";
-import { settable } from "../capture/operate.ts";
+import { settable } from "../capture/never-set.ts";
 import type { OwnWork } from "../facts/own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";

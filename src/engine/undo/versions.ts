@@ -15,7 +15,7 @@ import { onePathShape, planOnePath } from "./one-path.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 import { readEvent } from "../log/read-events.ts";
 import { type KeptVersion, mustHaveVersion, readVersions } from "../facts/open-conflicts.ts";
-import { settable } from "../capture/operate.ts";
+import { settable } from "../capture/never-set.ts";
 import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 

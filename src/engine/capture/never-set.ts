@@ -1,0 +1,36 @@
+import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
+import { changeBetween } from "../../core/tree/plan.ts";
+import type { SkippedPath } from "./seen-absent.ts";
+
+/** Some mode bits are recorded, but no operation sets them. */
+
+/** Setuid, setgid and sticky bits. They are recorded, but never set on a file, nor on a folder of another copy. */
+export const NEVER_SET = 0o7000;
+
+/** The setuid bit. Folders keep setgid and sticky: these give nobody any rights, and a shared folder needs them. */
+const NEVER_SET_ON_FOLDERS = 0o4000;
+
+/** Returns an entry of another copy without the bits that are never set. */
+export function settable(entry: Entry | undefined): Entry | undefined {
+  if (entry === undefined || (entry.mode & NEVER_SET) === 0) return entry;
+  return { ...entry, mode: entry.mode & ~NEVER_SET };
+}
+
+/** Returns an entry of this history without the bits that are never set. */
+function restorable(entry: Entry | undefined): Entry | undefined {
+  if (entry?.kind !== "dir") return settable(entry);
+  return (entry.mode & NEVER_SET_ON_FOLDERS) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET_ON_FOLDERS };
+}
+
+/** Returns the changes as they can be made on disk, without those that then change nothing. */
+export function makeable(changes: readonly Change[]): Change[] {
+  return changes.flatMap(({ path, before, after }) => changeBetween(path, before, restorable(after)) ?? []);
+}
+
+/** Returns the changes that are left out because they differ only in bits that are never set. */
+export function neverSet(changes: readonly Change[]): SkippedPath[] {
+  const detail = "setuid, setgid and sticky are recorded, but never set";
+  return changes.flatMap(({ path, before, after }) =>
+    sameEntry(before, after) || !sameEntry(before, restorable(after)) ? [] : [{ path, reason: "special-bits", detail }],
+  );
+}
