@@ -122,3 +122,15 @@ it("a turn that was given whole is not the beginning of another one", async () =
   expect(ambiguous).toMatchObject({ code: 2, stdout: "" });
   expect(ambiguous.stderr).toContain("3f2a is the beginning of 3 turns");
 });
+
+it("says of an ignored file that a tool has written only that it was created", async () => {
+  using box = new Sandbox();
+  box.write(".gitignore", "*.log\n");
+  box.write(".git/HEAD", "ref: refs/heads/main\n");
+  box.write("a.txt", "a");
+  await box.must(["init"]);
+  const id = await edited(box, "x.log", "hi\n");
+  expect((await box.must(["actions", id])).stdout).toContain(
+    "left out  1 path that the rules leave out was created; undo removes it: x.log\n",
+  );
+});

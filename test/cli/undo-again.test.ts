@@ -30,3 +30,19 @@ it("an undo of an undo says that the work is done again, and how to take it back
   await box.must(["undo"]);
   expect(readFileSync(join(box.project, "f"), "utf8")).toBe("1\n");
 });
+
+it("an undo of which a part of a file conflicts says that the rest of the file is undone", async () => {
+  using box = new Sandbox();
+  const lines = ["1", "2", "3", "4", "5", "6", "7", "8", "9", ""].join("\n");
+  box.write("f", lines);
+  await box.must(["init"]);
+  const ran = box.run(["--json", "run", "--", "sed", "-i", "s/1/one/; s/9/nine/", "f"]);
+  const { undo_id: session } = JSON.parse(ran.stderr.trim().split("\n").at(-1) ?? "") as RunShape;
+  box.write("f", readFileSync(join(box.project, "f"), "utf8").replace("nine", "mine"));
+  const partly = await box.call(["undo", "--session", session ?? ""]);
+  expect(partly.stdout).toContain("these are conflicts (what conflicts stays as it is, the rest of the file does not,");
+  expect(partly.stdout).toContain("taken back: 1 modified\n");
+  expect(readFileSync(join(box.project, "f"), "utf8")).toBe(lines.replace("9", "mine"));
+  const again = await box.call(["undo", "--session", session ?? ""]);
+  expect(again.stdout).toContain("these are conflicts (the file stays as it is, both contents are kept):");
+});

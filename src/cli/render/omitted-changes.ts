@@ -8,7 +8,8 @@ const MOST_PATHS = 5;
 /** The words for one kind of change. */
 interface Sentence {
   readonly isMeant: (change: OmittedChangeShape) => boolean;
-  readonly text: (isOne: boolean) => string;
+  /** `how`: the way in which paths were created. */
+  readonly text: (isOne: boolean, how: string) => string;
 }
 
 const LOSSES: readonly Sentence[] = [
@@ -34,7 +35,7 @@ const KEPT: readonly Sentence[] = [
   },
   {
     isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type === "created",
-    text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own; undo removes ${isOne ? "it" : "them"}`,
+    text: (isOne, how) => `${isOne ? "was" : "were"} created${how}; undo removes ${isOne ? "it" : "them"}`,
   },
 ];
 
@@ -46,7 +47,7 @@ const TAKEN_BACK: readonly Sentence[] = [
   },
   {
     isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type === "created",
-    text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own, and removed`,
+    text: (isOne, how) => `${isOne ? "was" : "were"} created${how}, and removed`,
   },
 ];
 
@@ -69,7 +70,7 @@ const LEFT: readonly Sentence[] = [
   },
   {
     isMeant: ({ kept, change_type, reason }) => !kept && change_type === "created" && reason !== "erased",
-    text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own; undo leaves ${isOne ? "it" : "them"}`,
+    text: (isOne, how) => `${isOne ? "was" : "were"} created${how}; undo leaves ${isOne ? "it" : "them"}`,
   },
 ];
 
@@ -106,12 +107,14 @@ function isByOtherReason(change: OmittedChangeShape): boolean {
   return isMeantOmission(change) && !isErased(change) && !isByRules(change);
 }
 
-function told(changes: readonly OmittedChangeShape[], sentences: readonly Sentence[]): string[] {
+const BY_OWN_RULES = " under rules of its own";
+
+function told(changes: readonly OmittedChangeShape[], sentences: readonly Sentence[], how = BY_OWN_RULES): string[] {
   return GROUPS.flatMap(([which, isOf]) =>
     sentences.flatMap(({ isMeant, text }) => {
       const meant = changes.filter((change) => isOf(change) && isMeant(change));
       if (meant.length === 0) return [];
-      return [`${counted(meant.length, "path")} ${which} ${text(meant.length === 1)}: ${listOf(meant)}`];
+      return [`${counted(meant.length, "path")} ${which} ${text(meant.length === 1, how)}: ${listOf(meant)}`];
     }),
   );
 }
@@ -124,9 +127,14 @@ export function lossLines(changes: readonly OmittedChangeShape[] = []): string[]
   return told(changes, LOSSES);
 }
 
-/** Returns lines on changes of omitted paths without a loss. */
+/** Returns lines on changes of omitted paths by a run without a loss. It can create one only under rules of its own. */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT]);
+}
+
+/** Returns lines on changes of omitted paths by an action without a loss. It may have named a path that it creates. */
+export function harmlessLinesOfAction(changes: readonly OmittedChangeShape[] = []): string[] {
+  return told(changes, [...KEPT, ...LEFT], "");
 }
 
 /** Returns lines on changes of omitted paths by a run that was undone, except the paths in `left`, which were not. */

@@ -71,9 +71,13 @@ function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
 }
 
 /** Lines about files that do not merge with later work. */
-function unmergedLines({ unmerged, dry_run: dryRun }: UndoShape, style: ChangesStyle): string[] {
+function unmergedLines({ changes, unmerged, dry_run: dryRun }: UndoShape, style: ChangesStyle): string[] {
   if (unmerged.length === 0) return [];
-  const head = `${dryRun ? "would be" : "these are"} conflicts (the file stays as it is, both contents are kept):`;
+  // Parts of a file may merge while others do not.
+  const changed = new Set(changes.map(({ path }) => path));
+  const isPart = unmerged.some(({ path }) => changed.has(path));
+  const what = isPart ? "what conflicts stays as it is, the rest of the file does not" : "the file stays as it is";
+  const head = `${dryRun ? "would be" : "these are"} conflicts (${what}, both contents are kept):`;
   return [style.paint("yellow", head), ...conflictLines(unmerged, style)];
 }
 

@@ -6,7 +6,7 @@ import { formatBytes } from "../../../core/values/duration.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { ambiguousLines } from "../../render/changes.ts";
 import { columns } from "../../render/columns.ts";
-import { harmlessLines, lossLines } from "../../render/omitted-changes.ts";
+import { harmlessLinesOfAction, lossLines } from "../../render/omitted-changes.ts";
 import { counted, ago } from "../../render/words.ts";
 import { printable, shortened } from "../../../process/printable.ts";
 import type { SessionShape } from "../../../api/shapes.ts";
@@ -179,7 +179,9 @@ function headLines(context: CommandContext, one: ActionShape): string[] {
     ...(omitted.length === 0
       ? []
       : [`not kept  ${omitted.map(({ path, reason: why }) => `${printable(path)} (${why})`).join(", ")}`]),
-    ...[...lossLines(one.omitted_changes), ...harmlessLines(one.omitted_changes)].map((line) => `left out  ${line}`),
+    ...[...lossLines(one.omitted_changes), ...harmlessLinesOfAction(one.omitted_changes)].map(
+      (line) => `left out  ${line}`,
+    ),
     `hash      ${one.hash}`,
   ];
 }
