@@ -330,6 +330,8 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
       const { state, reason, detail, hint } = await answer(context, async ({ damage }) =>
         signingShape(context, damage ?? (await findDamage(context))),
       );
+      // Damaged notes stop every change.
+      context.offRecord.read();
       if (state !== "read-only" && state !== "unsigned") return undefined;
       return { check: historyCheck(id, detail ?? state, hint), reason };
     } finally {

@@ -26,6 +26,7 @@ import { newFolders } from "../store/new-folder.ts";
 import { repairSource } from "../store/repair-sources.ts";
 import { noteGivenUp } from "./note-given-up.ts";
 import { treeSize } from "../store/store-gauge.ts";
+import { FileOffRecord } from "../store/file-off-record.ts";
 import { faultOfWorkspaceFile } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
@@ -37,9 +38,14 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
   const tasks: StoreTasks = {
     home: parts.layout.home,
     fileFaults: () => {
-      const path = parts.layout.workspace(workspaceId).workspaceJson;
-      const fault = faultOfWorkspaceFile(parts.backends.disk, path, workspaceId);
-      return fault === undefined ? [] : [{ where: "workspace.json", fault }];
+      const { workspaceJson, offRecord } = parts.layout.workspace(workspaceId);
+      const { disk } = parts.backends;
+      const fault = faultOfWorkspaceFile(disk, workspaceJson, workspaceId);
+      const ofNotes = new FileOffRecord(disk, offRecord).fault();
+      return [
+        ...(fault === undefined ? [] : [{ where: "workspace.json", fault }]),
+        ...(ofNotes === undefined ? [] : [{ where: "off-record.json", fault: ofNotes }]),
+      ];
     },
     withheld: () => {
       const { withheld } = parts.layout.workspace(workspaceId).upstream;

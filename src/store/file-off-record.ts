@@ -24,6 +24,17 @@ export class FileOffRecord implements OffRecordFile {
     return this.#last.value;
   }
 
+  /** Returns why the notes cannot be read, and what to do; `undefined` if they can, or there are none. */
+  fault(): string | undefined {
+    try {
+      this.read();
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
+      return `${error.message}; ${error.hint ?? ""}`;
+    }
+  }
+
   write(value: OffRecord | undefined): void {
     if (value !== undefined) return writeFileDurably(this.#disk, this.#path, Buffer.from(encodeOffRecord(value)));
     if (this.#disk.lstat(this.#path) === undefined) return;

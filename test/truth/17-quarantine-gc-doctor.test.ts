@@ -78,6 +78,27 @@ describe("Truth 17: quarantine is verified, gc names what holds it up, doctor lo
     expect((await box.call(["gc"])).code).toBe(0);
   });
 
+  test("verify and doctor name damaged notes of what is off the record, which stop every change", async () => {
+    using box = new Sandbox();
+    box.write("b", "b\n");
+    await box.must(["init"]);
+    expect(box.run(["run", "--otr", "--", "sh", "-c", "echo otr > b"]).code).toBe(0);
+    const [id = ""] = readdirSync(join(box.store, "workspaces"));
+    const notes = join(box.store, "workspaces", id, "off-record.json");
+    writeFileSync(notes, "x");
+    expect((await box.call(["snapshot"])).code).toBe(4);
+    const { code, value } = await box.json(["verify"]);
+    expect([code, value]).toMatchObject([
+      4,
+      { ok: false, problems: [{ kind: "file-damaged", where: "off-record.json" }] },
+    ]);
+    const { code: found, stdout } = await box.call(["doctor"]);
+    expect([found, stdout]).toEqual([1, expect.stringContaining(`${notes} cannot be read`)]);
+    rmSync(notes);
+    await box.must(["verify"]);
+    await box.must(["snapshot"]);
+  });
+
   test("doctor where the store is a file", async () => {
     using box = new Sandbox();
     rmSync(box.store, { recursive: true, force: true });
