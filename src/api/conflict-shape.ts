@@ -55,11 +55,12 @@ export interface ConflictShape {
   undo_permissions?: number;
   /**
    * With `patch`: the patch from the current content to the one that the undo would have written. `binary`,
-   * `too_large`, `protected` or `erased` say why there is none.
+   * `too_large`, `no_room`, `protected` or `erased` say why there is none.
    */
   patch?: string;
   binary?: boolean;
   too_large?: boolean;
+  no_room?: true;
   protected?: true;
   /** One of the contents was erased, so no patch shows it. */
   erased?: true;

@@ -77,11 +77,19 @@ export interface ChangeShape {
   size_delta: number;
   before_permissions?: number;
   after_permissions?: number;
-  /** A unified diff, if it was asked for and the content is text. */
+  /**
+   * A unified diff, if it was asked for and the content is text. Where the search for the shortest one would take long,
+   * it replaces everything between the first and the last difference.
+   */
   patch?: string;
   /** With a requested patch: the content is binary, or too large to compare. */
   binary?: boolean;
   too_large?: boolean;
+  /**
+   * With a requested patch: the patches of the changes before it have used up the bound of one answer (32 MiB of
+   * patches, made of 256 MiB of contents). Ask for this path by itself.
+   */
+  no_room?: true;
   /** The file is a secret by its name, so no patch shows it, whoever asks. */
   protected?: true;
   /** One of the contents was erased, so no patch shows it. */

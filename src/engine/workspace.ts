@@ -16,7 +16,7 @@ import { compact } from "./upkeep/compact.ts";
 import { configOf, configure } from "./commit/config.ts";
 import { listConflicts, resolveConflict } from "./undo/conflicts.ts";
 import type { Context } from "./log/context.ts";
-import { diffAction, diffMoments } from "./read/diff.ts";
+import { diffAction, diffMoments, withPatches } from "./read/diff.ts";
 import { erase, listErasures, unerase } from "./upkeep/erase.ts";
 import { EventFeed, followEvents } from "./read/event-feed.ts";
 import { explain } from "./read/explain.ts";
@@ -117,9 +117,15 @@ export class Workspace implements api.WorkspaceApi {
 
   diff(from: string, to: string, options?: api.DiffOptions): Promise<shapes.DiffShape>;
   diff(action: string): Promise<done.ActionDiffShape>;
-  diff(from: string, to?: string, options: api.DiffOptions = {}): Promise<shapes.DiffShape | done.ActionDiffShape> {
+  async diff(
+    from: string,
+    to?: string,
+    options: api.DiffOptions = {},
+  ): Promise<shapes.DiffShape | done.ActionDiffShape> {
     if (to === undefined) return this.diffAction(from);
-    return this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
+    const found = await this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
+    // Changes do not wait for the patches: they record what they replace, so a content is found afterwards, too.
+    return options.patch === true ? this.#queue.whileOpen(() => withPatches(this.#context, found)) : found.shape;
   }
 
   restore(moment: string, options: api.RestoreOptions = {}): Promise<shapes.RestoreShape> {

@@ -8,7 +8,7 @@ import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-heade
 import { meantByPath } from "../api/routes/meant-by-path.ts";
 import type { MeShape } from "../api/routes/reply-shapes.ts";
 import { mayDo, type Role } from "../api/routes/role.ts";
-import type { Route } from "../api/routes/row.ts";
+import type { Heavy, Route } from "../api/routes/row.ts";
 import { NO_QUERY, validate } from "../api/routes/validate.ts";
 import type { SyncApi } from "../api/sync-api.ts";
 import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
@@ -66,8 +66,8 @@ export interface Shared extends Answering {
   readonly refusals: Refusals;
   /** Limits the streams of events of each caller. */
   readonly streams: ConcurrencyLimit;
-  /** Queues the reads of whole histories. */
-  readonly heavy: HeavyReads;
+  /** Queues the requests that take long. */
+  readonly heavy: Readonly<Record<Heavy, HeavyReads>>;
 }
 
 /** The signal of requests that are not streams of events. */
@@ -254,7 +254,7 @@ export class RequestAnswer {
     if (row.on !== "workspace") return;
     const asked = this.#asked(signal === NEVER ? NEVER : AbortSignal.any([signal, lease.gone]));
     const done = async (asked: Asked<unknown, unknown>) => {
-      using turn = row.heavy === true ? await this.#heavyTurn(reply.raw, id) : undefined;
+      using turn = await this.#heavyTurn(reply.raw, asked);
       if (turn !== undefined) await this.#mustStillHold();
       const answer = await this.#answered(() => row.answer(on, this.#fitting(asked)), id);
       return isOperator ? answer : withoutFolders(row, answer, this.#hidden);
@@ -262,8 +262,15 @@ export class RequestAnswer {
     await this.#reply(reply, asked, done);
   }
 
-  async #heavyTurn(response: ServerResponse, workspace: string): Promise<Disposable> {
-    const turn = await this.#with.heavy.turn(workspace, this.#visit.caller);
+  /** Resolves when a heavy request may begin; to `undefined` at once for any other. */
+  async #heavyTurn(response: ServerResponse, asked: Asked<unknown, unknown>): Promise<Disposable | undefined> {
+    const { heavy, heavyWith } = this.#row;
+    if (heavy === undefined) return undefined;
+    if (heavyWith !== undefined) {
+      const query = this.#fitting(asked).query as Readonly<Record<string, unknown>>;
+      if (query[heavyWith] !== true) return undefined;
+    }
+    const turn = await this.#with.heavy[heavy].turn(asked.params["id"] ?? "", this.#visit.caller);
     if (!response.destroyed) return turn;
     turn[Symbol.dispose]();
     throw new ChronicleError("UNAVAILABLE", GONE);

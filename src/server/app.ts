@@ -47,7 +47,10 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     ...options,
     refusals: new Refusals(),
     streams: new ConcurrencyLimit(options.limits.streams),
-    heavy: new HeavyReads(options.limits.heavyReads),
+    heavy: {
+      history: new HeavyReads(options.limits.heavyReads, "checks of histories"),
+      answer: new HeavyReads(options.limits.heavyReads, "large answers"),
+    },
   };
   const onError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
     fail(options, request, reply, error);

@@ -226,6 +226,26 @@ describe("shapes", () => {
     expect(await patched("1")).toEqual(found);
   });
 
+  it("the patches of one answer have a bound: what is beyond it is listed without its patch", async () => {
+    await using other = new Project();
+    const at = await other.init();
+    const content = `${"x".repeat(99)}\n`.repeat(41_000);
+    for (let i = 0; i < 12; i += 1) other.write(`f${10 + i}`, content);
+    await at.snapshot();
+    const isSaid = ({ patch, no_room: noRoom }: { patch?: string; no_room?: true }): boolean =>
+      (patch === undefined) === (noRoom ?? false);
+    for (const { changes } of [
+      await at.diff("0", "1", { patch: true }),
+      await at.changes({ since: "0" }, { patch: true }),
+    ]) {
+      expect(changes).toHaveLength(12);
+      expect(changes.filter(({ patch }) => patch !== undefined)).toHaveLength(8);
+      expect(changes.every(isSaid)).toBe(true);
+    }
+    const [last] = (await at.diff("0", "1", { patch: true, paths: ["f21"] })).changes;
+    expect(last?.patch).toContain("\n+xxx");
+  });
+
   it("the log", async () => {
     const events = await workspace.log();
     expect(events.map((event) => event.seq)).toEqual(events.map((_, i) => i + 1));

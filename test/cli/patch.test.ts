@@ -97,3 +97,16 @@ it.skipIf(!hasGit)(
     expect(apply((await box.must(["diff", "0", "-p", "--", "text"])).stdout).status).toBe(0);
   },
 );
+
+it("what the patch has no room for is said, and no patch tool passes over it", async () => {
+  using box = new Sandbox();
+  await box.must(["init"]);
+  for (let i = 0; i < 9; i += 1) box.write(`f${i}`, `${"x".repeat(99)}\n`.repeat(41_000));
+  await box.must(["snapshot"]);
+  const { stdout } = await box.must(["diff", "0", "1", "-p"]);
+  expect(stdout.slice(stdout.indexOf("# "))).toBe(
+    "# f8: created, left out: the patches before it fill the answer; ask for it by itself\n" +
+      "diff --git a/f8 b/f8\nnew file mode 100644\nindex 0000000..0000000\nBinary files /dev/null and b/f8 differ\n",
+  );
+  expect((await box.must(["diff", "0", "1", "--stat"])).stdout).toMatch(/f8 +not counted\n/);
+});

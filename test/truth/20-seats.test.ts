@@ -163,8 +163,27 @@ describe("Truth 20: nobody keeps others out", () => {
     expect((await serving.ask("/v1/workspaces/w/verify", { token })).status).toBe(200);
   });
 
+  test.each(["diff?from=baseline&to=latest&patch=true", "changes?since=baseline&patch=true"])(
+    "large answers: so many for each token (%s)",
+    { timeout: 300_000 },
+    async (what) => {
+      await using serving = await Serving.start({ limits: { heavyReads: 1 } });
+      await serving.create("w");
+      for (let n = 0; n < 24; n += 1) await serving.put("w", `f${n}`, `${n} line\n`.repeat(50_000));
+      expect((await serving.send("/v1/workspaces/w/snapshots", {})).status).toBeLessThan(300);
+      const token = serving.token("reader");
+      const asked = Array.from({ length: 30 }, () => serving.ask(`/v1/workspaces/w/${what}`, { token }));
+      expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200, 429]));
+      expect((await serving.ask(`/v1/workspaces/w/${what}`, { token })).status).toBe(200);
+      const light = Array.from({ length: 10 }, () =>
+        serving.ask("/v1/workspaces/w/diff?from=baseline&to=latest", { token }),
+      );
+      expect(new Set((await Promise.all(light)).map(({ status }) => status))).toEqual(new Set([200]));
+    },
+  );
+
   test("one check of a workspace goes on at a time, and two in all", async () => {
-    const heavy = new HeavyReads(4);
+    const heavy = new HeavyReads(4, "checks of histories");
     const reader: Caller = { id: "t1", name: "reader t1", role: "reader", isOwner: false };
     const begun: string[] = [];
     const turnOf = async (workspace: string, caller = reader): Promise<Disposable> => {

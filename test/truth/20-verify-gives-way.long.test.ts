@@ -18,7 +18,7 @@ async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   return turns;
 }
 
-describe("Truth 20: a verify gives way to others", () => {
+describe("Truth 20: a long read gives way to others", () => {
   test("to look at many files' rows, hashes and contents is no single stretch", { timeout: 300_000 }, async () => {
     await using project = new Project();
     for (let folder = 0; folder < FOLDERS; folder += 1)
@@ -28,5 +28,16 @@ describe("Truth 20: a verify gives way to others", () => {
     // The base of the history, its rows in the index and the hashes of its folders: each is looked at in pieces.
     expect(turns).toBeGreaterThanOrEqual(6);
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
+  });
+
+  test("to make many patches is no single stretch", { timeout: 300_000 }, async () => {
+    await using project = new Project();
+    const lines = (word: string): string => Array.from({ length: 200 }, (_, i) => `${word} ${i}\n`).join("");
+    for (let file = 0; file < 600; file += 1) project.write(`f${file}`, lines("old"));
+    const workspace = await project.init();
+    for (let file = 0; file < 600; file += 1) project.write(`f${file}`, lines("new"));
+    await workspace.snapshot();
+    expect(await turnsDuring(() => workspace.diff("0", "1", { patch: true }))).toBeGreaterThanOrEqual(600);
+    expect(await turnsDuring(() => workspace.changes({ since: "0" }, { patch: true }))).toBeGreaterThanOrEqual(600);
   });
 });

@@ -12,6 +12,9 @@ import type * as z from "zod";
  * published types of the client must need no package that is not installed with it.
  */
 
+/** A kind of request that takes long. Each kind has a queue of its own, since answers take seconds and histories minutes. */
+export type Heavy = "history" | "answer";
+
 /** The parts of a route that describe it to people. */
 interface RouteText {
   /** The least role that may use the route. A lesser role is refused. */
@@ -20,8 +23,13 @@ interface RouteText {
   readonly description?: string;
   /** The group, such as `files`, `history`, `actions`. */
   readonly tag: string;
-  /** True if the route reads a whole history. A server limits how many such requests run at once. */
-  readonly heavy?: true;
+  /**
+   * What takes the route long: it reads a whole `history`, or makes a large `answer`. A server limits how many such
+   * requests run at once.
+   */
+  readonly heavy?: Heavy;
+  /** The flag of the query that makes the route heavy; without it, the route always is. */
+  readonly heavyWith?: string;
   /** The reply may name folders of the server's machine. A server hides them from callers that are no operators. */
   readonly namesFolders?: true;
 }

@@ -38,6 +38,8 @@ function whyNoText(change: ChangeShape): string[] | undefined {
   // Git's own line for binary files says that.
   if (change.binary === true) return [];
   if (change.too_large === true) return [`${what}, too large to compare`];
+  if (change.no_room === true)
+    return [`${what}, left out: the patches before it fill the answer; ask for it by itself`];
   if (change.protected === true) return [`${what}, a secret by its name: no patch shows it`];
   if (change.erased === true) return [`${what}, a content of it was erased`];
   if (change.pruned === true) return [`${what}, its content was pruned`];
@@ -110,7 +112,9 @@ export function statLines(
           ? "binary"
           : change.protected === true
             ? "protected"
-            : change.change_type.replace("_", " ");
+            : change.no_room === true
+              ? "not counted"
+              : change.change_type.replace("_", " ");
       return [name, "", "", style.paint("dim", why)];
     }
     const { added, removed } = countLines(change.patch);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MAX_DIFF_BYTES, MAX_EDITS, unifiedDiff } from "./text-diff.ts";
+import { DiffBudget, MAX_DIFF_BYTES, MAX_EDITS, unifiedDiff } from "./text-diff.ts";
 import type { DiffInput } from "./text-diff.ts";
 
 function bytes(text: string | undefined): Uint8Array | undefined {
@@ -67,6 +67,34 @@ describe("unifiedDiff", () => {
 const hasGit = spawnSync("git", ["--version"]).status === 0;
 const hasPatch = spawnSync("patch", ["--version"]).status === 0;
 
+describe("the bounds of a patch", () => {
+  const lines = Array.from({ length: 5 * MAX_EDITS }, (_, i) => `line ${i}`);
+
+  it("lines that the other side has not are no search: the lines between them stay", () => {
+    const patch = patchOf(lines.join("\n"), lines.map((line, i) => (i % 2 === 0 ? line : `x${line}`)).join("\n"));
+    expect(patch.match(/^-/gm)).toHaveLength(lines.length / 2 + 1);
+    expect(patch).toContain("\n line 2\n-line 3\n+xline 3\n line 4\n");
+  });
+
+  it("a large file of which little differs is compared, one of too many lines that differ is not", () => {
+    const many = "\n".repeat(MAX_DIFF_BYTES - 2);
+    expect(patchOf(`a${many}`, `b${many}`)).toContain("@@ -1,4 +1,4 @@\n-a\n+b\n \n \n \n");
+    expect(patchOf(`${many}a`, `${many}b`)).toContain(
+      `@@ -${many.length - 2},4 +${many.length - 2},4 @@\n \n \n \n-a\n`,
+    );
+    expect(unifiedDiff({ path: "x", after: Buffer.from(many) })).toEqual({ kind: "too-large" });
+  });
+
+  it("the patches of one answer share a budget, then they replace what differs", () => {
+    const budget = new DiffBudget();
+    const [before, after] = [lines.join("\n"), lines.toReversed().join("\n")];
+    for (let i = 0; i < 25; i += 1) patchOf(before, after, { budget });
+    expect(budget.edits).toBe(0);
+    expect(patchOf("a\nb\nc\n", "c\na\nb\n", { budget })).toContain("-a\n-b\n-c\n+c\n+a\n+b\n");
+    expect(patchOf("a\nb\nc\n", "c\na\nb\n")).toContain("+c\n a\n b\n-c\n");
+  });
+});
+
 describe("a patch, applied", () => {
   let folder = "";
   beforeAll(() => {
@@ -121,12 +149,12 @@ describe("a patch, applied", () => {
   });
 
   it.skipIf(!hasGit)("with more edits than are searched for still applies (skipped where git is not installed)", () => {
-    const lines = (word: string): string[] => Array.from({ length: MAX_EDITS }, (_, i) => `${word} ${i}`);
-    const [before, after] = ["old", "new"].map((word) =>
-      ["same", "same", "x", "x", ...lines(word), "end", "x", "x", "y"].join("\n"),
+    const lines = Array.from({ length: MAX_EDITS }, (_, i) => `${i}`);
+    const [before, after] = [lines, lines.toReversed()].map((some) =>
+      ["same", "same", "x", "x", ...some, "end", "x", "x", "y"].join("\n"),
     );
     const patch = patchOf(before, after);
-    expect(patch).toContain(`@@ -2,${MAX_EDITS + 6} +2,${MAX_EDITS + 6} @@\n same\n x\n x\n-old 0\n`);
+    expect(patch).toContain(`@@ -2,${MAX_EDITS + 6} +2,${MAX_EDITS + 6} @@\n same\n x\n x\n-0\n`);
     expect(apply(gitApply, "x", before, patch)).toBe(after);
   });
 });

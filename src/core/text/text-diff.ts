@@ -1,4 +1,4 @@
-import { structuredPatch } from "diff";
+import { diffArrays } from "diff";
 import { pathToBytes } from "../values/path.ts";
 import { addAll } from "../../util/long-lists.ts";
 
@@ -6,10 +6,31 @@ import { addAll } from "../../util/long-lists.ts";
 export const MAX_DIFF_BYTES = 4 * 1024 ** 2;
 
 /**
- * Most added and removed lines for which the shortest diff is searched: the time of the search grows with the square
- * (about a second at 4,000). Beyond it, everything between the first and the last difference is replaced.
+ * Most edits for which the shortest diff of one pair is searched: the time of the search grows with the square (about
+ * 50 ms at 1,000). An edit is an added or removed line that the other side has, too: a line of one side only needs no
+ * search. Beyond it, everything between the first and the last difference is replaced.
  */
-export const MAX_EDITS = 4000;
+export const MAX_EDITS = 1000;
+
+/** Most lines between the first and the last difference, of both sides together, that are compared. */
+const MAX_LINES = 500_000;
+
+/** The steps that the searches for the patches of one answer may take together. A search takes the square of its edits. */
+const MOST_STEPS = 20 * MAX_EDITS ** 2;
+
+/** What is left of the searches for the patches of one answer. When it is spent, differences are replaced as a whole. */
+export class DiffBudget {
+  #steps = MOST_STEPS;
+
+  /** The most edits of the next search. */
+  get edits(): number {
+    return Math.min(MAX_EDITS, Math.floor(Math.sqrt(this.#steps)));
+  }
+
+  spend(edits: number): void {
+    this.#steps = Math.max(0, this.#steps - edits ** 2);
+  }
+}
 
 /** git's rule: a NUL in the first bytes means binary. */
 const SNIFFED_BYTES = 8000;
@@ -28,6 +49,8 @@ export interface DiffInput {
   readonly after?: Uint8Array | undefined;
   /** Unchanged lines around a change; 3 by default. */
   readonly context?: number;
+  /** The budget of the answer that the patch belongs to; by default, a new one. */
+  readonly budget?: DiffBudget;
   /**
    * The type of each side; a plain file by default. Sides of different types (file, link) need a patch each, as in git.
    */
@@ -63,7 +86,8 @@ export function unifiedDiff(input: DiffInput): TextDiff {
   const [before, after] = sides.map(decodeText);
   if (before === undefined || after === undefined) return { kind: "binary" };
   if (input.before === undefined && input.after === undefined) return { kind: "text", patch: "" };
-  const hunks = before === after ? [] : hunksOf(before, after, Math.max(0, input.context ?? 3));
+  const hunks = hunksOf(before, after, input);
+  if (hunks === undefined) return { kind: "too-large" };
   return { kind: "text", patch: [...headerLines(input, hunks.length > 0), ...hunks.flatMap(hunkLines), ""].join("\n") };
 }
 
@@ -85,10 +109,94 @@ function decodeText(bytes: Uint8Array): string | undefined {
   }
 }
 
-function hunksOf(before: string, after: string, context: number): readonly Hunk[] {
-  const options = { context, maxEditLength: MAX_EDITS };
-  const found = structuredPatch("", "", before, after, undefined, undefined, options);
-  return found === undefined ? [replaceMiddle(before, after, context)] : found.hunks;
+/** The lines `from` to `to` (exclusive) of the old side that are replaced by those of the new side. */
+interface Region {
+  readonly oldFrom: number;
+  readonly oldTo: number;
+  readonly newFrom: number;
+  readonly newTo: number;
+}
+
+/** Both sides without the lines that are equal at their beginnings and ends, but for the context around the middle. */
+interface Window {
+  readonly old: readonly string[];
+  readonly now: readonly string[];
+  /** The number of equal lines at the beginning that were left out. */
+  readonly skipped: number;
+}
+
+/** Returns the hunks; `undefined` if there are too many lines to compare. */
+function hunksOf(before: string, after: string, input: DiffInput): Hunk[] | undefined {
+  const { budget = new DiffBudget() } = input;
+  const context = Math.max(0, input.context ?? 3);
+  const window = windowOf(before, after, context);
+  if (window === undefined) return undefined;
+  return groupsOf(regionsOf(window, budget), context).map((group) => toHunk(window, group, context));
+}
+
+/** Splits only what is compared into lines: a large file of which little differs is read fast. */
+function windowOf(before: string, after: string, context: number): Window | undefined {
+  const head = commonHead(before, after);
+  const tail = commonTail(before, after, head);
+  const [oldTo, newTo] = [before.length - tail, after.length - tail];
+  if (linesIn(before, head, oldTo) + linesIn(after, head, newTo) > MAX_LINES) return undefined;
+  let from = head;
+  for (let i = 0; i < context && from > 0; i += 1) from = from === 1 ? 0 : before.lastIndexOf("\n", from - 2) + 1;
+  let more = 0;
+  for (let i = 0; i < context && more < tail; i += 1) more = lineEnd(before, oldTo + more) - oldTo;
+  return {
+    old: splitLines(before.slice(from, oldTo + more)),
+    now: splitLines(after.slice(from, newTo + more)),
+    skipped: linesIn(before, 0, from),
+  };
+}
+
+/** Returns the length of the equal whole lines at the beginning, in UTF-16 units. */
+function commonHead(before: string, after: string): number {
+  const most = Math.min(before.length, after.length);
+  let at = 0;
+  let head = 0;
+  while (at < most && before.charCodeAt(at) === after.charCodeAt(at)) {
+    at += 1;
+    if (before.charCodeAt(at - 1) === NEWLINE) head = at;
+  }
+  return head;
+}
+
+/** Returns the length of the equal whole lines at the end, behind the equal lines at the beginning. */
+function commonTail(before: string, after: string, head: number): number {
+  const most = Math.min(before.length, after.length) - head;
+  let length = 0;
+  let tail = 0;
+  while (length < most) {
+    const unit = before.charCodeAt(before.length - 1 - length);
+    if (unit !== after.charCodeAt(after.length - 1 - length)) break;
+    // What follows a newline on both sides begins a line.
+    if (unit === NEWLINE) tail = length;
+    length += 1;
+  }
+  const [oldAt, newAt] = [before.length - length, after.length - length];
+  const isWhole = startsLine(before, oldAt) && startsLine(after, newAt);
+  return isWhole ? length : tail;
+}
+
+const NEWLINE = 0x0a;
+
+function startsLine(text: string, at: number): boolean {
+  return at === 0 || text.charCodeAt(at - 1) === NEWLINE;
+}
+
+/** Returns where the line that begins at `from` ends, with its newline. */
+function lineEnd(text: string, from: number): number {
+  const found = text.indexOf("\n", from);
+  return found === -1 ? text.length : found + 1;
+}
+
+/** Counts the lines that begin in this part of the text, which begins with a line. */
+function linesIn(text: string, from: number, to: number): number {
+  let lines = 0;
+  for (let at = from; at < to; at = lineEnd(text, at)) lines += 1;
+  return lines;
 }
 
 /** Splits a text into lines that keep their newlines. */
@@ -96,25 +204,110 @@ function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }
 
-function replaceMiddle(before: string, after: string, context: number): Hunk {
-  const old = splitLines(before);
-  const now = splitLines(after);
+/** Returns what differs, in order. */
+function regionsOf({ old, now }: Window, budget: DiffBudget): Region[] {
+  const middle = middleOf(old, now);
+  const regions: Region[] = [];
+  let [oldFrom, newFrom] = [middle.oldFrom, middle.newFrom];
+  for (const [oldAt, newAt] of [...pairsWithin(old, now, middle, budget), [middle.oldTo, middle.newTo] as const]) {
+    if (oldAt > oldFrom || newAt > newFrom) regions.push({ oldFrom, oldTo: oldAt, newFrom, newTo: newAt });
+    [oldFrom, newFrom] = [oldAt + 1, newAt + 1];
+  }
+  return regions;
+}
+
+/** Returns everything between the first and the last difference. */
+function middleOf(old: readonly string[], now: readonly string[]): Region {
   const shorter = Math.min(old.length, now.length);
   let head = 0;
   while (head < shorter && old[head] === now[head]) head += 1;
   let tail = 0;
   while (tail < shorter - head && old.at(-1 - tail) === now.at(-1 - tail)) tail += 1;
-  const start = Math.max(0, head - context);
-  const kept = Math.min(tail, context);
-  const oldEnd = old.length - tail;
-  const lines = [
-    ...marked(" ", old.slice(start, head)),
-    ...marked("-", old.slice(head, oldEnd)),
-    ...marked("+", now.slice(head, now.length - tail)),
-    ...marked(" ", old.slice(oldEnd, oldEnd + kept)),
-  ];
-  const oldLines = oldEnd + kept - start;
-  return { oldStart: start + 1, oldLines, newStart: start + 1, newLines: oldLines + now.length - old.length, lines };
+  return { oldFrom: head, oldTo: old.length - tail, newFrom: head, newTo: now.length - tail };
+}
+
+/**
+ * Returns the pairs of equal lines within the middle that the shortest diff keeps, as numbers of lines in both; none if
+ * the search would take too long. Lines that the other side has not are left out of the search, as in git's xdiff.
+ */
+function pairsWithin(
+  old: readonly string[],
+  now: readonly string[],
+  { oldFrom, oldTo, newFrom, newTo }: Region,
+  budget: DiffBudget,
+): (readonly [number, number])[] {
+  const numbers = new Map<string, number>();
+  for (let at = oldFrom; at < oldTo; at += 1) numbers.set(old[at] ?? "", at);
+  const ofNew = searchable(now, newFrom, newTo, (line) => numbers.get(line));
+  const shared = new Set(ofNew.numbers);
+  const ofOld = searchable(old, oldFrom, oldTo, (line) => {
+    const number = numbers.get(line);
+    return number !== undefined && shared.has(number) ? number : undefined;
+  });
+  const { edits } = budget;
+  const parts = diffArrays(ofOld.numbers, ofNew.numbers, { maxEditLength: edits });
+  budget.spend(parts === undefined ? edits : parts.reduce((sum, one) => sum + (isKept(one) ? 0 : one.count), 0));
+  const pairs: (readonly [number, number])[] = [];
+  let [oldAt, newAt] = [0, 0];
+  for (const part of parts ?? []) {
+    for (let i = 0; isKept(part) && i < part.count; i += 1)
+      pairs.push([ofOld.at[oldAt + i] ?? 0, ofNew.at[newAt + i] ?? 0]);
+    if (!part.added) oldAt += part.count;
+    if (!part.removed) newAt += part.count;
+  }
+  return pairs;
+}
+
+function isKept(part: { readonly added: boolean; readonly removed: boolean }): boolean {
+  return !part.added && !part.removed;
+}
+
+/** Returns the numbers of those lines that have one, and where these lines are. */
+function searchable(
+  lines: readonly string[],
+  from: number,
+  to: number,
+  numberOf: (line: string) => number | undefined,
+): { readonly numbers: number[]; readonly at: readonly number[] } {
+  const numbers: number[] = [];
+  const found: number[] = [];
+  for (let at = from; at < to; at += 1) {
+    const number = numberOf(lines[at] ?? "");
+    if (number === undefined) continue;
+    numbers.push(number);
+    found.push(at);
+  }
+  return { numbers, at: found };
+}
+
+/** Groups the regions whose context would touch or overlap. */
+function groupsOf(regions: readonly Region[], context: number): Region[][] {
+  const groups: Region[][] = [];
+  for (const region of regions) {
+    const last = groups.at(-1);
+    if (last === undefined || region.oldFrom - (last.at(-1)?.oldTo ?? 0) > 2 * context) groups.push([region]);
+    else last.push(region);
+  }
+  return groups;
+}
+
+function toHunk({ old, now, skipped }: Window, group: readonly Region[], context: number): Hunk {
+  const [first, last] = [group[0], group.at(-1)];
+  if (first === undefined || last === undefined) throw new RangeError("a hunk has at least one region");
+  const lead = Math.min(context, first.oldFrom);
+  const trail = Math.min(context, old.length - last.oldTo);
+  const lines: string[] = [];
+  let at = first.oldFrom - lead;
+  for (const { oldFrom, oldTo, newFrom, newTo } of group) {
+    addAll(lines, marked(" ", old.slice(at, oldFrom)));
+    addAll(lines, marked("-", old.slice(oldFrom, oldTo)));
+    addAll(lines, marked("+", now.slice(newFrom, newTo)));
+    at = oldTo;
+  }
+  addAll(lines, marked(" ", old.slice(at, at + trail)));
+  const [oldStart, newStart] = [first.oldFrom - lead, first.newFrom - lead];
+  const [oldLines, newLines] = [last.oldTo + trail - oldStart, last.newTo + trail - newStart];
+  return { oldStart: skipped + oldStart + 1, oldLines, newStart: skipped + newStart + 1, newLines, lines };
 }
 
 function marked(mark: string, lines: readonly string[]): string[] {

@@ -2,7 +2,7 @@ import type { ActionDiffShape, ActionFileChangeShape } from "../../api/action-sh
 import { changeType, type Change, type Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { changeBetween, composeChanges, invert } from "../../core/tree/plan.ts";
-import { comparePaths, type WorkspacePath, displayPath, isWithin, splitRoot } from "../../core/values/path.ts";
+import { comparePaths, type WorkspacePath, isWithin } from "../../core/values/path.ts";
 import { findAction, type LoggedAction } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
 import { indexedFrom } from "../log/history-start.ts";
@@ -12,18 +12,11 @@ import { shownPath, changeShape, coverageShape } from "../log/shape.ts";
 import type { ChangeShape, DiffShape } from "../../api/shapes.ts";
 import type { DiffOptions } from "../../api/workspace-api.ts";
 import { type Coverage, coverageOf, type Omission, type OmissionReason } from "../../core/records/coverage.ts";
-import { sha256 } from "../../core/values/hash.ts";
-import { type DiffInput, type GitMode, type TextDiff, unifiedDiff } from "../../core/text/text-diff.ts";
 import { compare, type LookOptions, readDisk, type Reading } from "../capture/read-disk.ts";
-import { erasedAmong } from "../facts/contents-of-history.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { knownPaths } from "../log/known-paths.ts";
 import { proveChanges } from "../state/proved-rows.ts";
-import { missingContent } from "../facts/pruning.ts";
-import { protectedNames } from "../state/protected.ts";
-
-/** Contents larger than this are not compared line by line. */
-const MAX_TEXT = 4 * 1024 * 1024;
+import { Patches } from "./patches.ts";
 
 /**
  * Returns the changes from the state after event `from` to that after event `to` (which may be earlier), in path order,
@@ -59,24 +52,32 @@ async function unrecorded(
   return { changes: [...changes], seq, reading };
 }
 
+/** The difference between two moments, still without patches, and its changes, of which patches can be made. */
+interface MomentsDiff {
+  readonly shape: DiffShape;
+  readonly changes: readonly Change[];
+}
+
+/** Returns the difference with its patches. */
+export async function withPatches(context: Context, { shape, changes }: MomentsDiff): Promise<DiffShape> {
+  const patches = new Patches(context);
+  const patched: ChangeShape[] = [];
+  for (const change of changes) patched.push({ ...changeShape(change), ...(await patches.of(change)) });
+  return { ...shape, changes: patched };
+}
+
 /** Returns the difference between two moments; `now` is the disk. */
 export async function diffMoments(
   context: Context,
   from: string,
   to: string,
-  options: DiffOptions = {},
-): Promise<DiffShape> {
+  { paths }: DiffOptions = {},
+): Promise<MomentsDiff> {
   const a = await resolveMoment(context, from);
   const b = await resolveMoment(context, to);
-  const wanted = await knownPaths(context, options.paths);
+  const wanted = await knownPaths(context, paths);
   const { changes: all, now, coverage } = await knownOf(context, [a, b], await changesOf(context, [a, b]));
   const changes = within(all, wanted);
-  const shapes: ChangeShape[] = [];
-  for (const change of changes) {
-    shapes.push(
-      options.patch === true ? { ...changeShape(change), ...(await patchOf(context, change)) } : changeShape(change),
-    );
-  }
   const [fromSeq, toSeq] = [a, b].map((moment) => (moment.now ? now : undefined) ?? moment.seq);
   const looked =
     coverage &&
@@ -84,14 +85,15 @@ export async function diffMoments(
       coverage.omitted.filter(({ path }) => concerns(path, wanted)),
       coverage.unapplied,
     );
-  return {
+  const shape = {
     from: a.label,
     to: b.label,
     from_seq: fromSeq ?? a.seq,
     to_seq: toSeq ?? b.seq,
-    changes: shapes,
+    changes: changes.map(changeShape),
     ...(looked === undefined ? {} : { coverage: coverageShape(looked) }),
   };
+  return { shape, changes };
 }
 
 /**
@@ -158,80 +160,6 @@ function concerns(path: WorkspacePath, paths: readonly WorkspacePath[] | undefin
 function within(changes: readonly Change[], paths: readonly WorkspacePath[] | undefined): Change[] {
   if (paths === undefined || paths.length === 0) return [...changes];
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
-}
-
-/**
- * Returns the patch of a change, or why there is none. No patch shows a secret, since patches are passed on more freely
- * than files. No patch shows an erased content.
- */
-export async function patchOf(context: Context, change: Change): Promise<Partial<ChangeShape>> {
-  if (await isOfSecret(context, change)) return { protected: true };
-  return (await isOfErased(context, change)) ? { erased: true } : shownPatch(context, change);
-}
-
-async function isOfErased(context: Context, { before, after }: Change): Promise<boolean> {
-  const hashes = [before?.hash, after?.hash].filter((hash) => hash !== undefined);
-  return before?.hash !== after?.hash && (await erasedAmong(context, hashes)).size > 0;
-}
-
-async function isOfSecret(context: Context, { path, before, after }: Change): Promise<boolean> {
-  const isFile = before?.kind === "file" || after?.kind === "file";
-  return isFile && (await protectedNames(context)).holds(path);
-}
-
-async function shownPatch(context: Context, change: Change): Promise<Partial<ChangeShape>> {
-  const { before, after } = change;
-  const isSameContent = before?.hash !== undefined && before.hash === after?.hash && before.kind === after.kind;
-  if (isSameContent)
-    return textOf(unifiedDiff({ ...sidesOf(change), before: new Uint8Array(), after: new Uint8Array() }));
-  if (Math.max(before?.size ?? 0, after?.size ?? 0) > MAX_TEXT) return { too_large: true };
-  const old = await contentOf(context, before);
-  const fresh = await contentOf(context, after);
-  // Git represents the change from a file to a link as a deletion and a creation.
-  if (old === undefined || fresh === undefined || before?.kind === after?.kind)
-    return textOf(unifiedDiff({ ...sidesOf(change), before: old, after: fresh }));
-  const [gone, made] = [
-    textOf(unifiedDiff({ ...sidesOf(change), before: old })),
-    textOf(unifiedDiff({ ...sidesOf(change), after: fresh })),
-  ];
-  if (gone.patch === undefined || made.patch === undefined) return gone.patch === undefined ? gone : made;
-  return { patch: gone.patch + made.patch };
-}
-
-function textOf(diff: TextDiff): Partial<ChangeShape> {
-  if (diff.kind === "text") return { patch: diff.patch };
-  return diff.kind === "binary" ? { binary: true } : { too_large: true };
-}
-
-/** Returns the exact name, which the patch quotes as git does, and the modes. */
-function sidesOf({ path, before, after }: Change): Pick<DiffInput, "path" | "beforeMode" | "afterMode"> {
-  const { root, path: inner } = splitRoot(path);
-  const name = root === undefined ? inner : `@${root}:${inner}`;
-  return { path: name, beforeMode: gitMode(before), afterMode: gitMode(after) };
-}
-
-/** Returns the mode in git's form: only the owner's `x` counts. */
-function gitMode(entry: Entry | undefined): GitMode {
-  if (entry?.kind === "symlink") return "120000";
-  return ((entry?.mode ?? 0) & 0o100) === 0 ? "100644" : "100755";
-}
-
-/**
- * Returns the content of an entry from the store, or from the disk if it is not recorded yet; `undefined` for an entry
- * that has none. Throws `BLOB_MISSING`, `PRUNED`, `ERASED`.
- */
-export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
-  if (entry?.hash === undefined) return undefined;
-  const stored = await context.blobs.get(entry.hash);
-  if (stored !== undefined) return stored;
-  const onDisk = await context.worktree.read(entry.path);
-  if (onDisk !== undefined && sha256(onDisk) === entry.hash) return onDisk;
-  const what = `the content of ${displayPath(entry.path)}`;
-  const missing = await missingContent(context, { path: entry.path, hash: entry.hash, what });
-  if (missing.code === "PRUNED" || missing.code === "ERASED") throw missing;
-  throw new ChronicleError("BLOB_MISSING", `${what} (${entry.hash}) is neither in the store nor on the disk`, {
-    hint: "if it is being edited, try again; else `chronicle verify` says what is missing",
-  });
 }
 
 /** Returns the difference between the files that an action backed up and their present state. Records nothing. */

@@ -19,7 +19,7 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 import { type FilePlan, changeFiles } from "../capture/change-files.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { patchOf } from "../read/diff.ts";
+import { Patches } from "../read/patches.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 import { mergeGroups } from "./invert-work.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
@@ -41,20 +41,21 @@ const PREFIX = "conflict:";
 export async function listConflicts(context: Context, options: ConflictsOptions = {}): Promise<ConflictShape[]> {
   const found = options.all === true ? await conflictsIn(context, await context.index.records(PREFIX)) : undefined;
   const shapes: ConflictShape[] = [];
+  const patches = new Patches(context);
   for (const one of found ?? (await openConflicts(context)))
-    shapes.push({ ...unmergedShape(one), ...(options.patch === true ? await differenceOf(context, one) : {}) });
+    shapes.push({ ...unmergedShape(one), ...(options.patch === true ? await differenceOf(patches, one) : {}) });
   return shapes;
 }
 
 /** Returns the difference of both contents; none if a content was pruned or erased since, or the states are equal. */
 async function differenceOf(
-  context: Context,
+  patches: Patches,
   { record: { path, current, wanted } }: IdentifiedConflict,
-): Promise<Pick<ConflictShape, "patch" | "binary" | "too_large" | "protected" | "erased">> {
+): Promise<Pick<ConflictShape, "patch" | "binary" | "too_large" | "no_room" | "protected" | "erased">> {
   const change = changeBetween(path, current, wanted);
   if (change === undefined) return {};
   try {
-    return await patchOf(context, change);
+    return await patches.of(change);
   } catch (error) {
     if (error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED")) return {};
     throw error;

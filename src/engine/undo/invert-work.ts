@@ -15,7 +15,7 @@ import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
 import { leastOf } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { databaseUnits } from "../log/database-units.ts";
-import { contentOf } from "../read/diff.ts";
+import { contentOf } from "../read/patches.ts";
 import { fitFolders, type FolderPlan, type Target, type Unmerged } from "../capture/fit-folders.ts";
 import { shownPath } from "../log/shape.ts";
 import { offRecordAmong } from "../capture/off-record.ts";

@@ -23,7 +23,7 @@ import { meantBy } from "../../core/values/meant-by.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { actionById, actionShapes, findAction, type LoggedAction } from "../facts/actions.ts";
 import { unitWith } from "../log/database-units.ts";
-import { patchOf } from "../read/diff.ts";
+import { Patches } from "../read/patches.ts";
 import { doneIntents } from "../log/intents.ts";
 import { parseGivenPath, knownPaths } from "../log/known-paths.ts";
 import { indexedFrom } from "../log/history-start.ts";
@@ -462,8 +462,9 @@ export async function changesOfSelection(
   const own = await withoutSightings(context, work, all);
   const changes: ChangeShape[] = [];
   const groups = await groupsOf(context, own);
+  const patches = new Patches(context);
   for (const change of ownChanges(groups)) {
-    const patch = options.patch === true ? await patchUnlessPruned(context, change) : {};
+    const patch = options.patch === true ? await patchUnlessPruned(patches, change) : {};
     changes.push({ ...changeShape(change), ...patch });
   }
   const { lost } = work;
@@ -517,9 +518,9 @@ async function unknownNotes(
 
 const MOST_PATHS = 20;
 
-async function patchUnlessPruned(context: Context, change: Change): Promise<Partial<ChangeShape>> {
+async function patchUnlessPruned(patches: Patches, change: Change): Promise<Partial<ChangeShape>> {
   try {
-    return await patchOf(context, change);
+    return await patches.of(change);
   } catch (error) {
     if (error instanceof ChronicleError && error.code === "PRUNED") return { pruned: true };
     throw error;

@@ -7,18 +7,24 @@ import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 const PATIENCE_MS = 24 * 3_600_000;
 
 /**
- * The queue of reads of a whole history, such as `verify`. One runs at a time for each workspace, because a second one
- * would read the same. At most two run in all, because other requests need the same disk and thread.
+ * The queue of reads that take long: of a whole history, such as `verify`, or for a large answer, such as patches. One
+ * runs at a time for each workspace, because a second one would read the same. At most two run in all, because other
+ * requests need the same disk and thread.
  */
 export class HeavyReads {
   readonly #slots: ConcurrencyLimit;
   readonly #most: number;
+  readonly #what: string;
   readonly #queues = new Map<string, Queue>();
   readonly #lanes: readonly [Queue, Queue] = [newQueue(), newQueue()];
 
-  /** `most`: the number of reads that one caller may have running or waiting. The owner has no such limit. */
-  constructor(most: number) {
+  /**
+   * `most`: the number of reads that one caller may have running or waiting. The owner has no such limit. `what`: what
+   * they are, in words.
+   */
+  constructor(most: number, what: string) {
     this.#most = most;
+    this.#what = what;
     this.#slots = new ConcurrencyLimit(most);
   }
 
@@ -29,8 +35,8 @@ export class HeavyReads {
   async turn(workspace: string, { id, isOwner }: Caller): Promise<Disposable> {
     const slot = isOwner ? undefined : this.#slots.take(id);
     if (slot === undefined && !isOwner) {
-      throw new ChronicleError("RATE_LIMITED", `this token waits for ${this.#most} checks of histories already`, {
-        hint: "wait for their answers: each goes through a whole history",
+      throw new ChronicleError("RATE_LIMITED", `this token waits for ${this.#most} ${this.#what} already`, {
+        hint: "wait for their answers: each takes long",
       });
     }
     using taken = new DisposableStack();
@@ -67,7 +73,7 @@ async function entered(queue: Queue): Promise<Leave> {
   const leave = await queue.turns.enter(true, PATIENCE_MS);
   if (leave === undefined) {
     queue.users -= 1;
-    throw new ChronicleError("UNAVAILABLE", "too many histories are being read", { hint: "try again" });
+    throw new ChronicleError("UNAVAILABLE", "too many reads that take long are waiting", { hint: "try again" });
   }
   return () => {
     queue.users -= 1;

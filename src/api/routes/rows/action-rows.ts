@@ -177,6 +177,8 @@ const rollback = workspaceRoute(calls.rollbackTransaction, {
 const conflicts = workspaceRoute(calls.listConflicts, {
   tag: "conflicts",
   role: "reader",
+  heavy: "answer",
+  heavyWith: "patch",
   summary: "List what did not merge",
   query: z.strictObject({
     all: flag("also settled conflicts").optional(),

@@ -83,6 +83,7 @@ const capture = workspaceRoute(calls.capture, {
 const manifest = workspaceRoute(calls.manifest, {
   tag,
   role: "reader",
+  heavy: "answer",
   summary: "All files of a moment, with the Merkle root that commits to them",
   query: z.strictObject({ moment: moment("which moment") }),
   answer: (on, { query }) => on.manifest(query.moment),
@@ -91,6 +92,8 @@ const manifest = workspaceRoute(calls.manifest, {
 const diff = workspaceRoute(calls.diff, {
   tag,
   role: "reader",
+  heavy: "answer",
+  heavyWith: "patch",
   summary: "What differs between two moments",
   query: z.strictObject({
     from: moment("the earlier moment"),
@@ -243,6 +246,7 @@ const recent = workspaceRoute(calls.recent, {
 const changes = workspaceRoute(calls.changes, {
   tag: "undo",
   role: "reader",
+  heavy: "answer",
   summary: "What somebody did",
   description: "Exactly one of `action`, `turn`, `session`, `actor`, `file` and `since` says whose work is meant.",
   query: z.strictObject({ ...selectionFields, patch: flag("add unified text to each change").optional() }),

@@ -73,7 +73,7 @@ const events = workspaceRoute(calls.recordEvents, {
 const verify = workspaceRoute(calls.verifyRecords, {
   tag,
   role: "reader",
-  heavy: true,
+  heavy: "history",
   summary: "Recompute the chain of the log",
   answer: (on) => on.records.verify(),
 });

@@ -10,7 +10,7 @@ const tag = "upkeep";
 const verify = workspaceRoute(calls.verify, {
   tag,
   role: "reader",
-  heavy: true,
+  heavy: "history",
   namesFolders: true,
   summary: "Recompute everything, and list problems",
   query: z.strictObject({
@@ -27,7 +27,7 @@ const verify = workspaceRoute(calls.verify, {
 const verifyIntegrity = workspaceRoute(calls.verifyIntegrity, {
   tag,
   role: "reader",
-  heavy: true,
+  heavy: "history",
   summary: "Is the chain whole? If not, the answer is a problem",
   answer: async (on) => {
     await on.verifyIntegrity();

@@ -1,0 +1,141 @@
+import type { ChangeShape } from "../../api/shapes.ts";
+import { DiffBudget, type DiffInput, type GitMode, type TextDiff, unifiedDiff } from "../../core/text/text-diff.ts";
+import type { Change, Entry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import { displayPath, splitRoot } from "../../core/values/path.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
+import { erasedAmong } from "../facts/contents-of-history.ts";
+import { missingContent } from "../facts/pruning.ts";
+import type { Context } from "../log/context.ts";
+import { protectedNames } from "../state/protected.ts";
+
+/** Contents larger than this are not compared line by line. */
+const MAX_TEXT = 4 * 1024 * 1024;
+
+/** The most bytes of all patches of one answer together, and of the contents that are read for them. */
+const MOST_PATCH_BYTES = 32 * 1024 * 1024;
+const MOST_READ_BYTES = 256 * 1024 * 1024;
+
+/** What a change's shape says about its patch: the patch, or why there is none. */
+type PatchPart = Partial<ChangeShape>;
+
+/**
+ * Makes the patches of one answer. All together have a bound, so that no answer fills the memory, and no reader occupies
+ * the process: other work has its turn after each patch. A change for whose patch no room is left says `no_room`, and so
+ * do all after it.
+ */
+export class Patches {
+  readonly #context: Context;
+  readonly #budget = new DiffBudget();
+  #bytes = MOST_PATCH_BYTES;
+  #readable = MOST_READ_BYTES;
+  #isFull = false;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /**
+   * Returns the patch of a change, or why there is none. No patch shows a secret, since patches are passed on more
+   * freely than files. No patch shows an erased content. Throws `BLOB_MISSING`, `PRUNED`, `ERASED`.
+   */
+  async of(change: Change): Promise<PatchPart> {
+    if (await isOfSecret(this.#context, change)) return { protected: true };
+    if (await isOfErased(this.#context, change)) return { erased: true };
+    if (isOfSameContent(change)) {
+      return this.#fitting(textOf(unifiedDiff({ ...sidesOf(change), before: NONE, after: NONE })));
+    }
+    const sizes = sizesOf(change);
+    if (sizes.some((size) => size > MAX_TEXT)) return { too_large: true };
+    for (const size of sizes) this.#readable -= size;
+    if (sizes.length > 0 && (this.#isFull || this.#readable < 0)) return this.#full();
+    const patch = this.#fitting(await this.#compared(change));
+    await yieldToEventLoop();
+    return patch;
+  }
+
+  async #compared(change: Change): Promise<PatchPart> {
+    const old = await contentOf(this.#context, change.before);
+    const fresh = await contentOf(this.#context, change.after);
+    const sides = { ...sidesOf(change), budget: this.#budget };
+    // Git represents the change from a file to a link as a deletion and a creation.
+    if (old === undefined || fresh === undefined || change.before?.kind === change.after?.kind)
+      return textOf(unifiedDiff({ ...sides, before: old, after: fresh }));
+    const [gone, made] = [
+      textOf(unifiedDiff({ ...sides, before: old })),
+      textOf(unifiedDiff({ ...sides, after: fresh })),
+    ];
+    if (gone.patch === undefined || made.patch === undefined) return gone.patch === undefined ? gone : made;
+    return { patch: gone.patch + made.patch };
+  }
+
+  #fitting(part: PatchPart): PatchPart {
+    const bytes = Buffer.byteLength(part.patch ?? "");
+    if (bytes > this.#bytes || (this.#isFull && bytes > 0)) return this.#full();
+    this.#bytes -= bytes;
+    return part;
+  }
+
+  #full(): PatchPart {
+    this.#isFull = true;
+    return { no_room: true };
+  }
+}
+
+const NONE = new Uint8Array();
+
+function isOfSameContent({ before, after }: Change): boolean {
+  return before?.hash !== undefined && before.hash === after?.hash && before.kind === after.kind;
+}
+
+/** Returns the sizes of the contents that the patch needs. */
+function sizesOf({ before, after }: Change): number[] {
+  return [before, after].flatMap((entry) => (entry?.hash === undefined ? [] : [entry.size]));
+}
+
+async function isOfErased(context: Context, { before, after }: Change): Promise<boolean> {
+  const hashes = [before?.hash, after?.hash].filter((hash) => hash !== undefined);
+  return before?.hash !== after?.hash && (await erasedAmong(context, hashes)).size > 0;
+}
+
+async function isOfSecret(context: Context, { path, before, after }: Change): Promise<boolean> {
+  const isFile = before?.kind === "file" || after?.kind === "file";
+  return isFile && (await protectedNames(context)).holds(path);
+}
+
+function textOf(diff: TextDiff): Partial<ChangeShape> {
+  if (diff.kind === "text") return { patch: diff.patch };
+  return diff.kind === "binary" ? { binary: true } : { too_large: true };
+}
+
+/** Returns the exact name, which the patch quotes as git does, and the modes. */
+function sidesOf({ path, before, after }: Change): Pick<DiffInput, "path" | "beforeMode" | "afterMode"> {
+  const { root, path: inner } = splitRoot(path);
+  const name = root === undefined ? inner : `@${root}:${inner}`;
+  return { path: name, beforeMode: gitMode(before), afterMode: gitMode(after) };
+}
+
+/** Returns the mode in git's form: only the owner's `x` counts. */
+function gitMode(entry: Entry | undefined): GitMode {
+  if (entry?.kind === "symlink") return "120000";
+  return ((entry?.mode ?? 0) & 0o100) === 0 ? "100644" : "100755";
+}
+
+/**
+ * Returns the content of an entry from the store, or from the disk if it is not recorded yet; `undefined` for an entry
+ * that has none. Throws `BLOB_MISSING`, `PRUNED`, `ERASED`.
+ */
+export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
+  if (entry?.hash === undefined) return undefined;
+  const stored = await context.blobs.get(entry.hash);
+  if (stored !== undefined) return stored;
+  const onDisk = await context.worktree.read(entry.path);
+  if (onDisk !== undefined && sha256(onDisk) === entry.hash) return onDisk;
+  const what = `the content of ${displayPath(entry.path)}`;
+  const missing = await missingContent(context, { path: entry.path, hash: entry.hash, what });
+  if (missing.code === "PRUNED" || missing.code === "ERASED") throw missing;
+  throw new ChronicleError("BLOB_MISSING", `${what} (${entry.hash}) is neither in the store nor on the disk`, {
+    hint: "if it is being edited, try again; else `chronicle verify` says what is missing",
+  });
+}
