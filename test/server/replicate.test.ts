@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Channel } from "../../src/replication/channel.ts";
@@ -244,6 +246,20 @@ describe("a server", () => {
     await expect(Talk.onPort(plain, OPERATOR)).rejects.toMatchObject({ code: "NOT_FOUND" });
     await using talk = await Talk.onSocket(plain);
     await expect(talk.hello()).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
+  });
+
+  it("that fails tells a replica no path of its machine, and has the whole in its diagnostics", async () => {
+    await using failing = await Serving.start({ replication: true });
+    const id = await failing.create("only");
+    writeFileSync(join(failing.base, "store", "workspaces", id, "replicas"), "no list of replicas\n");
+    for (const token of [failing.token("reader"), failing.token("agent"), OPERATOR]) {
+      await using talk = await Talk.onPort(failing, token, "only");
+      const refused = await talk.hello().catch((error: unknown) => error as Error);
+      expect(refused).toMatchObject({ code: "LOG_DAMAGED", hint: expect.not.stringContaining(failing.base) as string });
+      const [, reported = "none"] =
+        /a log in the store is damaged.*say more under (\S+)$/.exec(String(Object(refused)["message"])) ?? [];
+      expect(failing.diagnostics()).toMatch(new RegExp(`${reported} .*${id}/replicas is not a list of replicas`));
+    }
   });
 
   it("that is told to leave tells its replicas, and waits for nobody", async () => {

@@ -4,7 +4,7 @@ import { INITIAL_CREDIT_BYTES, MAX_FRAME_BYTES } from "../protocol/limits.ts";
 import type { Channel, ChannelEnd, Wire } from "../channel.ts";
 import { decodeMessage, encodeMessage } from "../protocol/codec.ts";
 import { isCredited, type Message, type MessageOf } from "../protocol/messages.ts";
-import { errorFromMessage, errorToMessage } from "../protocol/wire-errors.ts";
+import { errorFromMessage, errorToMessage, isOwnFailure } from "../protocol/wire-errors.ts";
 import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 
 /** Settings of a channel. */
@@ -18,6 +18,11 @@ export interface FramedChannelOptions {
   readonly isReliable?: boolean;
   /** Default: the platform's. */
   readonly timers?: Timers;
+  /**
+   * Called with each failure of this side that ends the channel, since the peer does not get its message. Returns the
+   * id under which the diagnostics have it. Default: no report.
+   */
+  readonly onFailure?: (error: ChronicleError) => string;
 }
 
 const DEFAULT_WINDOW = 4 * 1024 ** 2;
@@ -47,6 +52,7 @@ export class FramedChannel implements Channel {
   readonly #wire: Wire;
   readonly #isReliable: boolean;
   readonly #timers: Timers;
+  readonly #onFailure: FramedChannelOptions["onFailure"];
   readonly #taker = new CreditTaker();
   readonly #giver: CreditGiver;
   readonly #urgent: Outgoing[] = [];
@@ -64,8 +70,9 @@ export class FramedChannel implements Channel {
 
   constructor(
     wire: Wire,
-    { windowBytes = DEFAULT_WINDOW, isReliable = true, timers = NODE_TIMERS }: FramedChannelOptions = {},
+    { windowBytes = DEFAULT_WINDOW, isReliable = true, timers = NODE_TIMERS, onFailure }: FramedChannelOptions = {},
   ) {
+    this.#onFailure = onFailure;
     this.#wire = wire;
     this.#timers = timers;
     this.#isReliable = isReliable;
@@ -117,7 +124,11 @@ export class FramedChannel implements Channel {
   }
 
   close(reason?: ChronicleError): void {
-    if (this.#end !== undefined) return;
+    if (this.#end !== undefined) {
+      // There is nobody to tell any more, but a failure is reported all the same.
+      if (reason !== undefined && reason !== this.#end.error && isOwnFailure(reason)) this.#onFailure?.(reason);
+      return;
+    }
     this.#waiting.length = 0;
     this.#finish({ by: "us", error: reason });
     void this.#sayGoodbye(reason);
@@ -132,7 +143,8 @@ export class FramedChannel implements Channel {
     this.#beginGoodbye();
     try {
       if (reason !== undefined) {
-        const payload = encodeMessage(errorToMessage(reason, true));
+        const id = isOwnFailure(reason) ? this.#onFailure?.(reason) : undefined;
+        const payload = encodeMessage(errorToMessage(reason, true, id));
         await this.#wire.write(encodeFrame(payload, this.#taker.sent));
       }
       this.#wire.close("gently", reason?.code);

@@ -1,4 +1,5 @@
-import { ChronicleError } from "../../core/values/errors.ts";
+import { randomUUID } from "node:crypto";
+import { ChronicleError, codedError } from "../../core/values/errors.ts";
 import { type Channel, type ChannelEnd, asFatal } from "../channel.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
 import { type Timers, NODE_TIMERS } from "../../util/timers.ts";
@@ -55,7 +56,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   accept(connection: ReplicaConnection, admission: ReplicaAdmission): Promise<void> {
-    const channel = new FramedChannel(wireOf(connection));
+    const channel = new FramedChannel(wireOf(connection), { onFailure: (error) => this.#noteFailure(error) });
     if (this.#isClosed) {
       channel.close(leaving());
       return channel.ended.then(() => undefined);
@@ -94,6 +95,17 @@ export class OriginAcceptor implements ReplicaAcceptor {
     }
   }
 
+  /** Reports a failure of this side, of which the replica is told only the kind. Returns the id of the report. */
+  #noteFailure(failure: ChronicleError): string {
+    const id = randomUUID();
+    const { cause = failure } = failure;
+    const said = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+    const known = codedError(cause);
+    const { code, data } = known instanceof ChronicleError ? known : failure;
+    this.#options.onError(new ChronicleError(code, `${id} ${said}`, { data, cause }));
+    return id;
+  }
+
   /** Reports a forked replica once, although it connects again and again. */
   #noteForked(session: OriginSession, place: ReplicaPlace, cause: ChronicleError): void {
     const key = `${place.workspace.id} ${session.replica}`;
@@ -130,7 +142,6 @@ export class OriginAcceptor implements ReplicaAcceptor {
       });
       if (place !== undefined) await this.#serve(begun, place, { admission, opening });
     } catch (error) {
-      if (!(error instanceof ChronicleError)) this.#options.onError(error);
       channel.close(asFatal(error));
     } finally {
       place?.[Symbol.dispose]();
@@ -155,8 +166,6 @@ export class OriginAcceptor implements ReplicaAcceptor {
       });
       this.#sessions.set(session, origin.options);
       const { by, error } = await session.run().finally(() => this.#sessions.delete(session));
-      // The peer sees its own errors; failures of this side are reported only here.
-      if (by === "us" && error?.code === "IO") this.#options.onError(error.cause ?? error);
       if (by === "us" && error?.data["silent_ms"] !== undefined) this.#options.onError(lost(session, place, error));
       if (error?.code === "ROLLBACK_DETECTED") this.#noteForked(session, place, error);
       this.#noteContradicted(session, place);

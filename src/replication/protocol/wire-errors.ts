@@ -1,4 +1,5 @@
 import { ChronicleError, type ErrorCode, STARTING } from "../../core/values/errors.ts";
+import { errnoIn, failureInWords } from "../../core/values/failure-in-words.ts";
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -34,14 +35,34 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
 /** Maximum length of a message or hint that is sent, in characters. */
 const MOST = 2000;
 
+/** Codes of the failures of a store or its machine, which the peer cannot act on. Their texts may name files. */
+const FAILURES: ReadonlySet<ErrorCode> = new Set(["IO", "POISONED", "BLOB_MISSING", "BLOB_CORRUPT", "LOG_DAMAGED"]);
+
+/** True for a failure of this side's store or machine. Its message is for this side only. */
+export function isOwnFailure(error: ChronicleError): boolean {
+  if (isFromPeer(error)) return false;
+  return FAILURES.has(error.code) || (error.code === "READ_ONLY" && errnoIn(error) !== undefined);
+}
+
 /**
  * Converts an error to a message with its code, its text, its hint, and whether the server is still starting. Its other
- * data are not sent, since they may name paths of this machine.
+ * data are not sent, since they may name paths of this machine. For the same reason, a failure of this side is sent in
+ * words of its own. `id` names the line of this side's diagnostics that has the failure's message.
  */
-export function errorToMessage(error: ChronicleError, fatal: boolean): MessageOf<"Error"> {
-  const hint = error.hint === undefined ? {} : { hint: shortened(error.hint) };
+export function errorToMessage(error: ChronicleError, fatal: boolean, id?: string): MessageOf<"Error"> {
+  const { message, hint } = isOwnFailure(error) ? withoutNames(error, id) : error;
   const about = error.data["about"] === STARTING ? { about: STARTING } : {};
-  return { type: "Error", code: error.code, message: shortened(error.message), ...hint, fatal, ...about };
+  return {
+    ...{ type: "Error", code: error.code, message: shortened(message), fatal },
+    ...(hint === undefined ? {} : { hint: shortened(hint) }),
+    ...about,
+  };
+}
+
+/** Says a failure of this side as the HTTP API says it. */
+function withoutNames(error: ChronicleError, id: string | undefined): Pick<ChronicleError, "message" | "hint"> {
+  const { why = "this side has failed", hint } = failureInWords(error);
+  return { message: id === undefined ? why : `${why}; the diagnostics there say more under ${id}`, hint };
 }
 
 function shortened(text: string): string {

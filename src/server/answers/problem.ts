@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { STATUS_CODES } from "node:http";
 import type { ServerReply } from "./server-route.ts";
 import { httpStatusOf } from "../../api/problems.ts";
-import { hintOfErrno, isOutOfSpace, STAYS_IN_WORDS, troubleInWords } from "../../core/values/errno.ts";
-import { ChronicleError, codedError, type ErrorCode, errnoOf } from "../../core/values/errors.ts";
+import { isOutOfSpace } from "../../core/values/errno.ts";
+import { errnoIn, failureInWords } from "../../core/values/failure-in-words.ts";
+import { ChronicleError, codedError } from "../../core/values/errors.ts";
 import { Encoded } from "./received.ts";
 
 /** A problem in the form of RFC 9457. */
@@ -101,9 +102,7 @@ export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<Pr
   if (!(error instanceof ChronicleError)) {
     return { ...makeProblem(500, "INTERNAL", `this request could not be answered; ${more}`), id };
   }
-  const errno = errnoWithin(error);
-  const why = whyOf(error, errno);
-  const hint = errno === undefined ? DAMAGE_HINTS[error.code] : hintOfErrno(errno);
+  const { errno, why, hint } = failureInWords(error);
   return {
     ...makeProblem(
       statusOf(error),
@@ -114,44 +113,6 @@ export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<Pr
     ...(errno === undefined ? {} : { data: { errno } }),
     id,
   };
-}
-
-function whyOf({ code, data }: ChronicleError, errno: string | undefined): string | undefined {
-  if (data["stays"] === true) return STAYS_IN_WORDS;
-  if (errno !== undefined) return troubleInWords(errno);
-  return CODES_IN_WORDS[code];
-}
-
-/** Failures of the store in words that name nothing of the machine, for errors without an errno. */
-const CODES_IN_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  POISONED: "an earlier write could not be made durable, and the store takes no writes yet",
-  INTEGRITY_VIOLATION: "something in the store is not as it was recorded",
-  BLOB_MISSING: "a content is not in the store",
-  BLOB_CORRUPT: "a content in the store is damaged",
-  LOG_DAMAGED: "a log in the store is damaged, or cannot be read",
-  ROLLBACK_DETECTED: "a history does not continue from its kept head",
-};
-
-const LOOK = "`chronicle doctor` and `chronicle verify` say what is wrong with the store";
-const DAMAGE_HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  INTEGRITY_VIOLATION: LOOK,
-  BLOB_MISSING: LOOK,
-  BLOB_CORRUPT: LOOK,
-  LOG_DAMAGED: LOOK,
-  ROLLBACK_DETECTED: LOOK,
-};
-
-/** Returns the errno of an error, or of the first of its causes that has one. */
-function errnoWithin(error: ChronicleError): string | undefined {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    const errno = at instanceof ChronicleError ? errnoIn(at) : errnoOf(at);
-    if (errno !== undefined) return errno;
-  }
-  return undefined;
-}
-
-function errnoIn({ data }: ChronicleError): string | undefined {
-  return typeof data["errno"] === "string" ? data["errno"] : undefined;
 }
 
 /**

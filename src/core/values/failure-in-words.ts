@@ -1,0 +1,61 @@
+import { hintOfErrno, STAYS_IN_WORDS, troubleInWords } from "./errno.ts";
+import { ChronicleError, type ErrorCode, errnoOf } from "./errors.ts";
+
+/** What may be told of a failure of the store or the machine to somebody who must not know the machine's paths. */
+interface FailureInWords {
+  /** The name of the system error behind it. */
+  readonly errno: string | undefined;
+  /** The reason; `undefined` if it is none of the known ones. */
+  readonly why: string | undefined;
+  /** What to do about it. It may name a command. */
+  readonly hint: string | undefined;
+}
+
+/** Puts a failure into words that name nothing of the machine. */
+export function failureInWords(error: ChronicleError): FailureInWords {
+  const errno = errnoWithin(error);
+  return {
+    errno,
+    why: whyOf(error, errno),
+    hint: errno === undefined ? DAMAGE_HINTS[error.code] : hintOfErrno(errno),
+  };
+}
+
+function whyOf({ code, data }: ChronicleError, errno: string | undefined): string | undefined {
+  if (data["stays"] === true) return STAYS_IN_WORDS;
+  if (errno !== undefined) return troubleInWords(errno);
+  return CODES_IN_WORDS[code];
+}
+
+/** Failures of the store in words, for errors without an errno. */
+const CODES_IN_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  POISONED: "an earlier write could not be made durable, and the store takes no writes yet",
+  INTEGRITY_VIOLATION: "something in the store is not as it was recorded",
+  BLOB_MISSING: "a content is not in the store",
+  BLOB_CORRUPT: "a content in the store is damaged",
+  LOG_DAMAGED: "a log in the store is damaged, or cannot be read",
+  ROLLBACK_DETECTED: "a history does not continue from its kept head",
+};
+
+const LOOK = "`chronicle doctor` and `chronicle verify` say what is wrong with the store";
+const DAMAGE_HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  INTEGRITY_VIOLATION: LOOK,
+  BLOB_MISSING: LOOK,
+  BLOB_CORRUPT: LOOK,
+  LOG_DAMAGED: LOOK,
+  ROLLBACK_DETECTED: LOOK,
+};
+
+/** Returns the errno of an error, or of the first of its causes that has one. */
+function errnoWithin(error: ChronicleError): string | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const errno = at instanceof ChronicleError ? errnoIn(at) : errnoOf(at);
+    if (errno !== undefined) return errno;
+  }
+  return undefined;
+}
+
+/** Returns the errno that an error's data name. */
+export function errnoIn({ data }: ChronicleError): string | undefined {
+  return typeof data["errno"] === "string" ? data["errno"] : undefined;
+}
