@@ -54,9 +54,14 @@ export class FollowedOrigin implements AsyncDisposable {
     return this.#syncs.flush(this.desk.id, { timeoutMs: 120_000 });
   }
 
+  /** Resumes after a halt, with a decision about the lost files. */
+  async resume(accept: "restore" | "deletions"): Promise<void> {
+    await this.#syncs.resume(this.desk.id, { accept });
+  }
+
   /** Resumes after a halt, and puts the lost files back. */
   async restore(): Promise<void> {
-    await this.#syncs.resume(this.desk.id, { accept: "restore" });
+    await this.resume("restore");
     await this.flush();
   }
 

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -50,6 +50,44 @@ function canMount(): boolean {
     rmSync(base, { recursive: true, force: true });
   }
 }
+
+/** Mounts an empty file system over the folder, in place of the one that is there, however busy that is. */
+function mountEmpty(folder: string): void {
+  spawnSync("umount", ["-l", folder]);
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=9m,mode=755", "tmpfs", folder]);
+}
+
+describe.runIf(process.platform === "linux" && canMount())("Truth 27: as programs, another disk in place", () => {
+  it.each(["restore", "deletions"] as const)(
+    "it halts while it runs, and the documented way goes on: %s",
+    async (accept) => {
+      await using both = new FollowedOrigin("--connect");
+      const { origin, desk } = both;
+      mkdirSync(desk.folder, { recursive: true });
+      using unmounting = new DisposableStack();
+      unmounting.defer(() => spawnSync("umount", ["-l", desk.folder]));
+      mountEmpty(desk.folder);
+      for (let i = 0; i < 10; i += 1) writeFileSync(join(origin.project, `f${i}`), `content ${i}\n`);
+      await both.start();
+      // What was seen by a scan is known by its device.
+      mkdirSync(join(desk.folder, "d"));
+      writeFileSync(join(desk.folder, "d", "mine"), "mine\n");
+      await both.flush();
+      mountEmpty(desk.folder);
+      const halted = await both.until(({ state }) => state === "halted");
+      expect(halted).toMatchObject({ halted: "root-replaced", reason: "another folder is in the folder's place" });
+      writeFileSync(join(desk.folder, "new"), "new\n");
+      expect(readdirSync(origin.project)).toHaveLength(11);
+      await both.resume(accept);
+      expect(await both.flush()).toMatchObject({ state: "in-sync", conflicts: 0 });
+      const names = accept === "restore" ? ["d", ...Array.from({ length: 10 }, (_, i) => `f${i}`), "new"] : ["new"];
+      expect(readdirSync(desk.folder).toSorted()).toEqual(names);
+      expect(readdirSync(origin.project).toSorted()).toEqual(names);
+      await desk.kill("SIGINT");
+    },
+    180_000,
+  );
+});
 
 describe.runIf(process.platform === "linux" && canMount())("Truth 27: as programs, on an overlay", () => {
   it.each(WAYS)(

@@ -227,7 +227,7 @@ export class FolderCycle implements Disposable {
    */
   async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
-    const halt = await this.#checkFolder(now, accepted);
+    const halt = await this.checkFolder(now, accepted);
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
@@ -258,8 +258,8 @@ export class FolderCycle implements Disposable {
     return { record, applied: this.#applied, disputed: disputed.map(({ record: { path } }) => path) };
   }
 
-  /** Returns a halt if the folder must not be touched. */
-  async #checkFolder(now: FolderIdentity | undefined, accepted: LossDecision | undefined) {
+  /** Returns a halt if the folder must not be touched. `accepted`: a person's decision about a halt. */
+  async checkFolder(now = this.#parts.identity(), accepted?: LossDecision): Promise<ReplicaHalt | undefined> {
     const known = (accepted ?? this.#keeps) === undefined ? this.#record.folder : undefined;
     return (
       checkRoot(known, now) ?? (await this.#checkContents(known, now)) ?? (await this.#parts.apart?.(this.#record))

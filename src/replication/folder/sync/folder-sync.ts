@@ -9,6 +9,7 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import type { RejectedEntry } from "../../../core/records/write-back.ts";
 import { Signal } from "../../../util/signal.ts";
 import type { Context } from "../../../engine/log/context.ts";
+import { capture } from "../../../engine/capture/capture.ts";
 import { shownPath } from "../../../engine/log/shape.ts";
 import { CycleLoop, pushed, type SyncEvent } from "./cycle-loop.ts";
 import { EditorFiles } from "../paths/editor-files.ts";
@@ -133,7 +134,7 @@ export class FolderSync {
       debounceMs: record.debounceMs ?? DEFAULT_DEBOUNCE_MS,
       timers,
       inTurn,
-      onLooked: (error) => this.#looked(error),
+      onLooked: (error) => void this.#looked(error),
     });
     this.#loop = new CycleLoop({
       ...parts,
@@ -309,6 +310,7 @@ export class FolderSync {
     await this.#atRest(async () => {
       // Losses of the moment before the halt belong to it, so they are restored, too.
       if (isOpen && accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
+      if (halted?.reason === "root-replaced" && accept !== undefined) await this.#takeFolder();
       // A person who resumes has seen the divergence. The origin is compared anew.
       if (halted?.reason === "diverged") this.#parts.session.notes.forget();
       await this.#write({ paused: undefined, halted: undefined });
@@ -319,6 +321,14 @@ export class FolderSync {
     this.#cycle.hurry();
     await this.#setOut(accept);
     if (isUndecided) await this.#lookedAgain();
+  }
+
+  /**
+   * Records another folder in the known one's place as it is, after a person has decided about it: what is not in it is
+   * recorded as deleted. Without a decision, no scan records that of another disk.
+   */
+  async #takeFolder(): Promise<void> {
+    await this.#inTurn(() => capture(this.#parts.context, { cause: "capture", acceptsDeletions: true }));
   }
 
   /** Resolves once the folder was scanned and compared, or that has failed. Throws `REFUSED` if the sync halts anew. */
@@ -534,7 +544,7 @@ export class FolderSync {
     await look.catch((error: unknown) => this.#looked(error));
   }
 
-  #looked(error: unknown): void {
+  async #looked(error: unknown): Promise<void> {
     const { degraded } = this.#parts.context.live;
     if (degraded && !this.#wasDegraded)
       this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
@@ -542,7 +552,19 @@ export class FolderSync {
     // A missing folder cannot be scanned: the next cycle reports it.
     if (error === undefined) this.#loop.wake();
     else if (this.#isFolderGone()) this.#loop.looked();
-    else this.#loop.failed(error);
+    else await this.#notLooked(error);
+  }
+
+  /** Halts if the folder could not be scanned because another one is in its place; else the loop tries again. */
+  async #notLooked(error: unknown): Promise<void> {
+    try {
+      const halt = await this.#inTurn(() => this.#cycle.checkFolder());
+      if (halt === undefined) this.#loop.failed(error);
+      else await this.#halt(halt);
+    } catch {
+      // What kept the scan from its end may keep the check from it, too: the scan's error says it.
+      this.#loop.failed(error);
+    }
   }
 
   /** Makes the next cycle compare everything. Waits for the work under way, which marks everything as compared. */
