@@ -104,7 +104,7 @@ export interface SyncProgressShape {
 /** A problem that keeps a sync from its work, and what to do about it. */
 export interface SyncTroubleShape {
   /**
-   * A code for programs. `disk-full`: no room on a disk of this side. `no-permission`: something here may not be
+   * A code for programs. `disk-full`: no room on a disk of this side, or a limit of file sizes. `no-permission`: something here may not be
    * written, or its file system is read-only. `unreachable`: the origin does not answer. `token-refused`: the origin
    * does not accept the token, or not for this. `starting`: its server runs, and does not serve the workspace yet.
    */

@@ -1,8 +1,11 @@
 import { expect, it } from "vitest";
-import { hintFor } from "./sync-shape.ts";
+import { replicaRecord } from "../../../testing/replica-rig.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import { hintFor, syncShape } from "./sync-shape.ts";
 
 it.each([
   ["not_found", "#NAME"],
+  ["not_found", "`serve --replication`, then resume"],
   ["unauthenticated", "--token-file FILE"],
   ["forbidden", "another token"],
   ["format_unsupported", "same version"],
@@ -16,3 +19,30 @@ it.each([
 it("a stopped one need not be stopped", () => {
   expect(hintFor({ reason: "nested" }, true)).toContain("chronicle forget");
 });
+
+it.each([
+  ["EFBIG", "disk-full"],
+  ["ENOSPC", "disk-full"],
+  ["EROFS", "no-permission"],
+])(
+  "a connection that this side's own disk has ended (%s) is trouble here, and no origin that is away",
+  (errno, kind) => {
+    const shape = syncShape({
+      ...{ id: "x", folder: "/x", record: replicaRecord({ applied: 2 }), link: "offline", wasReached: true },
+      linkError: new ChronicleError("IO", `writing 0.pack: ${errno}`, { data: { errno } }),
+      ...{ originAwaySince: undefined, failure: undefined, blocked: [], retryAt: undefined, isBusy: false },
+      ...{ isWatchDegraded: false, origin: 3, head: 2, applied: 2, pending: 0, refused: new Map(), leftOut: new Map() },
+      ...{
+        gitLeftOut: new Map(),
+        notHeld: new Map(),
+        erased: [],
+        isReadOnly: false,
+        conflicts: 0,
+        progress: undefined,
+      },
+    });
+    expect(shape).toMatchObject({ state: "syncing", trouble: { kind, message: `writing 0.pack: ${errno}` } });
+    expect(shape.degraded).toContain("a step has failed, and is tried again");
+    expect(shape.reason).toBeUndefined();
+  },
+);

@@ -14,6 +14,8 @@ import type { SidesOf } from "../paths/git-paths.ts";
 import type { NotHeld } from "../paths/not-held-paths.ts";
 import { refusedPaths, type Refusal } from "../paths/refused-paths.ts";
 import type { LeftOut } from "../paths/editor-files.ts";
+import { errnoIn } from "../../../core/values/failure-in-words.ts";
+import { isOwnFailure } from "../../protocol/wire-errors.ts";
 import { optional } from "../../../util/optional.ts";
 
 /** The facts about a sync. */
@@ -56,7 +58,8 @@ export interface SyncFacts {
 }
 
 /** Returns a sync as it is reported. */
-export function syncShape(facts: SyncFacts): SyncShape {
+export function syncShape(given: SyncFacts): SyncShape {
+  const facts = withOwnFailure(given);
   const { record, linkError } = facts;
   const { halted } = record;
   const reason = halted === undefined ? linkError?.message : haltedBecause(halted);
@@ -86,6 +89,17 @@ export function syncShape(facts: SyncFacts): SyncShape {
     ...trouble(facts),
     ...optional({ progress: facts.progress }),
   };
+}
+
+/**
+ * Returns the facts of a connection that this side's disk has ended (no room, a limit of file sizes) as those of a
+ * failed step: the origin is not to blame, and is not away.
+ */
+function withOwnFailure(facts: SyncFacts): SyncFacts {
+  const { linkError, failure, link } = facts;
+  if (link !== "offline" || linkError === undefined || !isOwnFailure(linkError)) return facts;
+  if (errnoIn(linkError) === undefined) return facts;
+  return { ...facts, link: "connected", linkError: undefined, failure: failure ?? linkError };
 }
 
 /** The most refused paths that the answer to a flush names. */
@@ -172,7 +186,7 @@ const LOST =
 
 const HINTS: Readonly<Record<string, string>> = {
   not_found:
-    "check the address, the workspace (#NAME or #ID after the address, or --workspace: `chronicle workspaces` lists them there) and what the token is for, and start it again with the right ones",
+    "check the address, the workspace (#NAME or #ID after the address, or --workspace: `chronicle workspaces` lists them there) and what the token is for, and start it again with the right ones; if the server there was started without --replication, start it with `serve --replication`, then resume",
   ambiguous: "start it again with the workspace's whole id or name (#NAME after the address, or --workspace NAME)",
   unauthenticated:
     "start it again with another token (--token-file FILE): on the origin's machine, `token create --role agent` makes one",
@@ -239,6 +253,7 @@ interface Facts {
 const ERRNOS: Readonly<Record<string, Kind>> = {
   ENOSPC: "disk-full",
   EDQUOT: "disk-full",
+  EFBIG: "disk-full",
   EACCES: "no-permission",
   EPERM: "no-permission",
   EROFS: "no-permission",
