@@ -85,8 +85,11 @@ function toJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === "bigint" ? `${inner}n` : inner));
 }
 
+/** The fields that are bigints. The nanoseconds of an entry after its milliseconds (`mtimeRestNs`) are a number. */
+const BIGS: ReadonlySet<string> = new Set(["mtimeNs", "ctimeNs", "ino", "dev"]);
+
 function reviveBig(key: string, value: unknown): unknown {
-  return key.endsWith("Ns") || key === "ino" || key === "dev" ? toBig(value) : value;
+  return BIGS.has(key) ? toBig(value) : value;
 }
 
 function toBig(value: unknown): bigint {

@@ -26,7 +26,8 @@ function known(path: WorkspacePath, kind: EntryKind = "file", n = 1): KnownPath 
   };
   const hash = kind === "dir" ? undefined : sha256(path + n);
   const mtimeMs = kind === "dir" ? 0 : 1_700_000_000_123;
-  return { entry: { path, kind, mode: stat.mode, size: kind === "dir" ? 0 : n, mtimeMs, hash }, stat };
+  const mtimeRestNs = kind === "dir" ? undefined : 456_789;
+  return { entry: { path, kind, mode: stat.mode, size: kind === "dir" ? 0 : n, mtimeMs, mtimeRestNs, hash }, stat };
 }
 
 function names(cache: StatCache, folder: string): string[] {
