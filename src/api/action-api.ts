@@ -131,7 +131,7 @@ export interface TransactionOptions {
   readonly scope?: "folder" | "actions";
   /** The process whose death ends the transaction. Default: this process; `null`: it is only ended explicitly. */
   readonly pid?: number | null;
-  /** What the workspace's next change does with the transaction once that process is gone (default `rollback`). */
+  /** The way in which the workspace's next change ends the transaction if that process is gone (default `rollback`). */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
 

@@ -86,7 +86,7 @@ function ruleOf(pattern: string): NameRule[] {
 
 const TABLE: readonly NameRule[] = PROTECTED_NAMES.flatMap(ruleOf);
 
-/** What people, editors and Chronicle add to a name for a copy beside the file. Each leaves the name as its group. */
+/** Additions by people, editors and Chronicle to the name of a copy beside the file. The group is the name without it. */
 const COPIES: readonly RegExp[] = [
   // Backups and temporary files: `x~`, `x.~1~`, `x.bak`, a conflict copy of an undo.
   /^(.+?)(?:~|\.~\d+~|\.(?:bak|old|orig|save|tmp|temp|lock|part|sw[a-px]|conflict-[0-9a-z]{8}(?:-\d+)?))$/s,

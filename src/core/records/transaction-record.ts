@@ -30,7 +30,7 @@ export interface TransactionRecord {
   readonly pidMark?: string;
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
-  /** What is done when the process `pid` dies. */
+  /** The way in which the transaction ends if the process `pid` dies. */
   readonly onOwnerDeath: "rollback" | "keep";
   /** The operation that rolled it back. */
   readonly undo?: string;

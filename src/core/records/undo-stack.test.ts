@@ -49,7 +49,7 @@ describe("undoStack", () => {
     const nothing: OperationStep = { id: "v", seq: 4, kind: "undo", takes: [], passes: ["a"], isNothing: true };
     expect(undoStack([...steps("a b"), taken, nothing])).toMatchObject({ undoable: [], redoable: ["u"] });
     expect(undoStack([...steps("a"), nothing])).toMatchObject({ undoable: [], redoable: [] });
-    // Whoever names it can still redo it: its conflicts are withdrawn.
+    // A redo that names it is still possible: it withdraws the conflicts.
     const named: OperationStep = { id: "w", seq: 5, kind: "redo", target: "v" };
     expect(undoStack([...steps("a"), nothing, named])).toMatchObject({ undoable: ["v"], redoable: [] });
   });

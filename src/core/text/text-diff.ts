@@ -18,7 +18,7 @@ const MAX_LINES = 500_000;
 /** The steps that the searches for the patches of one answer may take together. A search takes the square of its edits. */
 const MOST_STEPS = 20 * MAX_EDITS ** 2;
 
-/** What is left of the searches for the patches of one answer. When it is spent, differences are replaced as a whole. */
+/** The steps left for the searches of one answer's patches. Without any, differences are replaced as a whole. */
 export class DiffBudget {
   #steps = MOST_STEPS;
 
@@ -171,7 +171,7 @@ function commonTail(before: string, after: string, head: number): number {
   while (length < most) {
     const unit = before.charCodeAt(before.length - 1 - length);
     if (unit !== after.charCodeAt(after.length - 1 - length)) break;
-    // What follows a newline on both sides begins a line.
+    // A line begins after each newline that both sides share.
     if (unit === NEWLINE) tail = length;
     length += 1;
   }

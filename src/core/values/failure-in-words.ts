@@ -1,13 +1,13 @@
 import { hintOfErrno, STAYS_IN_WORDS, troubleInWords } from "./errno.ts";
 import { ChronicleError, type ErrorCode, errnoOf } from "./errors.ts";
 
-/** What may be told of a failure of the store or the machine to somebody who must not know the machine's paths. */
+/** The words for a failure of the store or the machine to somebody who must not know the machine's paths. */
 interface FailureInWords {
   /** The name of the system error behind it. */
   readonly errno: string | undefined;
   /** The reason; `undefined` if it is none of the known ones. */
   readonly why: string | undefined;
-  /** What to do about it. It may name a command. */
+  /** The next step. It may name a command. */
   readonly hint: string | undefined;
 }
 

@@ -1,4 +1,5 @@
 import { EXIT } from "../../../api/problems.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
 import type { SnapshotShape } from "../../../api/shapes.ts";
 import type { SnapshotOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
 import type { CommandContext } from "../../support/context.ts";
@@ -45,6 +46,12 @@ export async function snapshot(context: CommandContext): Promise<number> {
 /** The number of newest lines of `list` among which the snapshot is looked for: others may work at the same moment. */
 const NEWEST = 5;
 
+/** Passes over Chronicle's own errors only: any other one is a mistake in the program. */
+function noneIfUnreadable(error: unknown): undefined {
+  if (error instanceof ChronicleError) return undefined;
+  throw error;
+}
+
 /**
  * Returns the number of changes that `list` has beside the snapshot: those that no other work has made. Adds the number
  * of paths that anything has touched since the snapshot before, if those are more.
@@ -53,7 +60,7 @@ async function changesOf(workspace: WorkspaceApi, { id, changed, parent }: Snaps
   const touched = changed ?? 0;
   const said = `${counted(touched, "path")} touched since snapshot ${parent ?? 0}`;
   // The snapshot is recorded: it is no failure of it if earlier events cannot be read.
-  const recent = await workspace.recent(NEWEST).catch(() => undefined);
+  const recent = await workspace.recent(NEWEST).catch(noneIfUnreadable);
   const own = recent?.items.find((item) => item.id === id)?.changed;
   if (own === undefined) return `: ${said}`;
   return `: ${counted(own, "change")}${touched > own ? ` (${said})` : ""}`;
