@@ -5,7 +5,7 @@ import type { Entry } from "../../core/values/entry.ts";
 import { EMPTY_HEAD } from "../../core/values/event.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { LogTree } from "../../core/log/log-tree.ts";
-import { parsePath } from "../../core/values/path.ts";
+import { parsePath, ROOT } from "../../core/values/path.ts";
 import { MemoryIndexStore } from "../../storage/memory/memory-index-store.ts";
 import { IndexAudit } from "./index-audit.ts";
 import { eventRow } from "../log/project.ts";
@@ -45,5 +45,14 @@ it("holds a base of 150,000 paths against the index, and names the one that is m
   await audit.milestone(end, () => undefined);
   expect((await audit.finish()).map(({ detail }) => detail)).toEqual([
     expect.stringContaining(`iteration 1 of d0/0 (event 1)`),
+  ]);
+});
+
+it("tells folder hashes of a moment before the first event", async () => {
+  const index = new MemoryIndexStore();
+  await index.putTreeHashes(-123, { hashes: [[ROOT, sha256("one")]], after: 0 });
+  const audit = await IndexAudit.begin(index);
+  expect((await audit.finish()).map(({ detail }) => detail)).toEqual([
+    expect.stringContaining("folder hashes of event -123"),
   ]);
 });

@@ -126,9 +126,10 @@ export class IndexAudit {
         ...(await this.#index.events({ from: now.seq + 1, to: Number.MAX_SAFE_INTEGER, limit: 1 })),
       ];
       for (const { seq } of strange) this.#tell(`an event ${seq} that was never recorded`);
-      for (const seq of this.#trees.keys())
-        if (seq <= this.#known.seq && seq >= (this.#first ?? Number.POSITIVE_INFINITY))
-          this.#tell(`folder hashes of event ${seq}`);
+      for (const seq of this.#trees.keys()) {
+        const isCompared = seq >= (this.#first ?? Number.POSITIVE_INFINITY) && seq <= this.#known.seq;
+        if (isCompared || seq < 1) this.#tell(`folder hashes of event ${seq}`);
+      }
       if (now.seq === this.#known.seq) {
         for (const seq of this.#trees.keys())
           if (seq > now.seq) this.#tell(`folder hashes of event ${seq}, which was never recorded`);
