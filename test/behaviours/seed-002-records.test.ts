@@ -325,13 +325,14 @@ describe("snapshot.json", () => {
     await store.upsert("last", { n: -1 });
     await store.close();
     expect(folder.checkpoint).toBe(12_006);
-    // The fastest of several: other work on the machine is not what is measured.
+    // Time of the processor, and the fastest of several: other work on the machine is not what is measured.
     let fastest = Number.POSITIVE_INFINITY;
     for (let n = 0; n < 4; n += 1) {
-      const began = performance.now();
+      const began = process.cpuUsage();
       const again = await openRecordStore({ folder: folder.folder });
       expect((await again.get("k9999"))?.["n"]).toBe(9999);
-      fastest = Math.min(fastest, performance.now() - began);
+      const { user, system } = process.cpuUsage(began);
+      fastest = Math.min(fastest, (user + system) / 1_000);
       await again.close();
     }
     expect(fastest).toBeLessThan(500);
