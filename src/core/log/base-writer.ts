@@ -21,8 +21,8 @@ import { compareNames, nameOf, pathInRoot, pathToBytes, ROOT, splitRoot } from "
 /** The size of the largest piece, in bytes. */
 const PIECE_BYTES = 1024 * 1024;
 
-/** The most bytes of an entry row without its name. */
-const ROW_FIXED = 1 + 2 + 2 + 8 + 8 + 2 + 32 + 8 + 8;
+/** The most bytes of an entry row without its name: tag, depth, length of the name, the columns of `liveColumns`. */
+const ROW_FIXED = 1 + 2 + 2 + 8 + 8 + 2 + 32 + 8 + 8 + 4;
 
 /** The content of a base to be written. */
 export interface BaseContent {

@@ -130,6 +130,18 @@ describe("a base", () => {
     expect((await read(Buffer.concat(pieces), 100_000)).records).toEqual([...big.records]);
   });
 
+  it("comes in such pieces wherever a row with the longest columns meets the end of one", () => {
+    // Two characters of three bytes each are the longest name of their length.
+    const rows = Array.from({ length: 13_500 }, (_, i) => row(`漢${String.fromCharCode(0x4e00 + i)}`, "file"));
+    const rowBytes = 75 + 6;
+    for (let shift = 1; shift <= rowBytes; shift += 1) {
+      const entries = [row("a".repeat(shift), "file"), ...rows];
+      const counts = { entries: entries.length, records: 0 };
+      for (const piece of encodeBase({ root: EMPTY_HASH, entries, records: [], counts }))
+        expect(piece.length).toBeLessThanOrEqual(1 << 20);
+    }
+  });
+
   it("is read in batches of bounded length", async () => {
     const rows = Array.from({ length: 10_000 }, (_, i) => row(`f${String(i).padStart(5, "0")}`, "file"));
     let count = 0;
