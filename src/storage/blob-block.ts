@@ -171,7 +171,9 @@ function saidLength(view: DataView, at: number, bytes: number): number {
   return bytes === 4 ? view.getUint32(at, true) : Number(view.getBigUint64(at, true));
 }
 
-/** Returns the offset after the last block; `undefined` if the bytes end before it. */
+/**
+ * Returns the offset after the last block; `undefined` if the bytes end before it, or a block is of the reserved type.
+ */
 function endOfBlocks(view: DataView, from: number): number | undefined {
   for (let at = from; at + 3 <= view.byteLength;) {
     const head = view.getUint16(at, true) | (view.getUint8(at + 2) << 16);

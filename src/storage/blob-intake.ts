@@ -44,14 +44,14 @@ export interface BlobSink extends ContentSink {
 
 /** The sinks of worker threads. */
 export interface ThreadSinks {
-  /** For each thread, what it opens its sink with. Plain data. */
+  /** The grants with which the threads open their sinks, one for each thread. Plain data. */
   readonly grants: readonly SinkGrant[];
   /** Makes the results of the sinks visible. If two sinks wrote the same content, the first copy is used. */
   publish(results: readonly SinkResult[]): Promise<void>;
   release(): void;
 }
 
-/** What a worker thread opens its sink with. */
+/** The grant with which a worker thread opens its sink. */
 export interface SinkGrant {
   /** The folder of the store. */
   readonly home: string;

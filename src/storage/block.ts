@@ -29,7 +29,6 @@ import { freeBytes } from "../util/free-bytes.ts";
 export const PACK_HEADER_BYTES = 40;
 /** The length of a block's head, before its table, in bytes. */
 export const BLOCK_HEAD_BYTES = 24;
-/** The length of one entry in a block's table, in bytes. */
 const BLOCK_ENTRY_BYTES = 36;
 /** The length above which a content is a file of its own, in bytes. */
 export const LARGE_BYTES = 8 * 1024 * 1024;

@@ -66,7 +66,7 @@ export interface IndexStore {
    * not protected. The first call may be slow.
    */
   withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined>;
-  /** Those of these hashes that are the content or link target of some iteration of any path. For many at once. */
+  /** The given hashes that are the content or link target of some iteration of any path. For many hashes at once. */
   withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** All paths that were ever recorded and whose last component is the name, in path order. */
   pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
@@ -195,7 +195,7 @@ export interface IterationPage {
 
 /** A part of the entries beneath a folder. */
 export interface EntryPage {
-  /** 1: its direct children, 2: theirs too … */
+  /** 1: the folder's direct children; 2: their children too; and so on. */
   readonly depth?: number;
   /** Only entries after this path, in path order. */
   readonly after?: WorkspacePath;
@@ -208,7 +208,7 @@ export interface SeqRange {
   readonly descending?: boolean;
 }
 
-/** Most entries that one step of `IndexStore.entriesAt` yields. */
+/** The maximum number of entries that one step of `IndexStore.entriesAt` yields. */
 export const ENTRY_BATCH = 2_000;
 
 /**

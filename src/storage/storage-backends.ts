@@ -61,7 +61,6 @@ export interface StorageBackends {
   readonly findContents: (home: string, wanted: ReadonlyMap<Hash, unknown>) => AsyncIterable<FoundContent>;
 }
 
-/** Options for opening the contents of a store. */
 interface HowToOpenBlobs {
   /** Called with a sentence about what the store cannot do. */
   readonly tell: (note: string) => void;
@@ -79,7 +78,6 @@ export interface OpenedBlobs {
   readonly placesOf?: (hashes: readonly Hash[]) => Promise<BlobPlaces>;
 }
 
-/** Options for opening a log. */
 interface HowToOpenLog {
   /** The event that the log's first line follows, for a log that does not begin at event 1. */
   readonly after?: Head | undefined;

@@ -177,7 +177,6 @@ const READ_SLICE = 200;
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 type LargePlace = Extract<BlobPlace, { kind: "large" }>;
 
-/** What blocks are read from. */
 interface BlockSources {
   readonly files: BlobFiles;
   readonly packs: PackReader;
@@ -306,7 +305,7 @@ export class DamagedContents {
   readonly #replaced: (hash: Hash) => void;
   readonly #at = new Map<Hash, string | undefined>();
 
-  /** `replaced`: called with a content that is in another place or file since. */
+  /** `replaced`: called with a content that is now in another place or file. */
   constructor(files: BlobFiles, replaced: (hash: Hash) => void) {
     this.#files = files;
     this.#replaced = replaced;

@@ -34,8 +34,8 @@ export function listPacks({ disk, layout }: BlobFiles): PackListing {
 }
 
 /**
- * True if the index and the disk disagree on which packs exist, or on the size of one in a lane. Lanes of this process
- * do not count. Cheap: no pack is opened.
+ * True if the index and the disk disagree on which packs exist, or on the size of a pack in a lane. Lanes of this
+ * process do not count. Cheap: no pack is opened.
  */
 export function isBehind(files: BlobFiles, lanes: PackLeases): boolean {
   const listing = listPacks(files);

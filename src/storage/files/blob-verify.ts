@@ -14,7 +14,6 @@ import { damagedIn, isPlaceIn, readPackUlid, readStored, scanPack } from "./pack
 /** The number of bytes that are read in one turn of the event loop. */
 const BYTES_PER_TURN = 8 * 1024 * 1024;
 
-/** The file of a pack. */
 interface PackFile {
   readonly path: string;
   readonly size: number;
@@ -30,7 +29,6 @@ class Progress {
   readonly #total: number;
   readonly #tell: BlobVerifyOptions["onProgress"];
   #done = 0;
-  /** The number of bytes at which the next report is due. */
   #reportAt = BYTES_PER_TURN;
 
   constructor(total: number, tell: BlobVerifyOptions["onProgress"]) {
@@ -203,11 +201,10 @@ function indexWrong(where: string, detail: string, hashes: readonly Hash[]): Blo
   return { kind: "index-wrong", where, detail, hashes };
 }
 
-/** The parts of a pack that were found. */
 interface FoundParts {
   /** The heads of the blocks, by their offsets. */
   readonly blocks: Map<number, BlockHead>;
-  /** Bytes that are no blocks, which is reported by itself, or that are not checked. */
+  /** Byte ranges that are not blocks, which are reported by themselves, or that are not checked. */
   readonly told: { readonly from: number; readonly to: number }[];
 }
 

@@ -178,7 +178,6 @@ function despiteDamage<T>(read: () => T): T | undefined {
   }
 }
 
-/** What a `FileIntake` works with. */
 interface FileIntakeOptions {
   readonly disk: Disk;
   readonly layout: StoreLayout;

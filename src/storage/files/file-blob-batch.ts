@@ -13,7 +13,6 @@ interface BatchHost {
   openSink(): Promise<OpenSink>;
   /** Makes the contents of a sink durable, then visible. Commits that are requested together share one sync. */
   commitSink(sink: OpenSink, options: CommitOptions | undefined): Promise<void>;
-  /** Called when the batch has ended. */
   batchEnded(batch: FileBlobBatch): void;
 }
 

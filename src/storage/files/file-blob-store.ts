@@ -49,7 +49,7 @@ import { CheckedBlocks, SoundContents, type StoredState } from "./sound-contents
 const LOCK_WAIT_MS = 10_000;
 /** The time to wait for running batches before a lost index is rebuilt without their lanes, in ms. */
 const REBUILD_WAIT_MS = 500;
-/** Most contents checked in one turn of the event loop. */
+/** The maximum number of contents that are checked in one turn of the event loop. */
 const SLICE = 100;
 
 /** The options of a file blob store. */
@@ -59,8 +59,8 @@ export interface FileBlobStoreOptions {
   /** `sqliteBlobIndex(disk, layout.index)`, or a memory index on a simulated disk. */
   readonly openIndex: BlobIndexOpener;
   /**
-   * Makes an index for this object alone, for reading while the disk takes no writes. Without it, operations that need
-   * one fail.
+   * Makes an index for this object alone, for reading while the disk takes no writes. Without this option, operations
+   * that need such an index fail.
    */
   readonly scratchIndex?: (() => BlobIndex) | undefined;
   /** Called with a sentence about what the store cannot do. */
@@ -175,7 +175,7 @@ export class FileBlobStore implements BlobStore {
     this.#sound.clear();
   }
 
-  /** True if the content is stored durably. For loops over many; takes about 4 µs. */
+  /** True if the content is stored durably. Takes about 4 µs, so that a loop may call it for many contents. */
   hasSync(hash: Hash): boolean {
     return this.#files.index.has(hash) && !this.#damaged.has(hash);
   }
@@ -339,7 +339,8 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Reads, and if the index is found damaged, reads again with a new one: whoever finds an index damaged removes it.
+   * Reads. If the index is found damaged, reads again with a new one: the read that finds the damage has removed the
+   * index file.
    */
   async #despiteIndex<T>(read: () => Promise<T>): Promise<T> {
     try {
@@ -537,7 +538,6 @@ function makeFolders({ disk, layout }: FileBlobStoreOptions): boolean {
   }
 }
 
-/** Makes the names of the store's folders durable. */
 function syncFolders({ disk, layout }: BlobFiles): void {
   withTrouble(`syncing ${layout.folder}`, () => {
     for (const folder of [folderOf(layout.folder), layout.folder, layout.packs, layout.large]) disk.syncFolder(folder);

@@ -30,7 +30,6 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A failure that has poisoned the log. */
 interface Poison {
   readonly cause: unknown;
   /**
@@ -49,10 +48,10 @@ interface Poison {
  * the old one in the archive. The log's name always points to a file, because the old file is linked into the archive
  * before the new one is renamed over it. The file system must therefore support hard links.
  *
- * Failures: The lines of a failed write are cut off. So are those of a failed sync, because nobody may read lines that
- * are not durable; that also poisons the log, which then takes no writes until the disk takes a write and a sync again.
- * The log stays poisoned if the lines could not be cut off, or if the failure concerned anything else, such as lines of
- * another process, a file name, or a sealing.
+ * Failures: The lines of a failed write or sync are cut off, because nobody may read lines that are not durable. A
+ * failed sync also poisons the log, which then takes no writes until the disk takes a write and a sync again. The log
+ * stays poisoned if the lines could not be cut off, or if the failure concerned anything else, such as lines of another
+ * process, a file name, or a sealing.
  */
 export class FileEventLog implements EventLog {
   readonly #disk: Disk;

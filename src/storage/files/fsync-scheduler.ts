@@ -1,6 +1,5 @@
 import type { Disk } from "../../disk/disk.ts";
 
-/** A call of `sync` that waits. */
 interface Waiting {
   readonly fd: number;
   readonly resolve: () => void;

@@ -124,7 +124,6 @@ interface PlacedPiece {
   readonly position: number;
 }
 
-/** Yields the heads of the pieces of a packed file in order. */
 function* pieceHeads(disk: Disk, fd: number, { hash, path }: LargeSource): Generator<PlacedPiece> {
   const header = decodeLargeHeader(readAt(disk, fd, 0, LARGE_HEADER_BYTES));
   if (header?.hash !== hash) throw corrupt(hash, path, "its header is damaged");

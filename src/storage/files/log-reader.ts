@@ -12,13 +12,12 @@ const CHUNK_BYTES = 1024 * 1024;
  * `CHUNK_BYTES`.
  */
 const FIRST_CHUNK_BYTES = 4 * 1024;
-/** Chunks to read between two yields to the event loop. */
 const YIELD_CHUNKS = 8;
 
 /**
  * Yields the whole lines of a log file from a position to its end, a chunk at a time. A missing file has no lines; a
- * last line without its newline is not yielded. Lines are split only at byte 0x0A. Of a line longer than the log
- * allows, the first `MAX_LINE_BYTES + 1` bytes are yielded: enough for the reader to refuse it and continue.
+ * last line without its newline is not yielded. Lines are split only at byte 0x0A. A line longer than the log allows is
+ * cut to its first `MAX_LINE_BYTES + 1` bytes: enough for the reader to refuse it and continue.
  */
 export async function* readLines(
   disk: Disk,
@@ -38,9 +37,9 @@ export async function* readLines(
 export interface OpenLog {
   readonly disk: Disk;
   readonly fd: number;
-  /** Its name, without folders. */
+  /** The name of the file, without folders. */
   readonly file: string;
-  /** The seq of its first line, if known. */
+  /** The seq of the first line, if known. */
   readonly first?: number | undefined;
 }
 

@@ -12,7 +12,7 @@ const WINDOW_BYTES = 64 * 1024;
 const FIRST_WINDOW_BYTES = 2 * 1024;
 
 /**
- * The beginning of a canonical line has its hash, and the end its seq and time: the head is read without parsing the
+ * A canonical line begins with its hash, and ends with its seq and time. The head is therefore read without parsing the
  * rest.
  */
 const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;

@@ -12,7 +12,7 @@ import type { HeldLock, Lock } from "../lock.ts";
 
 const MAX_LANES = 1024;
 
-/** What the modules of a `FileBlobStore` share. */
+/** The parts that the modules of a `FileBlobStore` share. */
 export interface BlobFiles {
   readonly disk: Disk;
   readonly layout: BlobLayout;
@@ -108,7 +108,6 @@ async function tryLock(lock: Lock): Promise<HeldLock | undefined> {
   }
 }
 
-/** What `settleLane` works with. */
 interface Parts {
   readonly disk: Disk;
   readonly layout: BlobLayout;

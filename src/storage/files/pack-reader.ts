@@ -16,7 +16,6 @@ const CACHE_BYTES = 8 * 1024 * 1024;
  * small file again and again.
  */
 const SMALL_BYTES = 64 * 1024;
-/** The maximum number of packs that are kept open. */
 const OPEN_PACKS = 16;
 
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;

@@ -37,7 +37,7 @@ export function readPackUlid(disk: Disk, fd: number): string | undefined {
 
 /**
  * Yields the blocks of an open pack between two offsets, by their heads alone. Bytes without a valid head are garbage
- * up to the next valid head. So is a block that extends beyond `to`.
+ * up to the next valid head. A block that extends beyond `to` is garbage, too.
  */
 export function* scanPack(disk: Disk, fd: number, from: number, to: number): Generator<PackPart> {
   for (let offset = from; offset < to;) {
@@ -72,7 +72,7 @@ export function damagedIn(head: BlockHead, raw: Buffer | undefined): readonly Bl
   return head.entries.filter(({ hash, at, length }) => sha256(raw.subarray(at, at + length)) !== hash);
 }
 
-/** The place of a content in a block, and the size of that. */
+/** The place of a content in its block, and the length of the block. */
 type PlaceInBlock = Pick<Extract<BlobPlace, { kind: "pack" }>, "blockBytes" | "at" | "length">;
 
 /** True if a block holds the content exactly as the index says. */
@@ -92,8 +92,8 @@ export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number
 }
 
 /**
- * Returns the rows of all blocks of an open pack between two offsets, by their heads alone. For packs that are durable
- * as a whole.
+ * Returns the rows of all blocks of an open pack between two offsets, by their heads alone. Only a pack that is durable
+ * as a whole may be read so.
  */
 export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): BlobRows {
   const rows = new BlobRowsBuilder();

@@ -15,7 +15,7 @@ export interface PackSinkOptions {
   /** Returns a new ULID for each new pack and temporary file. */
   readonly newPackId: () => string;
   /**
-   * Returns true for a content that is stored already, so that it is only hashed. Called only while whoever opened the
+   * Returns true for a content that is stored already, so that it is only hashed. Called only while the opener of the
    * sink holds a lease.
    */
   readonly known?: (hash: Hash) => boolean;
@@ -43,7 +43,7 @@ export function openPackSink(disk: Disk, layout: BlobLayout, options: PackSinkOp
   return new OpenSink({ disk, layout, writer, newPackId, known, largeBytes, ownsWriter: true });
 }
 
-/** What an `OpenSink` works with. */
+/** The parts that an `OpenSink` works with. */
 export interface SinkParts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
@@ -207,7 +207,7 @@ export class OpenSink implements PackSink {
   }
 }
 
-/** What becomes of a content at the end of its intake. */
+/** The functions that store a content at the end of its intake. */
 interface IntakeEnds {
   readonly small: (content: Buffer) => Hash;
   readonly large: (writer: LargeWriter) => Hash;

@@ -16,7 +16,7 @@ const SEAL_BYTES = 64 * 1024 * 1024;
  */
 const JOIN_BYTES = 512 * 1024;
 
-/** What a `PackWriter` works with. */
+/** The parts that a `PackWriter` works with. */
 export interface PackParts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
@@ -113,8 +113,8 @@ export class PackWriter {
 
   /**
    * Does what `sync` does, in the background. Blocks may be appended meanwhile; they are durable after the next sync.
-   * The caller must not sync or close the writer meanwhile, and no append seals the pack. So a full pack is sealed here
-   * first: if such syncs follow each other without a pause, no append could seal it.
+   * The caller must not sync or close the writer meanwhile, and no append seals the pack. A full pack is therefore
+   * sealed here first: if such syncs follow each other without a pause, no append could seal it.
    */
   async syncBeside(): Promise<void> {
     this.#mustBeSound();
@@ -135,7 +135,7 @@ export class PackWriter {
     this.#syncedEnd = end;
   }
 
-  /** Renames the pack of the lane to its ULID, durably. The next block begins a new one. */
+  /** Renames the pack of the lane to its ULID, durably. The next block begins a new pack. */
   seal(): void {
     this.#mustBeSound();
     withTrouble(`sealing ${this.#layout.activePack(this.lane)}`, () => this.#seal());

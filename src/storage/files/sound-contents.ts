@@ -15,7 +15,6 @@ const EMPTY = 0n;
 /** The number of pieces of a large content (1 MiB each) that are read in one step. */
 const STEP_PIECES = 8;
 
-/** The damaged contents of a block. */
 type Damaged = ReadonlySet<Hash> | "all";
 
 /** The state of a stored content. */
@@ -63,7 +62,6 @@ function slotOf(key: bigint): number {
   return Number(BigInt.asUintN(64, key * 0x9e3779b97f4a7c15n) >> 48n);
 }
 
-/** The methods of an index that find a content. */
 type Places = Pick<BlobIndex, "find" | "packs">;
 
 /**

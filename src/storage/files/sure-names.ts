@@ -7,11 +7,10 @@ const COPY_BYTES = 1024 * 1024;
 
 /**
  * The files of a store whose folder could not be synced in this process. Their names may not be durable, and another
- * sync of the folder may succeed all the same. So such a file is written anew before anything relies on it.
+ * sync of the folder may succeed all the same. Such a file is therefore written anew before anything relies on it.
  */
 export type UnsureNames = Set<string>;
 
-/** What these functions work with. */
 interface Parts {
   readonly disk: Disk;
   readonly layout: BlobLayout;

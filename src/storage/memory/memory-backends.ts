@@ -95,7 +95,6 @@ class MemoryIntake implements BlobIntake {
   readonly openThreadSinks = undefined;
   readonly #contents: Map<Hash, Buffer>;
 
-  /** `contents`: the contents of the store. */
   constructor(contents: Map<Hash, Buffer>) {
     this.#contents = contents;
   }

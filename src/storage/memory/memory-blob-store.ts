@@ -26,7 +26,7 @@ export interface MemoryBlobStoreOptions {
   readonly contents?: Map<Hash, Buffer>;
   /** The collector's lock. */
   readonly lock?: Lock;
-  /** How long writers wait for the collector, and the collector for writers, in ms. Default: 10 000. */
+  /** The time that writers wait for the collector, and the collector for writers, in ms. Default: 10,000. */
   readonly lockWaitMs?: number;
 }
 

@@ -71,7 +71,6 @@ async function* batches({ name, lines }: MemoryFile, offset = 0): AsyncGenerator
   for (let at = first; at < numbered.length; at += BATCH_LINES) yield numbered.slice(at, at + BATCH_LINES);
 }
 
-/** Yields the lines from a position on, one file after the other. */
 async function* history(files: readonly MemoryFile[], from: LogPosition): AsyncGenerator<readonly RawLine[]> {
   for (const file of files) {
     const [first, last] = [file.lines[0], file.lines.at(-1)];

@@ -286,7 +286,6 @@ class PathHistory {
     return rows?.[upperBound(rows, seqOfIteration, seq) - 1];
   }
 
-  /** Returns the children of a folder that exist at a seq, by name. */
   children(folder: WorkspacePath, seq: number): IterationRow[] {
     const rows: IterationRow[] = [];
     for (const name of this.#namesIn(folder)) {
@@ -322,12 +321,10 @@ class PathHistory {
     }
   }
 
-  /** Returns the last iteration with this content; `ordinary`: the last one that is not protected. */
   withContent(hash: Hash, ordinary: boolean): IterationRow | undefined {
     return this.#bySeq.findLast(({ entry }) => entry?.hash === hash && !(ordinary && entry.class === "protected"));
   }
 
-  /** Returns the hashes that some iteration has as its content. */
   withContents(hashes: readonly Hash[]): ReadonlySet<Hash> {
     const all = new Set(this.#bySeq.map((row) => row.entry?.hash));
     return new Set(hashes.filter((hash) => all.has(hash)));

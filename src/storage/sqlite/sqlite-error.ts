@@ -45,7 +45,6 @@ const NAMES: Readonly<Record<number, string>> = {
   [CANTOPEN]: "SQLITE_CANTOPEN",
 };
 
-/** The codes of disk errors. */
 const OF_THE_DISK: ReadonlySet<number> = new Set([READONLY, IOERR, FULL, CANTOPEN]);
 
 /** Returns the primary result code of an SQLite error, or `undefined` for any other error. */

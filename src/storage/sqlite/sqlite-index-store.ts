@@ -54,7 +54,7 @@ export class SqliteIndexStore implements IndexStore {
   #file: IndexConnection | undefined;
   /** The number of resets that this object's caches reflect. */
   #generation = -1;
-  /** The seq that the cached iterations reflect. They are dropped if the head is found at another one. */
+  /** The seq that the cached iterations reflect. They are dropped if the head is found at another seq. */
   #ownSeq = -1;
   /** The head in the read transaction that is open until the end of this turn of the event loop. */
   #seen: IndexHead | undefined;

@@ -167,7 +167,6 @@ function holderName(holder: LockHolder | undefined): string {
   return holder.pid === process.pid ? `this process (${holder.pid})` : `process ${holder.pid}`;
 }
 
-/** A process that holds a lock. */
 interface LockHolder {
   readonly pid: number;
   /** True if a signal has stopped the process: it cannot release the lock until it is continued or ended. */
