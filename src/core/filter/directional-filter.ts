@@ -9,7 +9,7 @@ export type ReplicaDirection = "to-replica" | "from-replica";
 export interface FilterSubject {
   readonly path: WorkspacePath;
   readonly kind: EntryKind;
-  /** The bytes of its content. An unknown size never exceeds the limit. */
+  /** The size of its content, in bytes. An unknown size never exceeds the limit. */
   readonly size?: number;
 }
 

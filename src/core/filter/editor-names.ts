@@ -16,9 +16,9 @@ interface EditorFile {
 interface Form {
   readonly name: RegExp;
   readonly kind?: Entry["kind"];
-  /** True if a file of this size can be one. Default: any size. */
+  /** True if a file of this size can be an editor's file. Default: any size. */
   readonly size?: (bytes: number) => boolean;
-  /** True if a file of this size is one even without the file that it belongs to. */
+  /** True if a file of this size is an editor's file even without the file that it belongs to. */
   readonly alone?: (bytes: number) => boolean;
 }
 

@@ -2,7 +2,6 @@ import { ChronicleError } from "../values/errors.ts";
 import { isLiteral } from "./ignore-glob.ts";
 import { RuleSet, byteText, descend } from "./ignore-rules.ts";
 
-/** The length of the longest pattern, in characters. */
 const MAX_PATTERN_LENGTH = 4096;
 
 /**
@@ -16,7 +15,7 @@ export type PathTest = (path: string, isFolder: boolean) => boolean;
  * with everything below it; with `!` the path is let through again. Blank lines and comments match nothing.
  */
 export class FilterPattern {
-  /** As given. */
+  /** The text of the pattern, as given. */
   readonly text: string;
 
   /** Throws `USAGE` if the text is not one line, or has more than 4,096 characters. */
@@ -28,7 +27,7 @@ export class FilterPattern {
     this.text = text;
   }
 
-  /** True if it lets through paths that an earlier pattern filters out. */
+  /** True if the pattern lets through paths that an earlier pattern filters out. */
   get isNegated(): boolean {
     return this.text.startsWith("!");
   }

@@ -75,7 +75,7 @@ export interface FilterSpec {
   readonly repositories?: readonly RepositoryRules[];
 }
 
-/** Why a path is or is not tracked. */
+/** The reason why a path is or is not tracked. */
 export interface Verdict {
   readonly tracked: boolean;
   /**

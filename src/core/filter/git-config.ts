@@ -128,7 +128,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["b", "\b"],
 ]);
 
-/** Returns a setting's value as a boolean of git's; `undefined` if it is not one. */
+/** Returns a setting's value as git reads a boolean; `undefined` if it is not a boolean. */
 export function isGitTrue(value: string | undefined): boolean | undefined {
   if (value === undefined) return true;
   const word = value.toLowerCase();

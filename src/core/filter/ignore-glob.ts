@@ -19,7 +19,7 @@ interface CharClass {
 export interface Glob {
   readonly steps: readonly number[];
   readonly classes: readonly CharClass[];
-  /** The least length of a name that can match. Not for globs that may have a `**` between slashes. */
+  /** The least length of a name that can match. Not valid for globs that may have a `**` between slashes. */
   readonly minLength: number;
   /** Text that every match begins and ends with. */
   readonly prefix: string;

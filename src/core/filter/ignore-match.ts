@@ -56,7 +56,6 @@ export function startState(glob: Glob): GlobState {
   return stateAt(glob, 0);
 }
 
-/** Returns the state at one step. */
 function stateAt(glob: Glob, step: number): GlobState {
   const state: number[] = [];
   addStep(glob, step, state);

@@ -16,11 +16,11 @@ export const MAX_WILD_RULES = 2000;
 
 /** One line of a `.gitignore`. */
 export interface IgnoreRule {
-  /** Its index among the rules of the file: the last match decides. */
+  /** The index among the rules of the file: the last match decides. */
   readonly index: number;
-  /** Counted from 1. */
+  /** The number of the line, from 1. */
   readonly line: number;
-  /** As written, for messages. */
+  /** The text as written, for messages. */
   readonly pattern: string;
   readonly negated: boolean;
   readonly folderOnly: boolean;

@@ -46,15 +46,15 @@ export interface CompiledFilter {
  * 1. `forceInclude`. Below a folder that it names, everything is tracked. `.git` and everything below it need a pattern
  *    with a component `.git`.
  * 2. `.git`, file or folder, at any depth.
- * 3. `excludePatterns`. A pattern without a `/` is a whole name. One with a `/` is searched in the path, which gets a
- *    `/` before it and, for a folder, one after it: `/a` finds names that begin with `a`, `a/` folders whose names end
- *    with `a`.
+ * 3. `excludePatterns`. A pattern without a `/` is a whole name. A pattern with a `/` is searched in the path, which
+ *    gets a `/` before it and, for a folder, one after it: `/a` finds names that begin with `a`, `a/` folders whose
+ *    names end with `a`.
  * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a leading `**` folder has no effect.
  * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. They exclude
  *    nothing that git tracks.
  *
  * Everything in an excluded folder is excluded, except for what is force-included, and, if ignore files exclude it, for
- * what git tracks. No rule looks at more than name and kind, since a recorded filter judges paths that are gone: what
+ * what git tracks. No rule looks at more than path and kind, since a recorded filter judges paths that are gone: what
  * depends on size or content is an omission of the scan.
  */
 export function compileFilter(options: FilterOptions): CompiledFilter {

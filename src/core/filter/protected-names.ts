@@ -5,9 +5,11 @@ import { nameOf, type WorkspacePath } from "../values/path.ts";
 
 /**
  * Names of files that hold secrets, as well-known tools call them. `!` excludes a name again; the last match counts.
- * Only the last component of a path is tested, in lower case, because some disks treat `.ENV` as `.env`. A copy beside
- * the file (`.env~`, `id_rsa.bak`, `.id_rsa.swp`, a conflict copy `id_rsa.conflict-…` of an undo) counts as the file, also
- * a copy of a copy (`server.key.old.bak`), unless a pattern matches the copy's own name: `.env.example~` is protected, by `.env.*`.
+ * Only the last component of a path is tested, in lower case, because some disks treat `.ENV` as `.env`.
+ *
+ * A copy beside the file (`.env~`, `id_rsa.bak`, `.id_rsa.swp`, a conflict copy `id_rsa.conflict-…` of an undo) counts
+ * as the file, and so does a copy of a copy (`server.key.old.bak`). A pattern that matches the copy's own name takes
+ * precedence: `.env.example~` is protected, by `.env.*`.
  */
 export const PROTECTED_NAMES: readonly string[] = [
   // Environment files (dotenv, Docker Compose, direnv). Their examples hold no secrets.
@@ -86,7 +88,10 @@ function ruleOf(pattern: string): NameRule[] {
 
 const TABLE: readonly NameRule[] = PROTECTED_NAMES.flatMap(ruleOf);
 
-/** Additions by people, editors and Chronicle to the name of a copy beside the file. The group is the name without it. */
+/**
+ * Additions by people, editors and Chronicle to the name of a copy beside the file. The group is the name without the
+ * addition.
+ */
 const COPIES: readonly RegExp[] = [
   // Backups and temporary files: `x~`, `x.~1~`, `x.bak`, a conflict copy of an undo.
   /^(.+?)(?:~|\.~\d+~|\.(?:bak|old|orig|save|tmp|temp|lock|part|sw[a-px]|conflict-[0-9a-z]{8}(?:-\d+)?))$/s,

@@ -21,8 +21,8 @@ import type { WorkspacePath } from "../values/path.ts";
  *     record row  'r' (0x72) · length u32 · canonical JSON {op, record, record_id, recursion_depth?, seq, ts}
  *
  * Roots: further ones by id, the first one (with an empty id) last; that is `comparePaths` order. A row's folder is the
- * nearest row before it in its section whose depth is smaller by one; depth 1 lies in the root. A live row's folder is a
- * live folder. Names in one folder ascend by bytes, so no path can come twice.
+ * nearest row before it in its section whose depth is smaller by one; depth 1 lies in the root. A live row's folder is
+ * a live folder. Names in one folder ascend by bytes, so no path can come twice.
  */
 
 export const BASE_MAGIC = Buffer.from("CHRBASE\n", "latin1");

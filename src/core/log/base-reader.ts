@@ -28,7 +28,6 @@ export interface BaseBatch {
   readonly records?: BaseRecord[];
 }
 
-/** The most rows in one batch. */
 const BATCH_ROWS = 4096;
 
 /**

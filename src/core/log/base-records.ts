@@ -13,7 +13,6 @@ const ROW_START = 5;
 /** The operations of live records. Deleted records have no row. */
 const OPS: ReadonlySet<unknown> = new Set<EventOp>(["upsert", "migrate"]);
 
-/** The keys of a record, without and with a recursion depth. */
 const RECORD_KEYS: ReadonlySet<string> = new Set([
   "op record record_id seq ts",
   "op record record_id recursion_depth seq ts",
@@ -24,7 +23,6 @@ function isOfPathOrLog(recordId: string): boolean {
   return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);
 }
 
-/** True for a whole number of at least 1. */
 function isCounted(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1;
 }
@@ -102,7 +100,6 @@ export function notABase(reason: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", `not a base: ${reason}`);
 }
 
-/** The place of a row. */
 interface RowPlace {
   /** 1 for a path directly in its root. */
   readonly depth: number;

@@ -18,7 +18,6 @@ import type { Hash } from "../values/hash.ts";
 import { KIND_BYTES } from "../tree/merkle.ts";
 import { compareNames, nameOf, pathInRoot, pathToBytes, ROOT, splitRoot } from "../values/path.ts";
 
-/** The size of the largest piece, in bytes. */
 const PIECE_BYTES = 1024 * 1024;
 
 /** The most bytes of an entry row without its name: tag, depth, length of the name, the columns of `liveColumns`. */

@@ -52,7 +52,7 @@ interface TakenCheckpoint {
 /** A log of the original whose events are all verified. */
 export interface OriginalLog {
   readonly events: readonly OriginalEvent[];
-  /** Records that no hash covers. Only if the caller has accepted them. */
+  /** Records that no hash covers. Present only if the caller has accepted them. */
   readonly checkpoint?: TakenCheckpoint;
   readonly tear?: OriginalTear;
   readonly head: { readonly seq: number; readonly hash: string };
@@ -302,7 +302,6 @@ function wouldRound(where: string, count: number, data: { readonly line?: number
  * No hash covers the file.
  */
 
-/** A record as stored in a checkpoint. */
 interface CheckpointRecord {
   readonly id: string;
   readonly record: RecordBody;
@@ -321,7 +320,6 @@ type Members = ReadonlyMap<string, PythonJson>;
 
 const TOMBSTONE = "tombstone";
 
-/** A parsed checkpoint. */
 class Checkpoint {
   readonly seq: number;
   readonly #lastHash: string;

@@ -22,7 +22,6 @@ function commitRecordId(historyId: string): string {
   return `commit:${historyId}`;
 }
 
-/** True if the record of this event can hold a mark. */
 function canHoldMark({ op, recordId }: Pick<EventDraft, "op" | "recordId">): boolean {
   return op !== "delete" && !recordId.startsWith("user:");
 }

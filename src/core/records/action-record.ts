@@ -67,7 +67,7 @@ export interface ActionRecord {
   readonly toSeq?: number;
   /** The number of paths that it changed; `null` while it is open. */
   readonly changed: number | null;
-  /** Why it failed, was denied or abandoned. */
+  /** The reason why it failed, or was denied or abandoned. */
   readonly reason?: string;
   /**
    * A blob with the list of the omitted paths before it (`omitted-change.ts`), kept as long as the action may still end

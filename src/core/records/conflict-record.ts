@@ -36,8 +36,8 @@ export interface ConflictRecord {
   readonly state: "open" | "settled";
   readonly settled?: ConflictEnd;
   /**
-   * Only in a sync: `blocked`, the state cannot be written; `collision`, the folder takes its name for another that it
-   * holds.
+   * Only in a sync: `blocked`, the state cannot be written; `collision`, the folder takes the path's name for that of
+   * another path that it holds.
    */
   readonly reason: ConflictReason | "blocked" | "collision";
   /** The id of the intent that met the conflict; `""` for a sync. */

@@ -4,7 +4,7 @@ import { decodePath, encodePath } from "../values/file-record.ts";
 import type { Hash } from "../values/hash.ts";
 import { damaged, hashOf, list, object, text, whole } from "../values/record-fields.ts";
 
-/** Why a path was not captured. `ReasonTraits` says what follows from it. */
+/** The reason why a path was not captured. `ReasonTraits` has the consequences of each reason. */
 export type OmissionReason =
   | "excluded"
   | "special"
@@ -223,7 +223,7 @@ export interface OmittedPath {
   readonly reason: OmissionReason;
 }
 
-/** The most omitted paths that a record lists. Of the others it holds only the number. */
+/** The maximum number of omitted paths that a record lists. Of further paths, it holds only the number. */
 export const MAX_OMITTED = 2_000;
 
 /** Returns the record id of a workspace's coverage. */

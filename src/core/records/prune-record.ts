@@ -15,7 +15,9 @@ export interface PruneRecord {
   readonly floorSeq: number;
   /** States below the floor that are kept as well: seqs, ascending. */
   readonly kept: readonly number[];
-  /** Those of `kept` that kept actions need. An action that begins at any other state below the floor is pruned. */
+  /**
+   * The states of `kept` that kept actions need. An action that begins at any other state below the floor is pruned.
+   */
   readonly keptActions: readonly number[];
   /** The number of actions and of snapshots that this event gave up. */
   readonly actions: number;

@@ -150,7 +150,7 @@ export interface IntentRecord {
   readonly proposals?: readonly WorkspacePath[];
 }
 
-/** The most omissions that a snapshot record lists. Of the others only the count is kept. */
+/** The maximum number of omissions that a snapshot record lists. Of further omissions, it holds only the number. */
 const MAX_OMITTED = 2_000;
 
 function encodeCoverage(coverage: Coverage): Json {
@@ -394,7 +394,6 @@ export interface Within {
 
 const KINDS = ["run", "action", "transaction"] as const;
 
-/** Encodes the brackets within which a record was begun as fields of the record. */
 function encodeWithin(within: Within): Readonly<Record<string, string>> {
   return Object.fromEntries(KINDS.flatMap((kind) => (within[kind] === undefined ? [] : [[kind, within[kind]]])));
 }

@@ -5,7 +5,7 @@ import { optional } from "../../util/optional.ts";
 
 const PREFIX = "replica:";
 
-/** Why a sync is halted until somebody decides. */
+/** The reason why a sync is halted until somebody decides. */
 export interface ReplicaHalt {
   /** A word for programs: `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion`, `diverged` … */
   readonly reason: string;
@@ -28,7 +28,7 @@ export interface FolderIdentity {
  */
 export type Kept = "here" | "both";
 
-/** Whether the files that editors and desktops make for themselves stay on their side or are synced both ways. */
+/** The rule for files that editors and desktops make for themselves: each stays on its side, or is synced both ways. */
 export type EditorFilesRule = "leave" | "sync";
 
 /**

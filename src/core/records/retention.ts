@@ -31,8 +31,8 @@ export interface RetentionLimits {
 }
 
 /**
- * A person's rules for the moments to keep: one that any rule keeps is kept. Each is a number of moments (`last`), an
- * age (`withinMs`), or a number of hours, days …: the newest moment in each of them is kept.
+ * A person's rules for the moments to keep: a moment that any rule keeps is kept. Each rule is a number of moments
+ * (`last`), an age (`withinMs`), or a number of hours, days …: the newest moment in each of them is kept.
  */
 export interface KeepRules {
   readonly last?: number;

@@ -31,9 +31,10 @@ export interface UndoStack {
  * top, even if a new operation has cleared the redo stack and the redo names it.
  *
  * An undo of selected work is a step of its own. The operations that it undoes wholly are no longer undoable, and it
- * becomes redoable as one step under its own id, unless it changed nothing. Once redone, it is undoable as one step under that id: its undo is
- * then a new undo, whose `takes` names it. Steps about missing (pruned) operations, and redos of operations that are
- * not undone, change nothing.
+ * becomes redoable as one step under its own id, unless it changed nothing. Once redone, it is undoable as one step
+ * under that id: its undo is then a new undo, whose `takes` names it.
+ *
+ * Steps about missing (pruned) operations, and redos of operations that are not undone, change nothing.
  */
 export function undoStack(steps: Iterable<OperationStep>): UndoStack {
   const stacks = new Stacks();

@@ -20,7 +20,10 @@ import { optional } from "../../util/optional.ts";
 /** The format version that this code reads and writes. */
 export const FORMAT_VERSION = 2;
 
-/** Throws `FORMAT_UNSUPPORTED` if `format` is not ours. `what` has that format. */
+/**
+ * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what`: the name, for messages, of what has that
+ * format.
+ */
 export function refuseOtherFormat(format: number, what: string): void {
   if (format === FORMAT_VERSION) return;
   const isNewer = format > FORMAT_VERSION;
@@ -180,7 +183,6 @@ function decodeOrigin(body: RecordBody): ForkOrigin {
   return { workspace, seq, hash: hashOf(body, "hash"), root: hashOf(body, "root") };
 }
 
-/** Matches letters, digits and `. _ : @ -`; the first is a letter, a digit, `_` or `@`. */
 const SHAPE = /^[A-Za-z0-9_@][A-Za-z0-9._:@-]{0,127}$/;
 
 /**

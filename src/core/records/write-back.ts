@@ -7,7 +7,7 @@ import { decodePath, decodeState, encodePath, encodeState } from "../values/file
 import { damaged, hashOf, list, object, optionalText, text, whole } from "../values/record-fields.ts";
 import { optional } from "../../util/optional.ts";
 
-/** One of a replica's own changes, as its origin receives it. */
+/** A change of a replica, as its origin receives it. */
 export interface WriteBackEntry {
   /** Identifies the entry within its replica. An entry that is sent again is answered as before, and not done again. */
   readonly localSeq: number;
@@ -48,7 +48,8 @@ export interface WriteBackRules {
 }
 
 /**
- * Why an entry was rejected, as in the protocol (docs/protocol.md). An entry that was `unavailable` must be sent again.
+ * The reason why an entry was rejected, as in the protocol (docs/protocol.md). An entry that was `unavailable` must be
+ * sent again.
  */
 export type WriteBackReason =
   | "stale"
@@ -198,7 +199,6 @@ export function versionRecordId({ replica, localSeq }: Pick<VersionRecord, "repl
 
 const WHOSE = ["session", "turn", "action"] as const;
 
-/** Encodes a version record as JSON, with the state as in plans. */
 function encodeVersion(record: VersionRecord): RecordBody {
   const body: Record<string, Json> = {
     ...encodePath(record.path),

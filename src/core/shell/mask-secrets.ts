@@ -54,7 +54,6 @@ const SHAPES = [
   /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^]*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|$)/g,
 ];
 
-/** User info in a URL. */
 const USER_INFO = /\b([a-z][a-z\d+.-]{1,20}:\/\/)([^\s/?#'"]{1,1000})@/gi;
 /** Addresses that are secrets themselves, and signed ones. The first group is kept, the rest is masked. */
 const ADDRESSES = [

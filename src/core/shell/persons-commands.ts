@@ -78,7 +78,6 @@ export function personsCommandIn(line: string, place: GuardedPlace): string | un
 class Guard {
   readonly #folders: readonly (readonly string[])[];
   #variables: Record<string, string>;
-  /** The aliases that the line defines. */
   readonly #aliases = new Map<string, readonly ShellWord[]>();
   #commands = 0;
 
@@ -288,7 +287,7 @@ export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
 const FOLLOWING = "--mode --filter-to --filter-from --policy --editor-files --debounce";
 
 interface WritingVerb {
-  /** Its options that take a value. */
+  /** The options of the verb that take a value. */
   readonly valued: ReadonlySet<string>;
   /** Returns the words that name a place that the verb writes to. */
   readonly places: (given: GivenOptions) => readonly ShellWord[];
@@ -342,7 +341,6 @@ export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
   ],
 ]);
 
-/** The parsed arguments of `chronicle`. */
 interface ChronicleLine {
   readonly verb: string;
   /** The options and operands after the verb. */

@@ -228,7 +228,7 @@ function rsync(words: readonly ShellWord[]): Arguments | undefined {
 
 const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
-/** Returns the files that an option names. */
+/** Returns a reader that takes the values of these options: the files that the program writes. */
 function outputOption(...names: readonly string[]): Reader {
   return (words) => {
     const { values } = parse(words, names.join(" "));

@@ -19,7 +19,7 @@ export interface ShellTarget {
   readonly path: string;
   /** True if everything beneath it may be touched, too. */
   readonly deep: boolean;
-  /** For a deep one: the names in it that may be touched even if they are not recorded. Default: none. */
+  /** For a deep target: the names in it that may be touched even if they are not recorded. Default: none. */
   readonly sweeps?: readonly NameSweep[];
 }
 

@@ -25,7 +25,14 @@ const END_OF_WORD = " \t\r\n;&|()<>";
 const GLOBS = "*?[{";
 const NAME = /[A-Za-z0-9_]/;
 
-/** Splits a shell line. `variables`: those with known values. */
+/**
+ * Splits a POSIX shell line into simple commands: words without their quotes, and output redirections. `variables`:
+ * those with known values.
+ *
+ * This is not a shell: nothing is run, and only variables with known values are expanded. A part that cannot be known
+ * (another variable, `$(…)`) makes its word unknown. A line that is cut off or badly quoted yields the steps understood
+ * so far. Reads the line in one pass, and never throws.
+ */
 export function parseShell(line: string, variables: Readonly<Record<string, string>> = {}): ShellStep[] {
   return readShell(line, variables).steps;
 }
@@ -211,7 +218,6 @@ class ShellReader {
     if (c !== "\n") this.#text += c;
   }
 
-  /** Reads up to the next single quote. */
   #quoted(): string {
     const from = this.#at;
     this.#skipTo("'");
@@ -302,16 +308,6 @@ class ShellReader {
     if (open === "(") this.inner.push(inner);
   }
 }
-
-/**
- * Splits a POSIX shell line into simple commands: words without their quotes, and output redirections.
- *
- * This is not a shell: nothing is run or expanded. A part that cannot be known (a variable, `$(…)`) makes its word
- * unknown. A line that is cut off or badly quoted yields the steps understood so far. Reads the line in one pass, and
- * never throws.
- */
-
-/** The values of `$'…'` and of `${…}`, as far as the line alone determines them. */
 
 const ESCAPE = /\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[^]|$)/g;
 const LETTERS: Readonly<Record<string, string>> = {

@@ -6,16 +6,19 @@ import { addAll } from "../../util/long-lists.ts";
 export const MAX_DIFF_BYTES = 4 * 1024 ** 2;
 
 /**
- * Most edits for which the shortest diff of one pair is searched: the time of the search grows with the square (about
- * 50 ms at 1,000). An edit is an added or removed line that the other side has, too: a line of one side only needs no
- * search. Beyond it, everything between the first and the last difference is replaced.
+ * The maximum number of edits for which the shortest diff of one pair is searched: the time of the search grows with
+ * the square (about 50 ms at 1,000). An edit is an added or removed line that the other side has, too: a line of one
+ * side only needs no search. Beyond it, everything between the first and the last difference is replaced.
  */
 export const MAX_EDITS = 1000;
 
-/** Most lines between the first and the last difference, of both sides together, that are compared. */
+/** The maximum number of compared lines between the first and the last difference, of both sides together. */
 const MAX_LINES = 500_000;
 
-/** The steps that the searches for the patches of one answer may take together. A search takes the square of its edits. */
+/**
+ * The steps that the searches for the patches of one answer may take together. A search takes the square of its number
+ * of edits.
+ */
 const MOST_STEPS = 20 * MAX_EDITS ** 2;
 
 /** The steps left for the searches of one answer's patches. Without any, differences are replaced as a whole. */
@@ -163,7 +166,7 @@ function commonHead(before: string, after: string): number {
   return head;
 }
 
-/** Returns the length of the equal whole lines at the end, behind the equal lines at the beginning. */
+/** Returns the length of the equal whole lines at the end, after the equal lines at the beginning. */
 function commonTail(before: string, after: string, head: number): number {
   const most = Math.min(before.length, after.length) - head;
   let length = 0;
@@ -204,7 +207,7 @@ function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }
 
-/** Returns what differs, in order. */
+/** Returns the regions that differ, in order. */
 function regionsOf({ old, now }: Window, budget: DiffBudget): Region[] {
   const middle = middleOf(old, now);
   const regions: Region[] = [];
@@ -262,7 +265,7 @@ function isKept(part: { readonly added: boolean; readonly removed: boolean }): b
   return !part.added && !part.removed;
 }
 
-/** Returns the numbers of those lines that have one, and where these lines are. */
+/** Returns the numbers of the lines that have a number, and the indexes of these lines. */
 function searchable(
   lines: readonly string[],
   from: number,
@@ -341,7 +344,8 @@ function headerLines(input: DiffInput, hasHunks: boolean): string[] {
 
 /**
  * Returns the patch of a file whose change no patch can carry, in git's form for binary files: `git apply` then refuses
- * the whole patch, and does not silently leave this file out. Of `before` and `after`, only the presence counts.
+ * the whole patch, and does not silently leave this file out. The contents of `before` and `after` are not read, only
+ * whether they are given.
  */
 export function patchWithoutText(input: DiffInput): string[] {
   const { before, after, beforeMode = "100644", afterMode = "100644" } = input;

@@ -3,7 +3,7 @@ import type { Hash } from "../values/hash.ts";
 import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
 import { compareNames, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../values/path.ts";
 
-/** One name. A folder without an entry keeps its children, which exist again once it has one. */
+/** A name in the tree. A folder without an entry keeps its children, which exist again once it has an entry. */
 interface Node {
   entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
   /** The iteration of `entry`; 0 if unknown. */
@@ -19,7 +19,8 @@ function newNode(): Node {
 
 /**
  * The present state of a workspace as a tree that knows its Merkle root. A change costs only the folders on its path,
- * and only when the root is requested. Of the history, it holds only the number of iterations of each path.
+ * and only when the root is requested. The tree holds nothing of the history except the number of iterations of each
+ * path.
  */
 export class LiveTree {
   readonly #root = newNode();

@@ -11,12 +11,12 @@ import { sameEntry, type Entry } from "../values/entry.ts";
 export const MAX_MERGE_BYTES = 8 * 1024 ** 2;
 
 /**
- * Most added and removed lines for which the shortest difference is searched: the time of the search grows with the
- * square (a quarter of a second). Beyond it, everything between the first and the last difference is one edit.
+ * The maximum number of added and removed lines for which the shortest difference is searched: the time of the search
+ * grows with the square (a quarter of a second). Beyond it, everything between the first and the last difference is one
+ * edit.
  */
 const MAX_EDITS = 2000;
 
-/** The three texts of a merge. */
 interface TextSides {
   readonly base: Uint8Array;
   readonly ours: Uint8Array;
@@ -166,7 +166,6 @@ type EntryMerge =
   | { readonly entry: Entry | undefined; readonly conflict?: ConflictReason }
   | { readonly contents: EntrySides & AllThree; readonly mode: number; readonly conflict?: "mode" };
 
-/** Three states of a path, all of which exist. */
 interface AllThree {
   readonly base: Entry;
   readonly ours: Entry;

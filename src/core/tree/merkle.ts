@@ -33,7 +33,6 @@ const LEAF_FIXED = 1 + 1 + 4 + 4 + 32;
 // Reused for every leaf: its contents do not outlive one call.
 const leafScratch = Buffer.alloc(LEAF_FIXED + 1024);
 
-/** Returns the leaf of one child of a folder. `hash` is that of its content, target or folder. */
 function leafOf(name: string, kind: EntryKind, mode: number, hash: Hash): Hash {
   const size = LEAF_FIXED + name.length * 3;
   const input = size <= leafScratch.length ? leafScratch : Buffer.alloc(size);

@@ -82,7 +82,6 @@ export function reconcilePath(sides: PathSides, options: ReconcileOptions): Deci
   return mode === "one-way-safe" ? oneWaySafe(sides, alpha) : twoWay(sides, options, alpha);
 }
 
-/** Returns the other side. */
 function otherSide(side: Side): Side {
   return side === "local" ? "remote" : "local";
 }

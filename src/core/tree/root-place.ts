@@ -6,7 +6,7 @@ export function placeOfRoot({ folder, only }: { readonly folder: string; readonl
   return only === undefined ? folder : `${folder === "/" ? "" : folder}/${only}`;
 }
 
-/** True if a path is a folder, or lies in it. */
+/** True if a path is this folder, or lies in it. */
 export function isIn(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }

@@ -42,12 +42,10 @@ export function sameRecorded(a: Entry | undefined, b: Entry | undefined): boolea
   return sameEntry(a, b) && a?.size === b?.size && hasSameTime(a, b) && a?.class === b?.class;
 }
 
-/** True if two entries (or absences) have the same time, to the nanosecond. */
 function hasSameTime(a: Entry | undefined, b: Entry | undefined): boolean {
   return a?.mtimeMs === b?.mtimeMs && (a?.mtimeRestNs ?? 0) === (b?.mtimeRestNs ?? 0);
 }
 
-/** The kind of difference between two states of a path. */
 type ChangeType = "created" | "modified" | "deleted" | "permissions_changed";
 
 /** One path before and after. The two are never equal, and never both absent. */

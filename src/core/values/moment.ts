@@ -27,7 +27,6 @@ export interface Moment {
 /** Year, month (from 0), day, hour, minute, second and millisecond of a time without a zone. */
 export type CalendarTime = readonly [number, number, number, number, number, number, number];
 
-/** The forms of a moment, for help texts and hints. */
 const MOMENT_FORMS =
   "a snapshot's number, id, beginning of an id or name, `latest`, `baseline`, `now`, `seq:N`, " +
   "how long ago (`10m`, `2h30m`, `3d`), a time (`2026-01-31T09:30`, with or without a zone), " +

@@ -271,8 +271,8 @@ export function textMark(root: string | undefined, inner: string): string {
 }
 
 /**
- * Formats a path for people: begins as `textMark` says, and escapes backslashes, invisible characters, marks of direction
- * and bytes that are not UTF-8.
+ * Formats a path for people: begins as `textMark` says, and escapes backslashes, invisible characters, marks of
+ * direction and bytes that are not UTF-8.
  */
 export function displayPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
