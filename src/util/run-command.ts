@@ -5,7 +5,6 @@ import { isatty } from "node:tty";
 import { type ByteWords, throughShell } from "./byte-words.ts";
 import { greatestOf } from "./long-lists.ts";
 
-/** The options of a command, besides its program and arguments. */
 interface CommandOptions {
   /** Default: this process's own. */
   readonly cwd?: string;

@@ -8,7 +8,7 @@ export interface RequestHead {
    * them.
    */
   readonly rawHeaders: readonly string[];
-  /** As in the request line. */
+  /** The URL as in the request line. */
   readonly url: string;
 }
 
@@ -18,7 +18,7 @@ export interface ServedAddresses {
   readonly hosts: readonly string[];
   /** In the form that browsers send: `http://127.0.0.1:7420`. */
   readonly origins: readonly string[];
-  /** Those of the origins whose pages may read answers (CORS). */
+  /** The subset of `origins` whose pages may read answers (CORS). */
   readonly sharedWith: readonly string[];
 }
 
@@ -41,11 +41,11 @@ const NO_OTHERS: ReadonlySet<string> = new Set();
 const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "none"]);
 
 /**
- * Returns why a request is not served, before anything but its head is parsed; `undefined` if it is. For everything
- * that speaks HTTP, also upgrades to WebSocket. `Host` must be one of ours with our port, against DNS rebinding. An
- * `Origin`, if there is one, must be in `origins`; that of a request from another site's page must be in `sharedWith`.
- * A Unix socket takes no `Origin`. A URL must not contain a token. `served`: `"socket"` for a Unix socket, which has no
- * hosts or origins. `alsoOnce`: further headers that may be sent only once, in lower case.
+ * Returns why a request is not served, before anything but its head is parsed; `undefined` if it is served. Applies to
+ * everything that speaks HTTP, upgrades to WebSocket included. `Host` must be one of ours with our port, against DNS
+ * rebinding. An `Origin`, if there is one, must be in `origins`; that of a request from another site's page must be in
+ * `sharedWith`. A Unix socket takes no `Origin`. A URL must not contain a token. `served`: `"socket"` for a Unix
+ * socket, which has no hosts or origins. `alsoOnce`: further headers that may be sent only once, in lower case.
  */
 export function strangerOf(
   head: RequestHead,
