@@ -12,8 +12,7 @@
  * - Failures throw an `Error` with the errno's name in `code` (`ENOENT`, `ENOSPC` …), as Node does.
  * - `write` may be short, as in POSIX: callers use `writeFully`.
  * - Bytes are durable after `sync(fd)`; a name (created, renamed, removed) after `syncFolder` of the folder that
- *   contains it. After a failed sync, a
- *   later one that succeeds proves nothing, so a failed sync is never retried.
+ *   contains it. After a failed sync, a later one that succeeds proves nothing, so a failed sync is never retried.
  * - `rename` replaces a file atomically. A mode given at creation is not narrowed by the process's umask.
  * - New files and folders get what the system gives them in their folder: its group and setgid bit, and its default
  *   access control list, which may narrow the mode.
@@ -75,9 +74,9 @@ export interface DiskSpace {
 export interface FileSystem {
   /** The system's name for its kind. */
   readonly kind: string;
-  /** True for one of Linux's own: it supports all of POSIX. */
+  /** True for a file system of Linux's own: it supports all of POSIX. */
   readonly isLinux: boolean;
-  /** Its device and mount: findings about it are valid as long as this is unchanged. */
+  /** The device and mount of the file system: findings about it are valid as long as this is unchanged. */
   readonly mount: string;
 }
 

@@ -60,7 +60,7 @@ const STAT = { bigint: true } as const;
 const STAT_OR_NOTHING = { bigint: true, throwIfNoEntry: false } as const;
 const LIST = { encoding: "buffer", withFileTypes: true } as const;
 
-/** Most bytes that Linux moves in one call. Node refuses more instead of shortening it. */
+/** The maximum number of bytes that Linux moves in one call. Node refuses more instead of shortening it. */
 const MOST_BYTES = 0x7ffff000;
 
 /** The errors of a file system that cannot share blocks between two files. */
@@ -69,14 +69,14 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
 /**
  * The operating system's disk: `node:fs`, synchronously. Errors are Node's own, unchanged.
  *
- * Gaps of the platform: Node has no `syncfs`, so `syncAll` runs a program for it. `setMtime` goes through a double of
- * seconds, so the stored time is up to a microsecond later than requested, never earlier: whole milliseconds are read
- * back as given. A clone has the mode of its source. Files and folders that root makes in a folder of another user
- * belong to that user: see `makeForFolderOwner`. Symbolic links stay root's, since they could be given away only by
- * name; their owner matters to nobody, and the owner of the folder can remove them.
+ * Gaps of the platform: Node has no `syncfs`, so `syncAll` runs a program for it. Node takes a time as a double of
+ * seconds, so `setMtime` runs a program for what a double cannot hold. Without that program, the stored time is up to a
+ * microsecond later than requested, never earlier: whole milliseconds are read back as given. A clone has the mode of
+ * its source. Files and folders that root makes in a folder of another user belong to that user: see
+ * `makeForFolderOwner`. Symbolic links stay root's, since they could be given away only by name; their owner matters to
+ * nobody, and the owner of the folder can remove them.
  */
 export class NodeDisk implements Disk {
-  /** Read once. */
   #umask: number | undefined;
   readonly #kept = new KeptOwners();
 
@@ -343,7 +343,6 @@ export class NodeDisk implements Disk {
   }
 }
 
-/** The properties of a file to be created. */
 interface MadeHow {
   readonly mode: number;
   /** The user to whom it is given. */
@@ -430,9 +429,9 @@ let program: { readonly path: string | undefined } | undefined;
 let touch: { readonly path: string | undefined } | undefined;
 
 /**
- * Sets the modification time of an open file or folder. Node passes a time as a double of seconds, which is up to 240 ns
- * off today, so GNU's `touch` sets what a double cannot hold. It takes 2 ms. It gets the open descriptor as its output,
- * which `-` names: it changes this file, whatever its name now means.
+ * Sets the modification time of an open file or folder. Node passes a time as a double of seconds, which is up to 240
+ * ns off today, so GNU's `touch` sets what a double cannot hold. It takes 2 ms. `touch` gets the open descriptor as its
+ * output, which `-` names: it changes this file, whatever its name now means.
  */
 function setTime(fd: number, mtimeNs: bigint): void {
   const seconds = Number(mtimeNs) / 1e9;
@@ -490,7 +489,9 @@ export function syncFileSystem(fd: number): boolean {
   return run.error === undefined && isSynced(run.status);
 }
 
-/** Does the same beside this thread's other work. The descriptor must stay open until it has ended. */
+/**
+ * Does what `syncFileSystem` does, beside this thread's other work. The descriptor must stay open until it has ended.
+ */
 export async function syncFileSystemBeside(fd: number): Promise<boolean> {
   program ??= { path: findProgram("sync", isSync) };
   if (program.path === undefined) return false;

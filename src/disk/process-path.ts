@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "./disk.ts";
 
-/** Most consecutive links, as the system's limit. */
+/** The maximum number of consecutive links: the system's limit. */
 const MOST_LINKS = 40;
 /** Paths that each process sees differently: `self`, process numbers, open files (proc(5), fd(4)). */
 const OF_PROCESSES = /^\/(?:proc|dev\/fd)(?:\/|$)/;

@@ -72,7 +72,7 @@ function kindOf(disk: Disk, path: string): string | undefined {
 }
 
 /**
- * Returns whether a path is a folder or lies in it: by its own path, or because a folder above it is the same one by
+ * True if a path is this folder or lies in it: by its own path, or because a folder above it is the same folder by
  * another spelling or a bind mount. Both paths have no links. Parts of `path` that do not exist are ignored.
  */
 export function liesIn(disk: Disk, path: string, folder: string): boolean {
