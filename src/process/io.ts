@@ -21,7 +21,10 @@ export interface Io {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** What this process inherited (descriptors, exact bytes), for a command that replaces it to inherit as well. */
+  /**
+   * The state that this process inherited (descriptors, exact bytes), which a command that replaces it must inherit,
+   * too.
+   */
   readonly inherited: Inheritance;
   readonly version: string;
   readonly out: Sink;
@@ -44,8 +47,8 @@ export interface Io {
    */
   endBy(signal: NodeJS.Signals): void;
   /**
-   * Calls back with errors that no code awaited. Of these, errors of the system, of SQLite and of Chronicle
-   * (`ChronicleError`) no longer end the process. Returns a function that undoes this.
+   * Calls back with errors that no code awaited. Errors of the system, of SQLite and of Chronicle (`ChronicleError`)
+   * then no longer end the process. Returns a function that undoes this.
    */
   onUncaught(callback: (error: unknown) => void): () => void;
 }

@@ -74,9 +74,9 @@ export class UserPaths {
   readonly #workspace: PathOwner;
   /** True if the workspace's folder is on another machine: its links cannot be resolved here. */
   readonly #isRemote: boolean;
-  /** The user's current folder. */
+  /** The folder to which typed paths are relative: the user's current folder, or the workspace's own. */
   readonly #cwd: string;
-  /** The workspace's own folder, `/` for one that has none. */
+  /** The workspace's own folder; `/` for a workspace without a folder. */
   readonly #root: string;
 
   /**
@@ -130,10 +130,10 @@ export class UserPaths {
 }
 
 /**
- * Returns the absolute form of a path that was typed, relative to the current folder. Refuses an empty path, which would
- * mean that folder itself, and one with a `~` that no shell has replaced, which would name a folder in it. `what` names
- * the option or argument. A function for `cwd` is called only for a relative path, as the current folder may be gone.
- * Throws `USAGE`.
+ * Returns the absolute form of a path that was typed, relative to the current folder. Refuses an empty path, which
+ * would mean that folder itself, and a path that begins with a `~` that no shell has replaced, which would name a
+ * folder in it. `what` names the option or argument. A function for `cwd` is called only for a relative path, as the
+ * current folder may be gone. Throws `USAGE`.
  */
 export function typedPath(cwd: string | (() => string), what: string, typed: string): string {
   if (typed === "") throw usageError(`${what} is empty`, "give a path; the folder you stand in is .");
@@ -160,7 +160,7 @@ export function standingFolder(cwd: () => string): string {
   }
 }
 
-/** Returns the current folder; `undefined` if it was removed. For callers that can do without one. */
+/** Returns the current folder, for callers that can do without it; `undefined` if it was removed. */
 export function standingFolderIfThere(io: Pick<Io, "cwd">): string | undefined {
   try {
     return io.cwd();
