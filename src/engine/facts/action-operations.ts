@@ -8,7 +8,6 @@ import { workOfTransaction } from "./transaction-work.ts";
 import { actionsHere, allTransactions, findTransaction, type LoggedTransaction } from "./transactions.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** An action, or a whole transaction, as an operation (see `LoggedOperation`). */
 interface ActionOperation {
   readonly id: string;
   readonly kind: "action" | "transaction";
@@ -49,8 +48,8 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
 }
 
 /**
- * Returns, for each transaction whose outermost transaction is committed (it may be that one itself), the event that
- * ended the outermost one.
+ * Returns the event that ended the outermost transaction, for each transaction whose outermost transaction is
+ * committed. The outermost transaction itself is among them.
  */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
@@ -85,8 +84,8 @@ function ofAction(action: LoggedAction): ActionOperation[] {
 }
 
 /**
- * Returns a transaction as an operation; nothing if it is none. `isKeeping`: something was kept aside for an action or
- * a run in it.
+ * Returns a transaction as an operation, or nothing if it is not an operation. `isKeeping`: something was kept aside
+ * for an action or a run in it.
  */
 function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): ActionOperation[] {
   const { id, status, name, run, holds, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;

@@ -175,7 +175,6 @@ function only<T extends { readonly seq: number }>(found: readonly T[], id: strin
   });
 }
 
-/** The latest known beginning of an action. */
 interface LastBegun {
   /** The event up to which this is known. */
   readonly upTo: number;

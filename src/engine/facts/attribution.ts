@@ -54,8 +54,9 @@ export interface AttributeOptions {
  * (actions of the whole workspace, runs, transactions), otherwise to the only watch. It also belongs to everything
  * around that bracket. If several brackets are innermost, any of them may have made the change: it belongs to what is
  * around them all, and names them as candidates. If nothing is around them all, the actor is `ambiguous`. The same
- * holds if the only bracket may never have run, since a person may then have made the change. If no bracket is open,
- * the change belongs to the caller.
+ * holds if the only bracket may never have run, since a person may then have made the change. If no bracket and no
+ * watch can have made the change, it belongs to the caller; but the actor is `ambiguous` while a transaction of actions
+ * is open.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
   const found = await openBrackets(context, options.head, options.reopened);

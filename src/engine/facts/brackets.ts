@@ -9,7 +9,7 @@ import { isOwnerAlive, mayHaveOwner, UNOWNED_HOURS } from "../log/owner-process.
 import { readEvent } from "../log/read-events.ts";
 import { memoKey, type MemoKey } from "../log/memo.ts";
 
-/** A run or a watch that is open. */
+/** A session that has no end in the log: a run, a watch, or an agent's session. */
 export interface OpenSession {
   readonly id: string;
   /** The event that began it. */

@@ -64,7 +64,6 @@ export class BroughtPaths {
     return isSame && then.applied < upstream.seq ? undefined : MAY_HAVE_BEEN;
   }
 
-  /** Returns the progress of the sync as of event `seq`; `undefined` if there is none yet. */
   #progressAt(seq: number): Promise<ReplicaRecord | undefined> {
     let found = this.#at.get(seq);
     if (found === undefined) this.#at.set(seq, (found = this.#find(seq)));

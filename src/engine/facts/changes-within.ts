@@ -99,7 +99,6 @@ function isUndo({ recordId, record }: Pick<LogEvent, "recordId" | "record">): bo
   return recordId.startsWith("intent:") && record["state"] === "done" && record["kind"] === "undo";
 }
 
-/** Returns the events that were undone up to an event, for instance those of a failed run. */
 async function undoneUpTo(context: Context, upTo: number): Promise<UndoneEvents> {
   const operations = await operationsOf(context, await loggedSessions(context));
   return undoneBy(operations, await ownersIn(context), upTo);

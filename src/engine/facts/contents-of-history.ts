@@ -119,7 +119,6 @@ export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash
   return erased;
 }
 
-/** The erased contents as of an event. */
 interface Found {
   readonly seq: number;
   readonly erased: ReadonlySet<Hash>;

@@ -62,7 +62,6 @@ export async function withoutSoundContent(
   return [...gone, ...damaged];
 }
 
-/** Returns what is wrong with a stored content, or `undefined`. */
 async function troubleOf(reader: BlobReader | undefined): Promise<string | undefined> {
   if (reader === undefined) return "the content is not in the store";
   try {

@@ -12,9 +12,9 @@ export interface LoggedOperation {
   readonly summary: string;
   readonly started: string;
   readonly ended: string | null;
-  /** Its changes are events after this … */
+  /** All its changes are events after this one. */
   readonly fromSeq: number;
-  /** … up to this one. */
+  /** All its changes are events up to and including this one. */
   readonly toSeq: number;
   readonly target?: string;
   readonly client?: string;
@@ -39,9 +39,9 @@ export interface Selective {
   /** The operations that are undone except for parts that did not merge, or were left alone. */
   readonly passes: readonly string[];
   readonly took: SeqRanges;
-  /** The events of paths that did not merge: they are not undone … */
+  /** The events of paths that did not merge. They are not undone, except at the paths in `settled`. */
   readonly met: SeqRanges;
-  /** … except at these paths, whose conflicts were settled for the undo, or by a merge. */
+  /** Paths whose conflicts were settled for the undo, or by a merge: their events in `met` are undone. */
   readonly settled: ReadonlySet<WorkspacePath>;
   /**
    * Paths whose conflicts are open, or were settled for the present state: they are named, and the next undo skips

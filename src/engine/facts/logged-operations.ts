@@ -37,7 +37,6 @@ function selectiveOf(
   };
 }
 
-/** Returns the conflicts of undos of selected work, by undo. */
 async function conflictsByUndo(
   context: Context,
   intents: readonly LoggedIntent[],
@@ -155,8 +154,8 @@ function isWithinSomething({ within }: Session): boolean {
 }
 
 /**
- * Marks runs and actions that ended within another operation as parts of it. Of one that ended later, only what it did
- * after the end of the outer operation is an operation of its own.
+ * Marks runs and actions that ended within another operation as parts of it. If a run or an action ended after the
+ * outer operation, only what it did after that end is an operation of its own.
  */
 async function partsTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const owners = await ownersIn(context);

@@ -60,7 +60,7 @@ export class Nesting {
     return this.around(inner).has(outer);
   }
 
-  /** Returns those of some brackets that contain no other one of them. */
+  /** Returns the given brackets that contain no other given bracket. */
   innermost(some: readonly Bracket[]): Bracket[] {
     return some.filter((outer) => !some.some((inner) => inner.id !== outer.id && this.isWithin(inner.id, outer.id)));
   }
@@ -170,8 +170,8 @@ export interface Place {
 /**
  * Returns the place of something that begins: within what its caller names, and within the open brackets of the
  * processes around it. Several of these may not be within one another (concurrent tool calls of an agent, for example).
- * Then the only one that is not an action of certain paths counts; if there is not exactly one, only what is around all
- * of them.
+ * Then the only bracket among them that is not an action of certain paths counts. If there is not exactly one such
+ * bracket, only what is around all of them counts.
  */
 export async function placeOf(context: Context, nesting: Nesting, by: Beginner): Promise<Place> {
   const innermost = nesting.innermost(await foundAround(context, nesting, by));
@@ -233,7 +233,6 @@ async function foundAround(context: Context, nesting: Nesting, by: Beginner): Pr
   return isGuessed ? [run] : [];
 }
 
-/** Returns the process that owns a bracket. */
 function ownerOf({ pid, action, run, transaction }: Bracket): OwnerProcess {
   return action ?? run?.record ?? transaction?.record ?? { pid };
 }

@@ -14,7 +14,6 @@ export interface SeqSpan {
   readonly toSeq: number;
 }
 
-/** Returns true if an event of a file is somebody's own. */
 type OwnFilter = (record: FileRecord, path: WorkspacePath) => boolean;
 
 /** An event of a file that is somebody's own. */

@@ -42,7 +42,6 @@ function present(...ids: readonly (string | undefined)[]): string[] {
   return ids.filter((id) => id !== undefined);
 }
 
-/** Returns these ids, and all that can be reached from them. */
 function reached(ids: Iterable<string>, next: (id: string) => readonly string[]): ReadonlySet<string> {
   const all = new Set(ids);
   // Iterating over a set includes elements that are added meanwhile.

@@ -16,8 +16,6 @@ import { readEvent } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** The pruning in force, as the index has it, for callers that need to know which states can be restored. */
-
 const known = memoKey<LoggedPruning>("pruning in force");
 
 /** Returns the last pruning, or `undefined` if nothing was ever pruned. */
@@ -141,7 +139,6 @@ export async function missingContent(context: MissingFrom, missing: MissingConte
   });
 }
 
-/** Returns the error for a content that was erased. */
 function erasedContent(erasures: Erasures, hash: Hash, what: string): ChronicleError {
   const by = erasures.of(hash);
   const id = by?.recordId.slice(ERASE.length) ?? "";

@@ -67,7 +67,6 @@ function omittedBy({ seq, omitted }: StatedCoverage): Omitted {
   return { seq, reasons: new Map(stale.map(({ path, reason }) => [path, reason])) };
 }
 
-/** The most paths that a note names. */
 const MOST_PATHS = 5;
 
 /** Tells people which of the paths have their last recorded states at a moment whose states are not known. */

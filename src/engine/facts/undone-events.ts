@@ -106,7 +106,6 @@ export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering,
   return [...owners.around([id])].some((one) => stack.undone.has(one));
 }
 
-/** Something that may be undone as a whole. */
 type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
 
 /**
