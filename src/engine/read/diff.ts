@@ -52,7 +52,7 @@ async function unrecorded(
   return { changes: [...changes], seq, reading };
 }
 
-/** The difference between two moments, still without patches, and its changes, of which patches can be made. */
+/** The difference between two moments without patches, and the changes from which patches are made. */
 interface MomentsDiff {
   readonly shape: DiffShape;
   readonly changes: readonly Change[];
@@ -150,7 +150,7 @@ async function knownOf(
   return { ...difference, changes, coverage: coverageOf(omitted, coverage.unapplied) };
 }
 
-/** True if what was not looked at is, holds or lies beneath one of the paths (all, when none are given). */
+/** True if the path is, contains or lies beneath one of the given paths. Without paths, it is true for every path. */
 function concerns(path: WorkspacePath, paths: readonly WorkspacePath[] | undefined): boolean {
   if (paths === undefined || paths.length === 0) return true;
   return paths.some((one) => isWithin(path, one) || isWithin(one, path));

@@ -42,7 +42,9 @@ export class EventFeed {
     this.#context = context;
   }
 
-  /** Returns where the log ends at the time of this call. Throws `USAGE` once the workspace is closed. */
+  /**
+   * Returns the seq of the last event in the log at the time of this call. Throws `USAGE` once the workspace is closed.
+   */
   async end(): Promise<number> {
     if (this.#closed) throw new ChronicleError("USAGE", "this workspace has been closed", { hint: "open it again" });
     return withCode(async () => (await this.#context.log.refresh()).seq);
@@ -110,7 +112,6 @@ export class EventFeed {
     this.#bytes = -1;
   }
 
-  /** Takes the events that this process has just recorded. */
   #take({ events }: Recorded): void {
     const latest = this.#latest;
     if (latest === undefined) return;
@@ -215,7 +216,6 @@ class LatestEvents {
     this.#last = last;
   }
 
-  /** The seq of the last event. */
   get last(): number {
     return this.#last;
   }

@@ -71,14 +71,10 @@ export async function historyOf(
   });
 }
 
-/**
- * Returns the origin's iteration that the event took over, under the event's seq; an empty list if it took over none.
- */
 function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIteration][] {
   return upstream === undefined ? [] : [[seq, decodeUpstream(upstream)]];
 }
 
-/** The parts of an event that describe an iteration. */
 type Recorded = Pick<LogEvent, "ts" | "record">;
 
 /** Returns the events of iterations, by their seqs. If an event was compacted away, the iteration came with a base. */
@@ -117,7 +113,6 @@ function iterationShape({ iteration, seq, entry }: IterationRow, recorded: Recor
   };
 }
 
-/** Returns the session, action, turn and replica of an iteration. */
 function belonging({ session, action, turn, replica }: RecordBody): Partial<IterationShape> {
   const by = replica === undefined ? undefined : decodeReplicaEvent(replica);
   return {
@@ -261,7 +256,7 @@ async function originIterations(
         found.set(event.seq, { ...known, ...saidBy(event, path) });
     }
   } catch (error) {
-    // The workspace's own history is complete without it.
+    // The workspace's own history is complete without the copy.
     if (!(error instanceof ChronicleError)) throw error;
     context.tell?.(`whose work it was at the origin is not known: ${error.message}; \`chronicle --upstream verify\``);
   }

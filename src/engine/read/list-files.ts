@@ -45,7 +45,6 @@ export async function listFiles(context: Context, options: ListFilesOptions): Pr
   return { seq, files, next: isCut && last !== undefined ? givenPath(last.path) : null };
 }
 
-/** Returns the first present rows, and whether there are more. */
 async function rowsOf(
   batches: AsyncIterable<readonly IterationRow[]>,
   limit: number,

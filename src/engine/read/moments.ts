@@ -48,7 +48,6 @@ interface Asked {
   readonly start: HistoryStart | undefined;
 }
 
-/** Throws the error for a state whose events are in no line of the log any more. */
 function compactedAway(what: string, by: number): never {
   throw new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
     hint: `the history begins there: \`seq:${by}\` is the earliest state that can be gone back to`,

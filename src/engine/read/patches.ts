@@ -21,9 +21,9 @@ const MOST_READ_BYTES = 256 * 1024 * 1024;
 type PatchPart = Partial<ChangeShape>;
 
 /**
- * Makes the patches of one answer. All together have a bound, so that no answer fills the memory, and no reader occupies
- * the process: other work has its turn after each patch. A change for whose patch no room is left says `no_room`, and so
- * do all after it.
+ * Makes the patches of one answer. Their total size is bounded, so that no answer fills the memory. Other work has its
+ * turn after each patch, so that no reader occupies the process. Once a patch does not fit any more, its change and all
+ * later changes that need room say `no_room`.
  */
 export class Patches {
   readonly #context: Context;
@@ -89,7 +89,6 @@ function isOfSameContent({ before, after }: Change): boolean {
   return before?.hash !== undefined && before.hash === after?.hash && before.kind === after.kind;
 }
 
-/** Returns the sizes of the contents that the patch needs. */
 function sizesOf({ before, after }: Change): number[] {
   return [before, after].flatMap((entry) => (entry?.hash === undefined ? [] : [entry.size]));
 }

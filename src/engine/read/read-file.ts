@@ -146,16 +146,16 @@ function foreign(hash: Hash): ChronicleError {
 }
 
 /**
- * Returns the version with this content: a state that did not become its path's may have a content that no path ever
- * had.
+ * Returns the version with this content. A version never became the state of its path, so that no path may ever have
+ * had its content.
  */
 async function versionWith(context: Context, hash: Hash): Promise<KeptVersion | undefined> {
   return (await readVersions(context)).find(({ record }) => record.entry?.hash === hash);
 }
 
 /**
- * Returns whether the content is that of a base or a filter, which no path ever had either. A client that repairs a
- * copy of this history asks for these.
+ * Returns whether the content is that of a base or a filter. No path has such a content, but a client that repairs a
+ * copy of this history asks for it.
  */
 async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
   for (const prefix of ["snapshot:", "coverage:", "compact:"]) {
@@ -166,8 +166,8 @@ async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
 }
 
 /**
- * Returns the path of the conflict with this content: a state that an undo would have made may have a content that no
- * path ever had.
+ * Returns the path of the conflict with this content. A conflict keeps the state that an undo would have made, so that
+ * no path may ever have had its content.
  */
 async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePath | undefined> {
   const events = await readEvents(context, await context.index.records("conflict:"));

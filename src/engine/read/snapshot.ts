@@ -73,8 +73,8 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
 }
 
 /**
- * Returns, by the ids of their pin records, whether those snapshots are pinned that were pinned or unpinned after they
- * were made.
+ * Returns the pins that were changed after their snapshots were made, by the ids of the pin records: true if the
+ * snapshot is pinned now.
  */
 async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
   const pins = new Map<string, boolean>();

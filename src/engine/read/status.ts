@@ -69,7 +69,6 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
   };
 }
 
-/** A tracked folder, and what its disk can hold. */
 interface FolderWithTraits {
   readonly root: TrackedRoot;
   readonly traits: FolderTraits;
@@ -141,7 +140,6 @@ function sizeOf(entry: Entry | undefined): number {
   return entry?.kind === "file" ? entry.size : 0;
 }
 
-/** The parts of the status that come from the history. */
 interface RecordedParts {
   /** `undefined`: the recorded state is unknown. */
   readonly changes: readonly Change[] | undefined;
@@ -171,7 +169,7 @@ async function recordedParts(
   return { changes: compared?.changes, latest, notes: [...notes, ...failures] };
 }
 
-/** Returns the first of all notes: what is wrong with the signing of the history. */
+/** Returns the note on what is wrong with the signing of the history. It comes before all other notes. */
 function signingNotes({ state, detail, hint }: SigningShape): string[] {
   if (detail === null) return [];
   const what = state === "unsigned" ? `what is recorded is not signed: ${detail}` : detail;
