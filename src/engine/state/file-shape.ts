@@ -13,7 +13,6 @@ export function isPresent(row: IterationRow | undefined): row is PresentRow {
   return row?.entry !== undefined;
 }
 
-/** Returns the time of an entry in the form of the API. */
 function timeShape({ mtimeMs, mtimeRestNs = 0 }: Entry): Pick<FileShape, "mtime_ms" | "mtime_ns"> {
   return mtimeRestNs === 0 ? { mtime_ms: mtimeMs } : { mtime_ms: mtimeMs, mtime_ns: mtimeRestNs };
 }

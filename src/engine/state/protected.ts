@@ -24,7 +24,6 @@ import { memoKey } from "../log/memo.ts";
  * readers. When an agent fills another folder, secrets are left out.
  */
 
-/** Caches the names by workspace record. */
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 
 /**
@@ -51,7 +50,6 @@ export function namesOf(record: WorkspaceRecord): ProtectedNames {
   return names;
 }
 
-/** Caches the names in the record of a history's sync, by the record's hash. */
 const fromOrigins = memoKey<{ readonly hash: Hash; readonly names: readonly string[] }>("the origin's secret names");
 
 async function originNames(context: HistoryContext): Promise<readonly string[]> {
@@ -104,8 +102,8 @@ export async function isProtected(context: HistoryContext, row: IterationRow): P
 }
 
 /**
- * True if a content is a secret wherever it was recorded. A content that an ordinary path had too is not. `last`: the
- * last iteration with it. Throws `IndexDisagrees`.
+ * True if a content is a secret wherever it was recorded: a content that an ordinary path also had is no secret.
+ * `last`: the last iteration with the content. Throws `IndexDisagrees`.
  */
 export async function isSecretContent(context: HistoryContext, last: IterationRow, hash: Hash): Promise<boolean> {
   if (!(await isProtected(context, last))) return false;

@@ -29,14 +29,12 @@ interface RootedSeq {
   readonly root: Hash;
 }
 
-/** Folders that are already proved. */
 interface Proved {
   readonly folders: KnownFolders;
   /** The hashes of the root folders. */
   readonly tops: ReadonlyMap<WorkspacePath, Hash>;
 }
 
-/** The tree after changes. */
 interface TreeBehind {
   readonly root: Hash;
   /** The folder hashes that differ from the previous ones. */
@@ -96,7 +94,6 @@ interface HashedFrom extends RootedSeq {
   readonly isRebuilt: boolean;
 }
 
-/** The computation of one tree. */
 class Hashing {
   readonly #context: Hashed;
   readonly #at: HashedFrom;
@@ -247,7 +244,6 @@ class Hashing {
     return tops;
   }
 
-  /** Returns a folder's leaves as the index has them. */
   async #leavesInIndex(folder: WorkspacePath): Promise<FolderLeaves> {
     const { index } = this.#context;
     const { seq } = this.#at;
@@ -332,7 +328,6 @@ const MOST_CHILDREN = 50_000;
 /** Each folder counts as this many more children, which limits the number of folders to copy. */
 const FOLDER = 25;
 
-/** The cached folders after an event. */
 class KnownFolders {
   readonly #folders: Map<WorkspacePath, FolderLeaves>;
   #children: number;
@@ -346,7 +341,6 @@ class KnownFolders {
     return this.#folders.get(folder);
   }
 
-  /** Sets a folder's leaves; `undefined` removes them. */
   set(folder: WorkspacePath, leaves: FolderLeaves | undefined): void {
     const before = this.#folders.get(folder);
     if (before !== undefined) this.#children -= before.size + FOLDER;
