@@ -149,7 +149,7 @@ function refuseWhole({ record }: IdentifiedConflict): void {
 }
 
 /**
- * Returns the path if its state, which the origin refused or never got, is to be proposed to the origin: it stays as it
+ * Returns the path if its state is to be proposed to the origin, which refused or never got it: the state stays as it
  * is and differs from the origin's. Since nothing is written, no new event would bring it into the journal.
  */
 function proposedBy(
@@ -179,7 +179,6 @@ const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   merged: "a merged content was given",
 };
 
-/** How a conflict of a sync was settled, in words. */
 const SYNC_WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   current: "the folder's side was kept",
   undo: "the upstream's side was taken",

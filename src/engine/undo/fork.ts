@@ -61,7 +61,6 @@ export async function readForkSource(context: Context, moment: string | undefine
   });
 }
 
-/** Returns a root as it is in a hosted workspace. */
 function hosted({ id, limits }: RootRecord): RootRecord {
   return { id, folder: "", filter: EVERYTHING, limits };
 }

@@ -30,7 +30,10 @@ export interface Inversion {
   readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
   /** The message if nothing is to be changed. */
   readonly nothing: string;
-  /** True if it is recorded even when no file changes, since it is a step on the stack. */
+  /**
+   * True if it is recorded even when no file changes: it is a step of the stack, or files that were kept aside may come
+   * back.
+   */
   readonly always: boolean;
   /** Paths that are left alone because somebody is writing them, and those that form a unit with one of these. */
   readonly leaves?: ReadonlyMap<WorkspacePath, SkippedPath>;

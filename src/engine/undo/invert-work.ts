@@ -31,8 +31,8 @@ export interface InversePlan {
   readonly changes: readonly Change[];
   readonly unmerged: readonly Unmerged[];
   /**
-   * What stays as it is, with the reason: for example folders that hold what others made, and paths that need a content
-   * that was pruned.
+   * Paths that stay as they are, with the reasons: for example folders that hold what others made, and paths that need
+   * a content that was pruned.
    */
   readonly skipped: readonly SkippedPath[];
   /** Hashes of merged contents, which no event names yet. */

@@ -75,7 +75,6 @@ async function isStateGone(context: Context, seq: number): Promise<boolean> {
   return (await prunedBy(context, seq, seq + 1)) !== undefined;
 }
 
-/** The number of events that are read at once. */
 const PAGE = 200;
 
 /**
@@ -201,7 +200,6 @@ async function watchLines(context: Context): Promise<RecentLine[]> {
 /** Changes of a sync form one line if the pause between them is at most this long, in milliseconds. */
 const PAUSE_MS = 120_000;
 
-/** The number of events that are read at once. */
 const STRIDE = 500;
 
 /** Changes that a sync recorded in one commit. */
@@ -226,7 +224,6 @@ interface Source {
   readonly broughtBy: (event: LogEvent, before: number) => Brought | undefined;
 }
 
-/** A line of the list, at its position in the log. */
 interface SyncLine {
   readonly seq: number;
   readonly item: () => Promise<RecentItem>;
@@ -279,7 +276,6 @@ async function isHeld(context: Context, seq: number): Promise<boolean> {
   return seq >= begins - 1 && (await prunedBy(context, seq, seq + 1)) === undefined;
 }
 
-/** Returns the origins that this workspace follows. */
 async function origins(context: Context): Promise<Source[]> {
   const rows = await context.index.records("replica:");
   return (await readEvents(context, rows)).map(({ recordId, record }) => {
@@ -296,7 +292,6 @@ function stepOf({ seq, ts, record }: LogEvent): Brought | undefined {
   return state === "done" ? { fromSeq, seq, ts, changed: paths - skipped } : undefined;
 }
 
-/** Returns the replicas that write back here. */
 async function replicas(context: Context): Promise<Source[]> {
   const prefix = "writeback:";
   return (await context.index.records(prefix)).map(({ recordId }) => {
@@ -305,7 +300,7 @@ async function replicas(context: Context): Promise<Source[]> {
   });
 }
 
-/** Returns what an answer to a replica accepted with events since the answer before. */
+/** Returns the accepted changes that became events after the previous answer to the replica. */
 function writtenBy({ seq, ts, record }: LogEvent, before: number): Brought | undefined {
   const { accepted } = decodeWriteBack(record);
   const became = new Set(accepted.map(({ sequence }) => sequence).filter((one) => one > before));

@@ -71,7 +71,6 @@ interface Wanted {
   readonly paths: RestoreOptions["paths"];
 }
 
-/** Returns the part of the plan that depends on the moment and the paths. */
 async function planTo(
   context: Context,
   moment: ResolvedMoment,

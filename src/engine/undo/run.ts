@@ -49,7 +49,6 @@ interface AskedRun extends RunOptions {
   readonly around: readonly string[];
 }
 
-/** A run that has begun. */
 interface Begun {
   readonly kept: Kept;
   readonly session: Session;
@@ -174,10 +173,9 @@ interface Finished {
   readonly notRecorded: RunShape["not_recorded"];
 }
 
-/** What no capture takes, as it was before a session, and the contents that were kept aside for it. */
+/** The paths that no capture takes, as they were before a session, and the contents that were kept aside for it. */
 type Kept = BeforeSession & Pick<KeptAside, "entries">;
 
-/** What is known at the end of a session. */
 interface Ending {
   readonly recorder: Recorder;
   readonly kept: Kept;
@@ -236,7 +234,6 @@ async function takeRules(
   return { last: { ...last, coverage, seq }, hidden: hidden.filter(({ path }) => !rules.has(path)) };
 }
 
-/** True if undo has anything to do for the run. */
 function isUndoable({ changes, session }: Finished): boolean {
   return changes.length > 0 || session.omittedChanges.some(isRestored);
 }
@@ -305,7 +302,6 @@ async function recordedSoFar(
   }
 }
 
-/** The result of ending a run's transaction. */
 interface TransactionEnd {
   /** True if something was rolled back. */
   readonly isRolledBack: boolean;
@@ -316,7 +312,6 @@ interface TransactionEnd {
 /** The result if nothing was to be rolled back. */
 const NOTHING_ROLLED_BACK: TransactionEnd = { isRolledBack: false, left: null, skipped: [] };
 
-/** How the command ended, and what was recorded of it. */
 interface CommandEnd {
   readonly end: ProcessEnd;
   readonly done: Finished;

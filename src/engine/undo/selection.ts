@@ -494,8 +494,8 @@ function unlistedNotes({ lost, keepers = [] }: Work): string[] {
 }
 
 /**
- * Returns notes for people on listed changes of which it is not known what was at the path before: it is not said to
- * have been created, or changed from its earlier recorded state. An undo leaves such a path.
+ * Returns notes for people on listed changes for which it is not known what was at the path before. Without a note, the
+ * list would claim that the path was created, or changed from its earlier recorded state. An undo leaves such a path.
  */
 async function unknownNotes(
   context: Context,
@@ -527,7 +527,6 @@ async function patchUnlessPruned(patches: Patches, change: Change): Promise<Part
   }
 }
 
-/** Returns the actions whose ids these events name. */
 async function actionsAmong(
   context: Context,
   own: Awaited<ReturnType<typeof eventsOfWork>>,

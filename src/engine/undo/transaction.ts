@@ -319,7 +319,6 @@ async function rollbackDone(
   return finished.length > 0 ? onlyFinished(context, finished, false) : nothing(done.id);
 }
 
-/** Returns the finished intent that rolled a transaction back. */
 async function rollbackIntent(
   context: Context,
   transaction: LoggedTransaction,

@@ -393,8 +393,8 @@ function startOf({ changes, starts }: StepWork, unit: readonly WorkspacePath[]):
 }
 
 /**
- * Returns the error for paths that were edited since. `command` names the operation by id, since another one may be the
- * last by then. `merging`: the command that keeps the later edits; `undefined`: there is none.
+ * Returns the error for paths that were edited since. `command` names the operation by id, since another operation may
+ * be the last by then. `merging`: the command that keeps the later edits; `undefined`: there is none.
  */
 function editedSince(
   paths: readonly BlockedPath[],
