@@ -15,13 +15,11 @@ import { refused } from "../capture/refused.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
 import type { PlannedWrite, TargetOutcome } from "./write-batch.ts";
 
-/** A write, and its open intent. */
 interface Opened {
   readonly planned: PlannedWrite;
   readonly intent: IntentRecord;
 }
 
-/** A write, and the report on applying its changes. */
 interface Applied extends Opened {
   readonly report: ApplyReport;
 }

@@ -205,7 +205,6 @@ export function modeOfPut({ link, permissions }: ReadyPut, before: number | unde
 /** Contents up to this many bytes wait in memory for the next commit; longer ones go into the store before it. */
 const BUFFERED_BYTES = 1024 * 1024;
 
-/** A content that a caller has passed. */
 interface ReceivedContent {
   readonly hash: Hash;
   readonly size: number;

@@ -198,7 +198,6 @@ const OF_ONE_WRITE: ReadonlySet<string> = new Set([
   "BLOB_MISSING",
 ]);
 
-/** The actor, session, action and transaction that a write belongs to. */
 type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "transaction">;
 
 /**

@@ -18,7 +18,6 @@ const GATHER_MS = 2;
 /** The most turns of the event loop that a commit waits, as the clock may stand still, or be set back. */
 const GATHER_TURNS = 2_000;
 
-/** A write that waits for its turn. */
 interface Waiting {
   readonly write: ReadyWrite;
   readonly resolve: (answer: FileWriteShape) => void;
