@@ -39,7 +39,7 @@ export interface AliveOptions extends GivenUp {
 /**
  * Yields every content that a workspace's history needs. Throws whatever leaves that unknown, so that nothing is freed:
  * `LOG_DAMAGED` at a line that cannot be read or does not continue the one before, `ROLLBACK_DETECTED` if an event of
- * `anchors` is missing or another one, `BLOB_MISSING` for a base.
+ * `anchors` is missing or has another hash, `BLOB_MISSING` for a base.
  */
 export async function* aliveContents(log: EventLog, blobs: BlobStore, options: AliveOptions): AsyncGenerator<Hash> {
   const { from, anchors, anchor } = options;

@@ -114,7 +114,6 @@ async function proveIndex(context: Context, seq: number): Promise<void> {
   if (wrong !== undefined) throw new IndexDisagrees(wrong.detail, { seq });
 }
 
-/** Returns the sentinel with which the present log begins, if there is one. */
 async function sentinelOfLog(context: Context): Promise<Sentinel | undefined> {
   const row = context.log.firstSeq === 1 ? undefined : await context.index.locate(context.log.firstSeq);
   return row === undefined ? undefined : decodeSentinel(await readEvent(context, row));

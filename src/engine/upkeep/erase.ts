@@ -48,7 +48,6 @@ interface Asked {
   readonly path?: WorkspacePath;
 }
 
-/** The effect that an erasure would have. */
 interface Look {
   readonly seq: number;
   readonly erased: readonly ContentUse[];
@@ -270,7 +269,6 @@ function refusedFor(kept: readonly ContentUse[]): ChronicleError {
   });
 }
 
-/** Returns the events that record paths as gone. */
 async function goneDrafts(context: Context, { untracked, seq }: Look): Promise<EventDraft[]> {
   const rows = await context.index.iterationsAt(untracked, seq);
   await proveLast(
@@ -317,7 +315,6 @@ function shapeOf(look: Look, done: Partial<Pick<EraseShape, "event" | "id" | "un
   };
 }
 
-/** The places that an erasure does not reach. */
 const NOT_REACHED: string[] = [
   "command lines, messages and names that are recorded (what is known to be a secret is masked there)",
   "records of users",
@@ -344,7 +341,6 @@ function contentShape({ hash, size, paths, now }: ContentUse): ErasedContentShap
   };
 }
 
-/** The most workspaces that an answer names. */
 const MOST_NAMED = 5;
 
 /**

@@ -12,7 +12,7 @@ import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
 /**
  * Pins an action or a snapshot, so that it is not pruned, or unpins it. `id`: a snapshot's number, name or id, or an
- * action's id. Throws `NOT_FOUND`, `AMBIGUOUS`, and `PRUNED` for pinning one that cannot be restored any more.
+ * action's id. Throws `NOT_FOUND`, `AMBIGUOUS`, and `PRUNED` for pinning a state that cannot be restored any more.
  */
 export async function pin(context: Context, id: string, pinned = true): Promise<void> {
   // An action's whole id is never the beginning of a snapshot's.

@@ -218,9 +218,9 @@ const FREE_WAIT_MS = 200;
 
 /**
  * Gives up what exceeds the limits, and frees contents when enough has been given up. Called after each snapshot of an
- * action, without a lease. If there is nothing to do, it costs a few queries of the index. A lock that another
- * process holds is ignored, and any other error is reported once: also that another workspace of the store is not
- * signed, which a person must settle. Neither fails the caller: the action has begun.
+ * action, without a lease. If there is nothing to do, it costs a few queries of the index. Does nothing while another
+ * process holds the lock. Reports any other error once, also that another workspace of the store is not signed, which a
+ * person must settle. No such error fails the caller: the action has begun.
  */
 export async function keepToLimits(context: Context): Promise<void> {
   try {
@@ -235,7 +235,6 @@ export async function keepToLimits(context: Context): Promise<void> {
   }
 }
 
-/** The notes that this process has reported already. */
 const told = new Set<string>();
 
 function tellOnce({ tell }: Context, note: string): void {
@@ -244,7 +243,10 @@ function tellOnce({ tell }: Context, note: string): void {
   tell(note);
 }
 
-/** Gives up what exceeds the limits; returns whether there was anything to give up. */
+/**
+ * Gives up what exceeds the limits. Returns false if nothing does, or if an open intent or a missing signature prevents
+ * it.
+ */
 async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   const limits = limitsOf(context);
   if (limits.maxSnapshots === 0 && limits.maxAgeMs === 0) return false;
@@ -288,8 +290,8 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 
 /**
  * True if a closer check is worthwhile: something above the floor is old enough to be pruned, and a limit may be
- * exceeded. Within an hour after a vain check, true only if more actions have come, by a tenth of the limit if young
- * ones are protected.
+ * exceeded. Within an hour after a vain check, it is true only if actions have been added: more than a tenth of the
+ * limit if young actions are protected, otherwise at least one.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
   const { index, memo, retention } = context;

@@ -42,7 +42,6 @@ interface ActionView {
 }
 
 const views = memoKey<ActionView>("known actions");
-/** The number of rows that are read at once. */
 const PAGE = 10_000;
 const PREFIX = "action:";
 
@@ -142,7 +141,9 @@ export async function retentionRoots(context: Context, options: RetentionRootsOp
   return { moments: moments.sort((a, b) => a.state - b.state), states, hold };
 }
 
-/** `dropPins`: pins do not shield. `dropFirsts`: nor does being the first action of a session. */
+/**
+ * Options for the shields. `dropPins`: pins do not shield. `dropFirsts`: being the first action of a session does not.
+ */
 export interface RetentionRootsOptions {
   readonly dropPins?: boolean;
   readonly dropFirsts?: boolean;
@@ -174,7 +175,6 @@ async function unfinished(context: Context, pruning: KeptStates | undefined): Pr
   };
 }
 
-/** Returns the oldest kept action of each session. */
 function firstOfSessions(actions: readonly LoggedAction[]): ReadonlySet<string> {
   const firsts = new Map<string, string>();
   for (const { session, id } of actions) if (session !== undefined && !firsts.has(session)) firsts.set(session, id);

@@ -12,7 +12,6 @@ import { baseOf } from "../log/project.ts";
 
 const HASHES = /[0-9a-f]{64}/g;
 
-/** The parts of a damaged history that are read. */
 interface DamagedHistory {
   readonly log: Pick<EventLog, "read">;
   readonly anchor: HistoryAnchor | undefined;
@@ -54,7 +53,6 @@ export async function* salvagedContents(blobs: BlobStore, history: DamagedHistor
   }
 }
 
-/** Notes an event; returns the base that it names. */
 function noteEvent(needs: HistoryNeeds, event: LogEvent): Hash | undefined {
   needs.event(event, "");
   return baseOf(event);

@@ -361,7 +361,6 @@ class LogVerifier {
     await this.#breakAt(line);
   }
 
-  /** Processes the events since the last end of a commit. */
   async #endCommit(): Promise<void> {
     const open = this.#open;
     this.#open = [];

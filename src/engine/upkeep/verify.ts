@@ -321,7 +321,6 @@ interface VerifyBlobsOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly problems: Problem[];
 }
 
-/** The result of verifying the contents. */
 interface BlobFindings {
   /** The numbers of needed contents, and of the store's bytes that were read. */
   readonly count: number;

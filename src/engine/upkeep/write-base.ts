@@ -11,7 +11,6 @@ import type { Context, HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 import { rootToState } from "../state/root-to-state.ts";
 
-/** The number of paths that are read at once. */
 const BATCH = 10_000;
 
 /**
@@ -39,7 +38,6 @@ function indexWrong(seq: number): ChronicleError {
   });
 }
 
-/** The parts of the context from which a base is made. */
 type Based = HistoryContext & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
 };
