@@ -147,7 +147,8 @@ async function lostOfIndex(context: HistoryContext): Promise<ChronicleError | un
 }
 
 /**
- * True if no kept head says that the last event of the index was recorded. Not for a copy: what it lacks is sent again.
+ * True if no kept head says that the last event of the index was recorded. False for a copy: what it lacks is sent
+ * again.
  */
 async function isShownByIndexOnly(context: HistoryContext): Promise<boolean> {
   const { seq } = await context.index.head();
@@ -332,7 +333,6 @@ function headBeforeFirst(line: RawLine, workspaceId: string): Head {
   }
 }
 
-/** True for the first event of another workspace's history. */
 function isForeign({ seq, recordId }: LogEvent, workspaceId: string): boolean {
   return seq === 1 && recordId !== `workspace:${workspaceId}`;
 }

@@ -73,9 +73,9 @@ export interface Context {
   readonly newId: () => string;
   /** Resolves after this many ms. `undefined` if time does not pass by itself, as in a simulation. */
   readonly pause?: ((ms: number) => Promise<void>) | undefined;
-  /** How long to wait for a lock, in ms. */
+  /** The longest wait for a lock, in ms. */
   readonly waitMs: number;
-  /** Who asks for the operations. */
+  /** The caller on whose behalf the operations are carried out. */
   readonly caller: Caller;
   /** Reports to people what is done without a request, such as a transaction that is ended by its rule. */
   readonly tell?: (note: string) => void;
@@ -100,7 +100,7 @@ export interface Context {
   readonly foreseen: Signal<AnnouncedContent>;
 }
 
-/** Who asks for an operation. Every operation gets it with its context. */
+/** The caller of an operation. Every operation gets it with its context. */
 export interface Caller {
   /**
    * An `agent` gets the bytes of protected files neither in an answer nor in a folder that its `restore --to` fills.
@@ -351,7 +351,7 @@ export interface KeptHead extends HeadToSign {
   /** True if the signature verifies with our own key; false if that is missing. */
   readonly valid: boolean;
   readonly note: string;
-  /** If this user may not read the existing file: why, as a sentence. */
+  /** The reason, as a sentence, if this user may not read the existing file. */
   readonly unreadable?: string;
   /** True if the signature verifies with this verifier key. */
   isSignedBy(key: string): boolean;

@@ -91,7 +91,6 @@ function mayBeDatabase(entry: Entry | undefined): boolean {
   return entry?.kind === "file" && entry.size > 0 && entry.size % PAGE_BYTES === 0;
 }
 
-/** A path that an operation leaves alone. */
 interface Left {
   readonly path: WorkspacePath;
   readonly reason: string;

@@ -16,7 +16,6 @@ import { contentsOfVersion, decodeVersion } from "../../core/records/write-back.
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { baseOf } from "./project.ts";
 
-/** The prefixes of the ids of records of versions, and of prunings. */
 const VERSION = "version:";
 const PRUNE = "prune:";
 

@@ -34,8 +34,8 @@ export function ownerOf<T extends number | null = number>(
 }
 
 /**
- * True if its number belongs to another PID namespace, such as that of a container: here, the number means another
- * process, or none.
+ * True if the number of the process belongs to another PID namespace, such as that of a container: here, the number
+ * means another process, or none.
  */
 export function isElsewhere({ processes }: Machine, { pidSpace }: OwnerProcess): boolean {
   return pidSpace !== undefined && pidSpace !== processes.pidSpace;
@@ -49,7 +49,7 @@ export function numberHere(machine: Machine, owner: OwnerProcess): number | null
   return owner.pid !== null && isElsewhere(machine, owner) ? -1 : owner.pid;
 }
 
-/** True if it is a running process of this PID namespace, and not another one that got its number since. */
+/** True if the owner is a running process of this PID namespace, and not another process that got its number since. */
 export function isHere(machine: Machine, owner: OwnerProcess): boolean {
   const { processes } = machine;
   const { pid, pidMark } = owner;

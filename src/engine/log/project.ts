@@ -48,7 +48,6 @@ export function baseOf(event: LogEvent): Hash | undefined {
   return typeof base === "string" && isHash(base) ? base : undefined;
 }
 
-/** Returns the head of the index after these events. */
 function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
   const last = placed.at(-1);
   if (last === undefined) return head;

@@ -26,7 +26,6 @@ const NOTHING_PRUNED: KeptStates = { floorSeq: 0, kept: [] };
 const PRUNE_LINE = Buffer.from('"record_id":"prune:');
 const ERASE_LINE = Buffer.from(`"record_id":"${ERASE}`);
 
-/** The part of a log that is used here. */
 type LinesOfLog = Pick<EventLog, "read">;
 
 /** Selects the lines to read, and the erasures that count. */

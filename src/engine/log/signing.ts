@@ -21,13 +21,11 @@ const GIVE_BACK =
   "it belongs to another user, or its permissions keep this one out: `chronicle doctor` says how to get it back, and what was recorded " +
   "until then is signed with the next change";
 
-/** Returns the signer in force, by the index. */
 async function signerInForce(context: HistoryContext): Promise<LoggedSigner | undefined> {
   const row = await context.index.record(signerRecordId(context.workspaceId));
   return row === undefined ? undefined : signerAt(context, row);
 }
 
-/** Caches the signer that was read last. */
 const lastRead = memoKey<{ readonly row: EventRow; readonly signer: LoggedSigner }>("signer");
 
 async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedSigner> {
