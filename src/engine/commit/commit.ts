@@ -24,7 +24,6 @@ import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
  * After `begin` and `decide`, the index follows later. An index that cannot follow is rebuilt from the log.
  */
 
-/** Options for appending a commit's events. */
 interface HowToAppend {
   /** Bases whose entries are already in memory. */
   readonly atHand?: BasesAtHand;
@@ -231,7 +230,6 @@ function markAt(first: number, root: Hash | undefined): CommitMark {
   return root === undefined ? { first } : { first, root };
 }
 
-/** Events that were appended, and their places. */
 interface Written {
   readonly sealed: readonly SealedEvent[];
   readonly placed: readonly PlacedEvent[];

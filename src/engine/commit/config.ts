@@ -7,10 +7,8 @@ import { withCommit, refuseMoved } from "./commit.ts";
 import type { Context } from "../log/context.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 
-/** The options of a root. */
 type RootConfig = Omit<ConfigShape, "keepAside" | "protectedNames">;
 
-/** Returns the options of a root as programs see them. */
 function configShape({
   filter,
   limits,
@@ -36,7 +34,6 @@ export async function configOf(context: Context): Promise<ConfigShape> {
   return shapeOf(await workspaceRecord(context));
 }
 
-/** Returns the options of the first root, and those of the workspace. */
 function shapeOf({ roots: [first], keepsAside, protectedNames = [] }: WorkspaceRecord): ConfigShape {
   if (first === undefined) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");
   return { ...configShape(first), keepAside: keepsAside !== false, protectedNames: [...protectedNames] };

@@ -11,8 +11,6 @@ import { proposalDraft } from "../../core/records/proposal-record.ts";
 import { replicaDraft } from "../../core/records/replica-record.ts";
 import type { Context } from "../log/context.ts";
 
-/** The events of an operation. */
-
 /** Returns the event that opens an intent. */
 export function opening(id: string, intent: IntentRecord): EventDraft {
   return { op: "upsert", recordId: `intent:${id}`, record: encodeIntent({ ...intent, state: "open" }) };
@@ -27,7 +25,6 @@ export function closing(id: string, intent: IntentRecord, blocked: readonly Bloc
   return { op: "upsert", recordId: `intent:${id}`, record };
 }
 
-/** The result of an intent. */
 interface Done {
   readonly id: string;
   readonly intent: IntentRecord;
@@ -144,12 +141,11 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
  * edit of its present content would be taken for an edit of the origin's state, and would overwrite that.
  */
 
-/** Returns the id of the conflict that holds a path: always the same one. */
+/** Returns the id of the conflict that holds a path: always the same id. */
 function holdId(origin: string, path: WorkspacePath): string {
   return idOfText(`chronicle hold\0${origin}\0${fileRecordId(path)}`);
 }
 
-/** The paths that an intent of a replica left alone. */
 interface Held {
   readonly intent: IntentRecord;
   readonly changes: readonly UpstreamChange[];
