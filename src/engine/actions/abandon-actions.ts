@@ -63,7 +63,6 @@ export async function closingDraft(
   };
 }
 
-/** Options for abandoning actions. */
 interface Abandoning {
   readonly found: Pick<Found, "head" | "changes" | "changesTo">;
   readonly reason?: string;
@@ -86,7 +85,6 @@ export async function abandoning(
   return drafts;
 }
 
-/** Returns why an action that nobody will finish is abandoned. */
 function whyGone(context: Context, action: LoggedAction): string {
   return action.pid === null || isElsewhere(context, action)
     ? `nobody finished it within ${UNOWNED_HOURS} hours`
@@ -172,7 +170,6 @@ export async function lookOf(
   return reach === undefined ? {} : { only: reach, exact: true };
 }
 
-/** Options of a capture that closes actions in the same commit. */
 interface ClosingCapture extends CaptureOptions {
   readonly also: (found: Found) => Promise<readonly EventDraft[]>;
 }

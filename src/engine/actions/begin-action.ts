@@ -48,8 +48,8 @@ export interface AskedAction {
 }
 
 /**
- * Returns the open actions that are over because their session has begun a new turn. A sub-agent begins no turn: one in
- * the background continues the turn that started it.
+ * Returns the open actions that are over because their session has begun a new turn. A sub-agent begins no turn: a
+ * sub-agent in the background continues the turn that started it.
  */
 export function ofEarlierTurns(
   actions: readonly LoggedAction[],

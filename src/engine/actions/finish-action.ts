@@ -26,7 +26,7 @@ import { optional } from "../../util/optional.ts";
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
 /**
- * Records what an action has left. To finish it again changes nothing, but an action that was abandoned, or closed as
+ * Records what an action has left. Finishing it again changes nothing. An action that was abandoned, or closed as
  * denied, can still be finished.
  */
 export async function finishAction(

@@ -43,7 +43,6 @@ interface OutsideTargets {
   readonly quota?: QuotaOptions;
 }
 
-/** The action that the outside records belong to. */
 interface OutsideOwner {
   readonly id: string;
   readonly actor: string;

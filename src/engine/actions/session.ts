@@ -20,7 +20,6 @@ import { omittedChangeShape } from "../facts/omitted-changes.ts";
 import { shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The data that a session begins with. */
 interface SessionDraft {
   readonly kind: SessionRecord["kind"];
   readonly command: readonly string[];
@@ -79,7 +78,6 @@ export function asJson(value: unknown): Json {
   });
 }
 
-/** The data that a session ends with. */
 interface SessionEnd {
   readonly state: "ended" | "abandoned";
   readonly exitCode: number | null;
@@ -177,7 +175,6 @@ async function endAbandoned(context: Context, session: Session): Promise<Session
   );
 }
 
-/** The most paths kept aside that are named. */
 const MOST_NAMED = 5;
 
 /** Describes the changed kept-aside paths: the process died before it recorded what became of them. */
