@@ -49,9 +49,9 @@ interface Deciding extends OpenWriteBack {
 
 /**
  * Decides each entry of a replica's batch. An entry that is based on the present state of its path becomes that state,
- * with the attribution it came with. One that is based on an older state is kept as a version, and refused as `stale`;
- * others are refused for other reasons (`WriteBackReason`). The commit that records the states records the answers too.
- * An entry that was decided before gets the same answer, or none if that is no longer remembered.
+ * with the attribution it came with. An entry that is based on an older state is kept as a version, and refused as
+ * `stale`; other entries are refused for other reasons (`WriteBackReason`). The commit that records the states records
+ * the answers too. An entry that was decided before gets the same answer, or none if that is no longer remembered.
  *
  * The caller has stored the contents, and holds a lease on them until this resolves. What was decided is then durable.
  * Throws `READ_ONLY`, `UNAVAILABLE` if the folder cannot be written now, and what a change may throw.
@@ -318,7 +318,6 @@ function changesOf(
   return { changes: [...changes.values()], backAt: -1 };
 }
 
-/** A planned batch whose events are known. */
 interface RecordedWriteBack {
   readonly replica: string;
   readonly planned: PlannedWriteBack;
@@ -385,7 +384,10 @@ interface Recorded {
   readonly sequence: number;
 }
 
-/** Returns the events by path and the replica's event, by path and iteration, and the last one of each path. */
+/**
+ * Returns each event under three keys: by path and the replica's event, by path and iteration, and by path alone (the
+ * last event of the path).
+ */
 function seqsOf({ files, firstSeq }: RecordedWriteBack): ReadonlyMap<string, Recorded> {
   const found = new Map<string, Recorded>();
   for (const [i, { recordId, record }] of files.entries()) {

@@ -47,7 +47,7 @@ export interface OriginsErasures {
   readonly isLeaving: (path: WorkspacePath) => Promise<boolean>;
 }
 
-/** Why a part of the erasures must wait. */
+/** The reasons why a part of the erasures must wait. */
 export interface ErasuresWaiting {
   /** Paths that must first have another content. */
   readonly paths: readonly WorkspacePath[];

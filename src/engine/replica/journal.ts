@@ -41,7 +41,6 @@ export interface JournalQuery {
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
 }
 
-/** The number of events that are searched at once. */
 const WINDOW = 2_000;
 
 /**
@@ -181,7 +180,6 @@ type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
 
 /** The actor of states that came with a base: such states have no event that names one. */
 const UNKNOWN = "unknown";
-/** The number of events that are read at once. */
 const READ = 256;
 
 function isRelevant(recordId: string): boolean {
@@ -203,7 +201,7 @@ export async function isStillHeld(context: HistoryContext, seq: number, hash: Ha
 
 /**
  * Returns whether this own event is a change or a proposal of this path, or of something beneath it. A compacted event,
- * or one that is in a base, cannot be checked, and counts as one.
+ * or an event in a base, cannot be checked, and counts as such a change.
  */
 export async function hasWritten(context: HistoryContext, seq: number, path: WorkspacePath): Promise<boolean> {
   if (seq > (await context.index.head()).seq) await catchUp(context, { recover: false });

@@ -112,7 +112,6 @@ function isDeletionIn(entry: WriteBackEntry | undefined, folder: WorkspacePath):
   return entry !== undefined && entry.entry === undefined && entry.path !== folder && isWithin(entry.path, folder);
 }
 
-/** Collects the decisions. */
 class WriteBackPlan implements PlannedWriteBack {
   readonly taken: TakenEntry[] = [];
   readonly known: KnownEntry[] = [];
@@ -158,7 +157,6 @@ class WriteBackPlan implements PlannedWriteBack {
   }
 }
 
-/** The decision about an entry. */
 type Verdict =
   /** The entry is to be recorded, after the missing folders above it. `against`: the last event of the path now. */
   | { readonly kind: "taken"; readonly change: Change; readonly folders: readonly Change[]; readonly against: number }
@@ -166,7 +164,6 @@ type Verdict =
   | { readonly kind: "known"; readonly iteration: number; readonly seq: number }
   | Refused;
 
-/** Why an entry is not taken. */
 interface Refused {
   readonly kind: "refused";
   readonly reason: WriteBackReason;
@@ -181,7 +178,6 @@ interface Refused {
   readonly isHeld?: true;
 }
 
-/** The facts by which entries are judged. */
 interface JudgeGround {
   /** The recorded state, with the entries that were taken so far. */
   readonly state: WriteState;
@@ -374,7 +370,6 @@ interface WorkSince {
   readonly rows: readonly WorkRow[];
 }
 
-/** An iteration of a path, and the one before it. */
 interface WorkRow {
   readonly row: IterationRow;
   readonly before: IterationRow | undefined;
