@@ -22,7 +22,7 @@ import { verifyRecords } from "./verify-records.ts";
  * number.
  */
 const CHECKPOINT_WRITES = 50;
-/** The events of a write: a record, and the end of the commit. */
+/** The number of events in a write: the record, and the end of the commit. */
 const EVENTS_OF_WRITE = 2;
 
 /** The parts that a record store in a folder of its own needs from outside. */
@@ -230,7 +230,6 @@ export class FolderLedger implements RecordLedger {
     return this.#opened;
   }
 
-  /** Returns the state, brought up to the log. */
   async #upToDate(): Promise<View> {
     const opened = await this.#open();
     const { log, view } = opened;
@@ -289,7 +288,6 @@ export class FolderLedger implements RecordLedger {
     return sealed.slice(0, drafts.length);
   }
 
-  /** Applies durable events to the state. */
   #follow(view: View, sealed: readonly SealedEvent[]): void {
     const { loaded, log } = view;
     const { state } = loaded;
@@ -299,7 +297,6 @@ export class FolderLedger implements RecordLedger {
     this.#acknowledged = state.head;
   }
 
-  /** Returns the present time as recorded. */
   #timestamp(): string {
     return new Date(this.#parts.now()).toISOString();
   }

@@ -25,7 +25,6 @@ export interface Loaded extends Place {
   readonly notes: readonly string[];
 }
 
-/** A state from which a replay begins. */
 interface Start extends Place {
   readonly checkpoint: number | undefined;
 }

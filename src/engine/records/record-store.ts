@@ -195,7 +195,6 @@ function keptDraft(
   }
 }
 
-/** Returns a summary of what was imported. */
 function importShape(original: OriginalLog, sealed: readonly SealedEvent[]): RecordImportShape {
   const live = new Set(original.checkpoint?.records.map(({ id }) => id));
   const unverified = unverifiedIn(original);
