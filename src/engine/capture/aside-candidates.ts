@@ -62,7 +62,10 @@ export async function withCandidates(
   });
 }
 
-/** Returns the work that was open at some time while this one was; `undefined` if the log does not have this one. */
+/**
+ * Returns the work that was open at some time while the run or action `id` was; `undefined` if the log does not have
+ * `id`.
+ */
 async function workBeside(context: Context, id: string): Promise<Beside | undefined> {
   const runs = (await loggedSessions(context)).filter((one) => one.kind === "run");
   const begun = runs.find((one) => one.id === id)?.fromSeq;
@@ -110,8 +113,9 @@ function spanOfAction({ id, fromSeq, lastSeq, state, aside, omittedChanges, path
 }
 
 /**
- * Returns the work beside that can have changed a path: if any work has declared it, only the work that did. The same
- * holds for the changes of recorded paths.
+ * Returns the work of others that can have changed a path: work that has declared it, and work that may change
+ * anything. The latter does not count if the ending work has declared the path, or work within it has declared and
+ * changed it.
  */
 function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
   const hasDeclared = ({ declared }: Span): boolean => declared.some((one) => isWithin(path, one));
@@ -134,7 +138,7 @@ async function plansOf(context: Context, some: readonly Span[]): Promise<Plans> 
 
 /**
  * True if one of these paths changed while both were open. The work that began later knows the state at the beginning
- * of that time, the work that ended earlier the state at its end: the work that ends now is later than all that has
+ * of that time, and the work that ended earlier knows the state at its end. `own` ends now, after all work that has
  * ended.
  */
 function mayHaveMade(

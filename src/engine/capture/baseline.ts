@@ -151,7 +151,6 @@ interface FirstEntries extends Iterable<Entry> {
   readonly size: number;
 }
 
-/** A base that is durable in the store. */
 interface FirstBase {
   readonly root: Hash;
   readonly base: Hash;
@@ -248,7 +247,6 @@ async function beginHistory(
   );
 }
 
-/** Returns the head after the first events of a log. */
 function headOf(sealed: readonly SealedEvent[]): Pick<HeadToSign, "seq" | "hash" | "logRoot"> {
   const tree = new LogTree();
   for (const { hash } of sealed) tree.append(hash);

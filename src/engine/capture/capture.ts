@@ -122,7 +122,6 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
   };
 }
 
-/** The data of one scan and one commit. */
 interface Once {
   readonly reading: Reading;
   readonly changes: readonly AttributedChange[];
@@ -243,7 +242,6 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
   });
 }
 
-/** True if the off-record notes are still those of the scan. */
 function isSameOffRecord(context: Context, { offRecord }: Reading): boolean {
   return offRecord === undefined ? context.offRecord.read() === undefined : offRecord.isCurrent;
 }
@@ -334,7 +332,6 @@ function remember(context: Context, reading: Reading, { lacked, except }: Unsett
   context.worktree.forget(reading.gone.filter((path) => !except.has(path) && !lacked.has(path)));
 }
 
-/** The number of events that are read at once. */
 const PAGE = 2_000;
 
 /**

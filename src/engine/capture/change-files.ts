@@ -39,7 +39,6 @@ import { optional } from "../../util/optional.ts";
  * 7. Report: what was done, and what was left and why. An operation that could do nothing at all is `REFUSED`.
  */
 
-/** Options for carrying out an operation. */
 interface ChangingHow extends ForcedHow {
   /** The paths to scan before the plan is made. Default: all. */
   readonly look?: Pick<CaptureOptions, "only" | "exact" | "absentRoot">;
@@ -228,7 +227,6 @@ async function provePlan<Shape>(
   await proveHistories(context, [...claims, ...paths], seq);
 }
 
-/** The result of an operation, or of its dry run. */
 interface Outcome extends OperationReport {
   /** True if it could do nothing at all, and so does not count as an operation. */
   readonly isNone: boolean;
@@ -324,7 +322,6 @@ export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
   };
 }
 
-/** The result of `recordHolders`. */
 interface RecordedHolders {
   /** The changes, with the states that are recorded now as their `before`. */
   readonly changes: readonly Change[];

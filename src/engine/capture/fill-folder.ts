@@ -70,7 +70,7 @@ export async function fillFolder(entries: readonly Entry[], filling: Filling): P
   };
 }
 
-/** Writes the files into the folder; also a failure leaves no staging files. Throws if nothing could be done. */
+/** Writes the files into the folder. Even a failure leaves no staging files. Throws if nothing could be done. */
 async function filled(changes: readonly Change[], filling: Filling): Promise<ApplyReport> {
   const { options, token, contents, target } = filling;
   const folder = await target();

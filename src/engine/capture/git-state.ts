@@ -23,7 +23,7 @@ export async function gitPathsAmong(context: Context, paths: readonly WorkspaceP
   return found;
 }
 
-/** Returns the paths that are git's own state by their name, or because a repository keeps it there. */
+/** Returns the paths that are git's own state by their name, or because a repository keeps its state there. */
 export function gitByName(context: Context, paths: readonly WorkspacePath[]): WorkspacePath[] {
   if (paths.length === 0) return [];
   const topOf = context.worktree.gitTops();

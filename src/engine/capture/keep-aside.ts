@@ -27,7 +27,6 @@ import { ChronicleError } from "../../core/values/errors.ts";
 const MOST_FILE_BYTES = 1024 * 1024;
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** The entries that are kept aside, and where they are. */
 interface Kept {
   readonly entries: ReadonlyMap<WorkspacePath, Entry>;
   readonly aside: Aside | undefined;

@@ -2,8 +2,6 @@ import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
-/** Some mode bits are recorded, but no operation sets them. */
-
 /** Setuid, setgid and sticky bits. They are recorded, but never set on a file, nor on a folder of another copy. */
 export const NEVER_SET = 0o7000;
 

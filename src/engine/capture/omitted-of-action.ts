@@ -36,7 +36,6 @@ interface Looked {
   readonly omitted: readonly Omission[];
 }
 
-/** The scan at the end of an action. */
 interface EndLook extends Looked {
   /** True if the action cannot end again: unchanged paths need not be kept any longer. */
   readonly isFinal: boolean;

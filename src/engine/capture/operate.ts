@@ -301,7 +301,6 @@ export function tellOfInexactTimes(tell: Context["tell"], { inexactTimes = [] }:
 
 const MOST_TOLD = 20;
 
-/** Reports the files whose owner could not be restored. */
 function tellOfOwners(context: Context, { lostOwners = [] }: ApplyReport): void {
   for (const { path, uid, gid } of lostOwners.slice(0, MOST_TOLD)) {
     context.tell?.(`${shownPath(path)} belonged to user ${uid} and group ${gid}; only root can give it back to them`);
@@ -327,7 +326,7 @@ export async function todoOf(
   return states > MOST_INLINE ? { plan: await keepPlan(context, changes) } : { changes };
 }
 
-/** An intent that was never closed. */
+/** An intent that is not closed. */
 interface OpenIntent {
   readonly id: string;
   readonly intent: IntentRecord;
@@ -363,7 +362,6 @@ export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
   readonly isNothing?: boolean;
 }
 
-/** The rest of an open intent. */
 interface Rest {
   readonly changes: readonly UpstreamChange[];
   /** The state that closes the intent: `done` if it is carried out, `abandoned` if its changes are undone. */
@@ -478,7 +476,6 @@ function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentR
   return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
 }
 
-/** The memo key for the token of the last step. */
 const lastToken = memoKey<string>("token of the last step");
 
 /** Notes the token of a closed step whose set-aside files are still to be removed. */

@@ -33,7 +33,6 @@ interface Settling {
   readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;
 }
 
-/** Options of a change. */
 interface ChangeHow {
   /** True if the change is only previewed. */
   readonly dryRun?: boolean | undefined;
@@ -224,7 +223,9 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
   return transactions.length > 0 ? "a transaction" : undefined;
 }
 
-/** True if an agent may be at work. One without a known process counts, since nobody could tell that it has ended. */
+/**
+ * True if an agent may be at work. An agent without a known process counts, since nobody could tell that it has ended.
+ */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
   return record.pid <= 0 || mayHaveOwner(context, record, record.started);
 }

@@ -186,7 +186,6 @@ function take(result: IngestResult, { present, gone, omitted }: Taken): void {
   else gone.push(result.path);
 }
 
-/** Returns the entry of a folder. */
 function folderEntry(path: WorkspacePath, stat: FileStat): Entry {
   return { path, kind: "dir", mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
 }
@@ -208,7 +207,6 @@ export interface Comparison {
   readonly lacked: ReadonlySet<WorkspacePath>;
 }
 
-/** The number of paths that are compared at once. */
 const COMPARE = 8_192;
 
 /** Compares a reading with the record. */

@@ -288,7 +288,7 @@ interface Look {
   readonly isPartial: boolean;
 }
 
-/** What captures took and left out at one moment. */
+/** The coverages of the captures at one moment. */
 interface Looks {
   /** The coverage of the capture before the state; in the middle of a capture's events also that of this capture. */
   readonly all: readonly Look[];

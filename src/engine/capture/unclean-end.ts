@@ -34,7 +34,6 @@ const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
  * minutes.
  */
 const UNWRITTEN_MS = 10 * 60_000;
-/** The number of events that are read at once. */
 const WINDOW = 2_000;
 
 const known = memoKey<Known>("whereabouts");

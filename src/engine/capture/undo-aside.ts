@@ -162,7 +162,7 @@ async function undosOf(context: Context, target: string | undefined): Promise<In
   return steps.slice(others + 1, upTo + 1);
 }
 
-/** Returns the paths of which the kept-aside copies were freed. */
+/** Returns the paths whose kept-aside copies were freed. */
 function freedAside({ now }: Context, aside: Aside, told: readonly OmittedChange[]): BlockedPath[] {
   // Nothing else frees a copy before its time.
   const detail = isKeptAt(aside, now())
@@ -409,7 +409,7 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
   ];
 }
 
-/** Returns a function that tells whether a run or action within this one has kept a path that this one has lost. */
+/** Returns the test whether a run or action within this work has kept a path. It is false if the work has lost none. */
 async function keptWithin(
   context: Context,
   id: string,
