@@ -49,7 +49,7 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
 
 /**
  * Returns the hashes of the contents of own changes that the origin has not answered yet: those after event `settled`.
- * Not the content of a proposal, whose event names none.
+ * The content of a proposal is not among them, since its event names none.
  */
 export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
   const { seq: head } = await context.index.head();
