@@ -21,7 +21,6 @@ export interface Closing {
   readonly reason?: string;
 }
 
-/** The end of an action, appended after the events of a capture. */
 interface ClosingBehind extends Closing {
   readonly found: Pick<Found, "head" | "changes" | "changesTo">;
   readonly omitted?: EndOfOmitted;

@@ -91,8 +91,8 @@ export function forbidden(
 }
 
 /**
- * The methods that answer with a content, and the one that could give a secret an ordinary name. When it fills another
- * folder, `restoreTo` itself leaves secrets out.
+ * The methods that answer with a content, and the method that could give a secret an ordinary name. When it fills
+ * another folder, `restoreTo` itself leaves secrets out.
  */
 type SecretGuards = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
 

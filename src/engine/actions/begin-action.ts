@@ -343,7 +343,10 @@ function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission
   );
 }
 
-/** Returns the omissions for an action's receipt: all that concern its paths, and every other one that is not meant. */
+/**
+ * Returns the omissions for an action's receipt: all that concern its paths, and all others that leave the capture
+ * incomplete.
+ */
 function receiptOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   const kept = new Map<string, Omission>();
   for (const one of omitted) {

@@ -224,7 +224,7 @@ const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
  * Returns the outside files for a remote caller, who was let into the workspace and not into the machine: none is read,
  * not even to follow a link, and none is replaced. Outside paths that an action names are reported as not kept. Paths
  * within the tracked roots (a repository's state, a link that stays inside) belong to the workspace, and every caller
- * may read them. Of a root that is a single file, only that file is inside.
+ * may read them. If a root is a single file, only that file is inside.
  */
 export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[]): OutsideFiles {
   const places = roots.map(placeOfRoot);

@@ -12,11 +12,12 @@ import { doneIntents } from "../log/intents.ts";
 import { isOwnerAlive } from "../log/owner-process.ts";
 
 /**
- * Runs and actions beside each other each compare the kept-aside paths with their own beginnings, so one change is found
- * by all of them. A change that another run, action, undo or redo may have made is not this one's alone.
+ * Runs and actions that run at the same time each compare the kept-aside paths with their own beginnings, so that all
+ * of them find the same change. If another run, action, undo or redo may have made a change, the change is not
+ * attributed to one of them alone.
  */
 
-/** A run or an action, in time. */
+/** A run or an action, and the time during which it was open. */
 interface Span {
   readonly id: string;
   /** The event before it. */
@@ -31,7 +32,6 @@ interface Span {
   readonly isWide: boolean;
 }
 
-/** The work that ends, the work that went on beside it, and the work within it. */
 interface Beside {
   readonly own: Span;
   readonly others: readonly Span[];
@@ -126,7 +126,6 @@ function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
 
 type Plans = ReadonlyMap<string, ReadonlyMap<WorkspacePath, Change>>;
 
-/** Returns what was kept aside for each, by path. */
 async function plansOf(context: Context, some: readonly Span[]): Promise<Plans> {
   const plans = new Map<string, ReadonlyMap<WorkspacePath, Change>>();
   for (const { id, aside } of some) {

@@ -318,7 +318,6 @@ function draftOf({ path, after, iteration, by }: AttributedChange): EventDraft {
   };
 }
 
-/** The paths that a scan leaves unsettled. */
 interface Unsettled extends Pick<Comparison, "lacked"> {
   /** Paths that will be scanned again. */
   readonly except: ReadonlySet<WorkspacePath>;

@@ -246,7 +246,6 @@ function onBlockedOf<Shape>({ isWhole }: FilePlan<Shape>, { force }: Present): O
   return isWhole === true ? "fail" : "skip-changed";
 }
 
-/** Returns what `apply` would do. */
 async function preview<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<Outcome> {
   if (plan.isNothing === true) return NOTHING;
   const { kind, selective, contents: made = [], wanted, units } = plan;

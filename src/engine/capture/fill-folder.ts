@@ -39,7 +39,7 @@ export interface Filling {
 }
 
 /**
- * Fills an empty folder with these entries. Those of a further root go into a folder `@<root id>` in it. Throws
+ * Fills an empty folder with these entries. Entries of a further root go into a folder `@<root id>` in it. Throws
  * `FORBIDDEN` if every file is withheld.
  */
 export async function fillFolder(entries: readonly Entry[], filling: Filling): Promise<RestoreShape> {

@@ -6,7 +6,6 @@ import { erasedDetail } from "../facts/pruning.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** A path that stays as it is, since the content that it would get was erased. */
 type ErasedPath = SkippedPath & { readonly reason: "erased" };
 
 /**

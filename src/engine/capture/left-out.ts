@@ -11,7 +11,6 @@ import { personalRules } from "./kept-trees.ts";
 import { isIgnoredByGit, keepTrees } from "./keep-aside.ts";
 import type { QuotaOptions } from "../log/quota.ts";
 
-/** Paths that a tool names, and the names that it sweeps. */
 interface Touching {
   readonly paths: readonly WorkspacePath[];
   readonly swept?: readonly Sweep[];

@@ -24,7 +24,6 @@ export interface OffRecordWork {
   readonly before: Seen;
 }
 
-/** The differences from the record, and the paths that no capture takes. */
 interface Seen {
   readonly seq: number;
   readonly reading: Reading;

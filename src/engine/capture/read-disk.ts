@@ -36,7 +36,9 @@ export interface LookOptions extends OffRecordOptions {
   readonly exact?: boolean;
   /** True if the folders above an absent path of `only` are taken, too; only with `named`. */
   readonly holders?: boolean;
-  /** True if deletions are recorded although a tracked folder was replaced by another one that has no recorded path. */
+  /**
+   * True if deletions are recorded although a tracked folder was replaced by another folder that has no recorded path.
+   */
   readonly acceptsDeletions?: boolean;
   /** The meaning of a missing tracked folder (see `ScanRequest`). */
   readonly absentRoot?: ScanRequest["absentRoot"];

@@ -9,7 +9,6 @@ import type { SkippedPath } from "./seen-absent.ts";
 
 /** The errors of operations that could not be done at all. */
 
-/** The most paths that are named. */
 const MOST_PATHS = 5;
 
 function namesOf(paths: readonly SkippedPath[]): string {
@@ -117,7 +116,6 @@ export async function orForced<Shape extends ChangedShape>(
 
 /** The most paths of each kind in an error. */
 const MOST_TOLD = 100;
-/** The most paths that a hint names. */
 const MOST_NAMED = 5;
 
 function forcedShape({ changes, skipped = [] }: ChangedShape): ForcedShape {

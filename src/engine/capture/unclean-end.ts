@@ -21,7 +21,6 @@ export interface Surroundings {
   readonly unclean: UncleanEnd | undefined;
 }
 
-/** The surroundings, and the records that they were derived from. */
 interface Known extends Surroundings {
   readonly last: Whereabouts | undefined;
   readonly now: Whereabouts;
@@ -80,7 +79,6 @@ function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefine
   return stat === undefined || (stat.size < 0 && stat.mtimeNs === 0n) ? undefined : Number(stat.mtimeNs / 1_000_000n);
 }
 
-/** Returns the paths that were recorded shortly before the last event. */
 async function recentPaths({ index }: Context): Promise<readonly WorkspacePath[]> {
   const { seq: head } = await index.head();
   const [newest] = await index.events({ from: 1, to: head, limit: 1, descending: true });

@@ -86,7 +86,6 @@ interface RivalPath {
   readonly fromSeq: number;
 }
 
-/** An undo, and the runs and actions that it is about. */
 interface UndoneWorks {
   readonly step: Step;
   readonly works: ReadonlyMap<string, AsideWork>;
@@ -94,8 +93,8 @@ interface UndoneWorks {
 }
 
 /**
- * Returns the paths of these works that others may have changed. There are none if everybody's work is undone, and none
- * if all candidates are.
+ * Returns the paths of these works that others may have changed. There are none if everybody's work is undone, or if
+ * all candidates are undone.
  */
 async function rivalsIn(context: Context, { step, works, owners }: UndoneWorks): Promise<RivalPath[]> {
   const { target, takes = [], passes = [], selection = "" } = step;
@@ -173,8 +172,8 @@ function freedAside({ now }: Context, aside: Aside, told: readonly OmittedChange
 
 /**
  * Returns the runs and actions whose kept-aside paths the step changes. For the redo of an undo by selection, these are
- * the ones that it undid. Those that an undo passes over count, too: a conflict over a recorded file says nothing about
- * kept-aside paths.
+ * the runs and actions that it undid. Work that an undo passes over counts, too: a conflict over a recorded file says
+ * nothing about kept-aside paths.
  */
 async function worksOf(context: Context, { target, takes = [], passes = [] }: Step): Promise<ReadonlySet<string>> {
   if (target === undefined) return withInner(context, [...takes, ...passes]);
@@ -263,7 +262,6 @@ async function readAside(context: Context, plan: Hash): Promise<readonly Change[
   return left.filter(({ before, after }) => !sameEntry(before, after));
 }
 
-/** Returns the paths of a plan whose kept-aside content was erased. */
 async function erasedAside(context: Context, plan: Hash): Promise<BlockedPath[]> {
   const bytes = await context.blobs.get(plan);
   const erasures = await erasuresInForce(context);
@@ -327,7 +325,6 @@ function wholeRepositories({ changes, blocked }: FittingChanges, tops: readonly 
   };
 }
 
-/** The changes that can be made, and the paths of the others. */
 type FittingChanges = Pick<FoundAside, "changes" | "blocked">;
 
 type Why = Pick<BlockedPath, "reason" | "detail">;

@@ -128,7 +128,6 @@ function ofDrafts(sealed: readonly SealedEvent[], drafts: readonly EventDraft[])
   return sealed.length === drafts.length ? sealed : sealed.slice(0, drafts.length);
 }
 
-/** Appends the events of one commit; the index follows. */
 class Appender implements AsyncDisposable {
   readonly #context: Context;
   /** Events that are durable and not in the index yet. */
@@ -211,7 +210,7 @@ class Appender implements AsyncDisposable {
     return rootBehind(this.#context, (await this.#context.index.head()).seq, pending);
   }
 
-  /** Returns the place of the next event. */
+  /** Returns the last event, and the offset of the line after it. */
   async #end(): Promise<Head & Pick<IndexHead, "offset">> {
     const last = this.#behind.at(-1);
     if (last === undefined) return this.#context.index.head();
@@ -300,8 +299,8 @@ function timestamp({ now }: Context): string {
 }
 
 /**
- * Throws `NOT_FOUND` if the record names another place for a root than the one at which it was opened: by now, another
- * project may be at the old place. Reads nothing there.
+ * Throws `NOT_FOUND` if the record names another place for a root than that at which the root was opened: by now,
+ * another project may be at the old place. Reads nothing there.
  */
 export async function refuseMoved(context: Context): Promise<void> {
   const { index, worktree, workspaceId, recordedAt } = context;

@@ -47,7 +47,7 @@ export class HeadPace {
     return now >= this.#next || this.#next - now > PUT_OFF_MS;
   }
 
-  /** Keeps a head; the next one of a busy workspace has to wait in proportion to how long this took. */
+  /** Keeps a head. The next head of a busy workspace has to wait in proportion to how long this took. */
   async measured(keep: () => Promise<void>): Promise<void> {
     const start = this.now();
     this.#next = start + KEEP_ONE_EVERY_MS;
@@ -71,10 +71,11 @@ export class HeadPace {
 /**
  * Keeps the head of one open workspace at these times:
  *
- * - A commit more than a second after the first event without a head keeps one, as far as the process's pace allows.
- * - A timer keeps one a second after the last event, if no further commit comes. The pace does not hold it back: only
- *   busy workspaces wait.
- * - The close keeps one. So a process that ends at once signs at its end.
+ * - A commit more than a second after the first event without a head keeps the head, as far as the process's pace
+ *   allows.
+ * - A timer keeps the head a second after the last event, if no further commit comes. The pace does not hold the timer
+ *   back: only busy workspaces wait.
+ * - The close keeps the head. So a process that ends at once signs at its end.
  */
 export class PacedHeadFollower implements HeadFollower {
   readonly #pace: HeadPace;

@@ -21,10 +21,10 @@ interface ActionOperation {
 }
 
 /**
- * Returns the actions and transactions that are operations. An action is one if it is closed, changed something (or
- * something was kept aside for it), and began in no run and no committed transaction. A committed transaction is one
- * operation with its actions. What an action changed after the end of its run or transaction is an operation of its
- * own.
+ * Returns the actions and transactions that are operations. An action is an operation if it is closed, changed
+ * something (or something was kept aside for it), and began in no run and no committed transaction. A committed
+ * transaction is one operation with its actions. What an action changed after the end of its run or transaction is an
+ * operation of its own.
  */
 export async function operationsOfActions(context: Context): Promise<ActionOperation[]> {
   const transactions = await allTransactions(context);

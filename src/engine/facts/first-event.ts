@@ -28,7 +28,7 @@ const WRITTEN: ReadonlySet<FileRecord["cause"]> = new Set([
   "merge",
 ] as const);
 
-/** Returns the description of an event as the first one of its path. */
+/** Returns the description of an event as the first event of its path. */
 export function firstEvent({ action, cause }: Pick<FileRecord, "action" | "cause">, seq: number): FirstEvent {
   return { seq, action, isWritten: WRITTEN.has(cause), isRun: cause === "run" };
 }

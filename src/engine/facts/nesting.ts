@@ -55,7 +55,7 @@ export class Nesting {
     return found;
   }
 
-  /** True if the first one is within the second, or the same. */
+  /** True if `inner` is within `outer`, or is the same bracket. */
   isWithin(inner: string, outer: string): boolean {
     return this.around(inner).has(outer);
   }
@@ -133,7 +133,6 @@ async function addClosed(context: Context, parents: Map<string, readonly string[
   }
 }
 
-/** Returns the brackets around a run or an action that has ended. */
 async function closedWithin(context: Context, id: string): Promise<string[]> {
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) return idsOf(decodeSession((await readEvent(context, run)).record).within);

@@ -126,7 +126,7 @@ export class OffRecordLook {
     );
   }
 
-  /** Returns the paths that are left out, as omissions. A path within another one is not listed. */
+  /** Returns the paths that are left out, as omissions. A path within a listed path is not listed itself. */
   held(): Omission[] {
     const held: Omission[] = [];
     for (const path of [...this.#held.keys()].sort(comparePaths)) {

@@ -22,7 +22,6 @@ export interface OwnEvent {
   readonly record: FileRecord;
 }
 
-/** Selects the own events of a span. */
 interface Looking {
   readonly isOwn: OwnFilter;
   /** Receives the events that are not of files. */

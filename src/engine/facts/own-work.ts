@@ -54,8 +54,8 @@ export interface OwnEvents {
   /** The sessions, actions, transactions and intents that they name, and the keepers of the work. */
   readonly ids: ReadonlySet<string>;
   /**
-   * The id of the operation, if the events are what is left of one. An undo of them undoes the operation, even if there
-   * are none.
+   * The id of the operation, if the events are what is left of an operation. An undo of the events undoes the
+   * operation, even if there are none.
    */
   readonly operation?: string | undefined;
   /** Own changes on disk that a dry run does not record, with the actions that own them. */

@@ -87,7 +87,6 @@ async function isForeign(context: Context, { id, replica, isPerson }: Named): Pr
   return work.some((row) => row.replica !== replica && claimedName(row.actor) !== undefined);
 }
 
-/** A request with an id that was carried out, and the event that says so. */
 interface DoneRequest {
   readonly intent: IntentRecord;
   readonly row: EventRow;

@@ -22,7 +22,6 @@ export interface UndoneEvents {
   readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
 }
 
-/** An undo of a whole operation. */
 interface WholeUndo {
   /** The span of the undone events; those of the paths in `left` are not undone. */
   readonly target: SeqSpan;
@@ -164,7 +163,7 @@ function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): 
 }
 
 /**
- * Returns the event before the first one of an operation; for a redone undo, the one before the first event that it
+ * Returns the seq before the first event of an operation; for a redone undo, the seq before the first event that it
  * undoes.
  */
 function startOf({ fromSeq, selective }: Candidate): number {

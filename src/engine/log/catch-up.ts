@@ -70,7 +70,6 @@ export async function catchUp(context: HistoryContext, options: CatchUpOptions):
   }
 }
 
-/** True if the log has grown since it was last refreshed. */
 async function hasGrown({ log }: HistoryContext): Promise<boolean> {
   const { bytes } = log.head;
   return (await log.refresh()).bytes !== bytes;
@@ -138,7 +137,6 @@ async function lostSince(
   return holds === false ? replaced(known.seq) : garbled(known.seq);
 }
 
-/** Returns an error if the log no longer has the last event of the index. */
 async function lostOfIndex(context: HistoryContext): Promise<ChronicleError | undefined> {
   context.index.fresh();
   const end = await context.log.refresh();
@@ -319,7 +317,7 @@ class Replay {
   }
 }
 
-/** Returns the head that the first line of a history continues: the empty one, or the one that a sentinel names. */
+/** Returns the head that the first line of a history continues: the empty head, or the head that a sentinel names. */
 function headBeforeFirst(line: RawLine, workspaceId: string): Head {
   try {
     const event = parseLine(line.bytes);

@@ -28,7 +28,6 @@ export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boo
   return true;
 }
 
-/** The hash of the kept head that was last found. */
 const found = memoKey<Hash>("head found in the log");
 
 /**

@@ -43,7 +43,7 @@ export function isElsewhere({ processes }: Machine, { pidSpace }: OwnerProcess):
 
 /**
  * Returns the number of a process in this PID namespace; -1, which no process has, if its number belongs to another
- * one.
+ * namespace.
  */
 export function numberHere(machine: Machine, owner: OwnerProcess): number | null {
   return owner.pid !== null && isElsewhere(machine, owner) ? -1 : owner.pid;

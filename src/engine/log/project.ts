@@ -133,7 +133,6 @@ function commitsOf(placed: readonly PlacedEvent[]): CommitRow[] {
   });
 }
 
-/** Returns the first of the events if it is a compaction and the index is still empty. */
 function sentinelAtStart(head: IndexHead, placed: readonly PlacedEvent[]): LogEvent | undefined {
   const event = placed[0]?.event;
   return head.seq === 0 && event?.op === "compact" ? event : undefined;

@@ -102,7 +102,7 @@ export async function diffMoments(
 interface Difference {
   readonly changes: Change[];
   readonly now?: number;
-  /** What was not compared: what the look at the disk did not take, and what is not known of the moments. */
+  /** The omissions: paths that the look at the disk did not take, and paths whose state at a moment is not known. */
   readonly coverage?: Coverage;
 }
 

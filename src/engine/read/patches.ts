@@ -17,7 +17,7 @@ const MAX_TEXT = 4 * 1024 * 1024;
 const MOST_PATCH_BYTES = 32 * 1024 * 1024;
 const MOST_READ_BYTES = 256 * 1024 * 1024;
 
-/** What a change's shape says about its patch: the patch, or why there is none. */
+/** The part of a change's shape that holds its patch, or the reason why there is no patch. */
 type PatchPart = Partial<ChangeShape>;
 
 /**

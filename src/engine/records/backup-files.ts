@@ -22,7 +22,7 @@ async function* bytesOf(lines: AsyncIterable<readonly RawLine[]>): AsyncGenerato
 }
 
 /**
- * Returns the files of a record store that has its own folder. A copy of them is a record store, too. Of a damaged or
+ * Returns the files of a record store that has its own folder. A copy of them is a record store, too. For a damaged or
  * an empty store, returns the log alone.
  */
 export async function backupFiles(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<BackupFile[]> {

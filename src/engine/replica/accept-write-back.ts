@@ -35,7 +35,7 @@ import { refusalOf } from "./write-back-rules.ts";
 
 /**
  * The number of attempts that are made while a path is edited at the origin (`changed`) or something is put into a
- * folder that is to be deleted (`not-empty`). Then the entry is refused. For other reasons: one attempt.
+ * folder that is to be deleted (`not-empty`). Then the entry is refused. For other reasons, one attempt is made.
  */
 const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 

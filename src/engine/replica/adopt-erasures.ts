@@ -55,7 +55,6 @@ export interface ErasuresWaiting {
   readonly isUnsent: boolean;
 }
 
-/** The contents that can be erased here, and those that must wait. */
 interface Look {
   readonly seq: number;
   readonly fresh: readonly LoggedErasure[];

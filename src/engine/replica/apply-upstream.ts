@@ -69,7 +69,7 @@ export interface ApplyUpstreamOptions {
 
 /** The most conflicts in an intent, and in one append. */
 const MOST_CONFLICTS = 1_000;
-/** For more paths than this, a capture of everything is cheaper than one of each path. */
+/** For more paths than this, a capture of everything is cheaper than a capture of the paths. */
 const MOST_NAMED = 2_000;
 
 /**

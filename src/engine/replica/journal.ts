@@ -71,7 +71,6 @@ export async function readJournal(
   return { entries: reader.entries, upTo };
 }
 
-/** Reads events in order, and collects the entries among them. */
 class JournalReader {
   readonly entries: JournalEntry[] = [];
   readonly #context: HistoryContext;
@@ -178,7 +177,7 @@ class JournalReader {
 
 type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
 
-/** The actor of states that came with a base: such states have no event that names one. */
+/** The actor of states that came with a base: no event of such a state names an actor. */
 const UNKNOWN = "unknown";
 const READ = 256;
 

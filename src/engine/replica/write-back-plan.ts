@@ -16,7 +16,6 @@ import { WriteState } from "../write/write-state.ts";
 import { refusalOf } from "./write-back-rules.ts";
 import { talliedAfter, type Tally } from "../write/write-limits.ts";
 
-/** The state and limits that a batch is planned on. */
 interface PlanGround extends Omit<JudgeGround, "state"> {
   readonly tally: Tally;
   /**
@@ -107,7 +106,6 @@ function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBa
   }
 }
 
-/** True if the entry deletes something beneath the folder. */
 function isDeletionIn(entry: WriteBackEntry | undefined, folder: WorkspacePath): boolean {
   return entry !== undefined && entry.entry === undefined && entry.path !== folder && isWithin(entry.path, folder);
 }
@@ -378,9 +376,9 @@ interface WorkRow {
 const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
- * Returns the state of a path just before the first iteration that the replica wrote for a later one of its events;
- * `undefined`: there is no such iteration. An event before that one was decided by then, even if no iteration names it:
- * an entry that changes nothing makes none.
+ * Returns the state of a path just before the first iteration that the replica wrote for a later event of its own;
+ * `undefined`: there is no such iteration. An entry of an earlier event was decided by then, even if no iteration names
+ * that event: an entry that changes nothing makes no iteration.
  */
 function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
   const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];

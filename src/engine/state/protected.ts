@@ -133,7 +133,6 @@ export function isSecretEntry(names: ProtectedNames, { path, kind, class: record
   return kind === "file" && (names.added(path) ?? recorded === "protected");
 }
 
-/** The number of paths that an answer names. */
 const MOST_TOLD = 3;
 
 /** Returns the protected files in their last recorded states. */

@@ -98,7 +98,6 @@ function refuseGaps(rows: readonly IterationRow[]): void {
   });
 }
 
-/** Throws unless the iterations of a path agree with a claim about them. */
 function refuseOther(
   rows: readonly IterationRow[],
   { path, seq, before, now }: PathClaim,

@@ -33,7 +33,6 @@ export interface ForkSource {
   readonly label: string;
 }
 
-/** The number of contents that are looked up at once. */
 const BATCH = 10_000;
 
 /**

@@ -109,7 +109,6 @@ function againOf({ kind, operation, label }: Inversion): string | undefined {
   return operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``;
 }
 
-/** Returns the own events, without the paths that are left alone. */
 function inReach({ own, leaves }: Inversion): OwnEvents {
   if (leaves === undefined) return own;
   const { pending, ...rest } = withoutPaths(own, new Set(leaves.keys()));

@@ -184,8 +184,8 @@ function isAsWas(now: Entry | undefined, then: Entry | undefined): boolean {
 }
 
 /**
- * The end state of a path with the present state preferred, the one with the undo preferred, and the contents that were
- * made for both.
+ * The end state of a path with the present state preferred, its end state with the undo preferred, and the contents
+ * that were made for both.
  */
 interface WayBack {
   readonly kept: Folded;

@@ -100,7 +100,6 @@ async function planTo(
   };
 }
 
-/** Returns the paths, with those that form a unit with one of them. */
 async function withUnits(context: Context, paths: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
   return (await Promise.all(paths.map((path) => unitWith(context, path)))).flat();
 }
@@ -207,7 +206,6 @@ async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolea
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
 }
 
-/** An action whose outside paths are to be brought back. */
 interface OutsideAction {
   readonly id: string;
   readonly summary: string;

@@ -309,7 +309,6 @@ interface TransactionEnd {
   readonly skipped: RunShape["skipped"];
 }
 
-/** The result if nothing was to be rolled back. */
 const NOTHING_ROLLED_BACK: TransactionEnd = { isRolledBack: false, left: null, skipped: [] };
 
 interface CommandEnd {
@@ -371,7 +370,7 @@ function leftOf(
         : ["what they are now could not be recorded, so they stay", `them away, then ${before} PATH...`];
     return { reason, paths, hint: `move ${them}` };
   }
-  // The state before of a lost path is not known: that of the record is an earlier one.
+  // The state of a lost path before the run is not known: the recorded state is an earlier one.
   if (skipped.some(({ path }) => !lost.includes(path)))
     return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)

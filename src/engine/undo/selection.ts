@@ -168,7 +168,6 @@ interface Turn {
   readonly turn: string;
 }
 
-/** Returns the work of a turn; for `last`, of the one that `lastTurn` returns. */
 async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> {
   const all = await allTurns(context);
   const named = asked === "last" ? lastTurn(all) : turnNamed(asked, [...all.actions, ...all.elsewhere]);
@@ -193,7 +192,6 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
   }
 }
 
-/** The actions that belong to turns, and the work of turns at other copies. */
 interface Turns {
   readonly actions: readonly (LoggedAction & Turn)[];
   readonly elsewhere: readonly (WorkElsewhere & Turn)[];

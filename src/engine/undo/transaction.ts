@@ -69,7 +69,7 @@ export interface HeldRun {
   readonly within: Within;
 }
 
-/** Where a transaction begins: it holds a run, or the functions of these actions called for it. */
+/** The surroundings of a new transaction: the run that it holds, or the actions whose functions called for it. */
 export interface Surroundings {
   readonly holds?: HeldRun;
   readonly actions?: readonly string[];
@@ -154,10 +154,10 @@ interface Begun {
 }
 
 /**
- * Returns the transaction of which a new one is a savepoint, or `undefined`. That is the innermost active one of the
- * same session and scope, unless another process owns it or it holds a run. A transaction that holds a run is a
- * savepoint of the one around the run. A transaction that is begun in a run that a transaction holds is within that
- * transaction.
+ * Returns the transaction of which a new one is a savepoint, or `undefined`. That is the innermost active transaction
+ * of the same session and scope that no other process owns and that holds no run. A transaction that holds a run is a
+ * savepoint of the transaction around the run. A transaction that is begun in a run that a transaction holds is within
+ * that transaction.
  */
 function parentFor(active: readonly LoggedTransaction[], of: Begun): string | undefined {
   const around = active.find((one) => one.id === of.within.transaction);

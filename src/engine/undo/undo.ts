@@ -41,7 +41,7 @@ import { undoSelection } from "./undo-selection.ts";
 
 type Direction = Step["direction"];
 
-/** Undoes the last operation, the one that is named, or the selected work. */
+/** Undoes the last operation, a named operation, or the selected work. */
 export async function undo(
   context: Context,
   options: UndoOptions = {},
@@ -178,7 +178,7 @@ async function planWhole(
     back: backOf(operation, own.changes),
     folders: "whole",
     conflicts: () => conflicts,
-    // An undo that changes nothing is not recorded: a later redo would redo that one.
+    // An undo of an operation that is undone already is not recorded: a later redo would redo that undo.
     isNothing: isNothing || inTheWay.length > 0,
     skipped: [...unrecorded, ...inTheWay],
     isWhole: true,

@@ -67,7 +67,6 @@ function rowsIn({ entries = [], records = [] }: BaseBatch): number {
   return entries.length + records.length;
 }
 
-/** Compares the rows of a base with those of an index. */
 class Comparison {
   readonly #index: IndexStore;
   readonly #seq: number;

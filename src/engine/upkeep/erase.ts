@@ -32,7 +32,6 @@ import { refuseUnsigned } from "../log/signing.ts";
  * rules leave out by now: it is recorded as gone, its file stays on disk, and it is not captured any more.
  */
 
-/** The most contents that one erasure may name. */
 const MOST_CONTENTS = 100_000;
 
 /** The most contents in an answer, and the most paths for each. */

@@ -17,10 +17,9 @@ import type { IterationRow } from "../../storage/index-store.ts";
 import { checkHeldRecord, faultOf } from "./record-faults.ts";
 import { ROOT_EVERY, mustStateRoot } from "../state/commit-root.ts";
 
-/** Reports an event that breaks a rule. */
 type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
 
-/** Where a history begins for the rules. */
+/** The beginning of a history, as the rules need it. */
 export interface RulesStart {
   /** The event before the first one that is read. */
   readonly seq: number;

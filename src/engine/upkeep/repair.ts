@@ -9,7 +9,6 @@ import { addAll } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { examine, type Examined } from "./verify.ts";
 
-/** Options of a repair, and the places to search. */
 type RepairOptions = VerifyOptions & { readonly repairFrom: readonly RepairPlace[] };
 
 /**

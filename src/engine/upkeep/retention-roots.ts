@@ -98,7 +98,6 @@ async function actionsKept(context: Context, pruning: PruneRecord | undefined): 
   return kept.sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
-/** Reads the actions that have changed since they were read. */
 async function readActions(context: Context, { actions }: ActionView): Promise<void> {
   const stale = [...actions.values()].filter(({ row, read }) => read?.seq !== row.seq);
   const rows: EventRow[] = [];

@@ -141,7 +141,6 @@ interface ComparedLog {
  */
 const UNHELD = "head-unheld";
 
-/** Returns the contradictions between the log and a head. */
 function checkClaim(log: LogFindings, claim: Claim): Problem[] {
   const { where, seq } = claim;
   if (log.lastSeq < seq) {

@@ -183,7 +183,6 @@ export function ofOneWrite(error: unknown): Outcome {
   throw error;
 }
 
-/** The codes of errors that concern one write only. */
 const OF_ONE_WRITE: ReadonlySet<string> = new Set([
   "PRECONDITION_FAILED",
   "NOT_FOUND",
