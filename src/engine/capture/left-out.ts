@@ -60,7 +60,10 @@ function isExposed(one: Omission): boolean {
   return one.reason === "store" || (!isMeant(one) && one.reason !== "unstable");
 }
 
-/** Returns the existing paths that no capture takes, at and beneath these paths. Reads no content. */
+/**
+ * Returns the existing paths that no capture takes, at and beneath these paths. Reads contents only to recognise paths
+ * that are off the record.
+ */
 async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Promise<Omission[]> {
   if (paths.length === 0) return [];
   const { omitted } = await context.worktree.scan({ only: paths, exact: true }, () => undefined);

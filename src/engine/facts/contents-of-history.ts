@@ -57,10 +57,7 @@ export class ContentsOfHistory implements BlobStore {
     return (await this.#isErased(hash)) ? undefined : this.#blobs.open(hash);
   }
 
-  /**
-   * Reads erased contents too. Its callers (open plans and dry runs) have left those out already, and must read all
-   * others.
-   */
+  /** Reads erased contents too. Its callers have left those out already, and must read all others. */
   readMany(hashes: Iterable<Hash>): ReturnType<BlobStore["readMany"]> {
     return this.#blobs.readMany(hashes);
   }

@@ -41,7 +41,8 @@ interface Looked {
 }
 
 /**
- * Returns why a capture would leave out the present state of the path. No content is read, unless contents were erased.
+ * Returns why a capture would leave out the present state of the path. A content is read only if contents were erased,
+ * or to see whether the path is still as it was left off the record.
  */
 async function leftOut(
   context: Context,

@@ -15,10 +15,7 @@ import { isSecretEntry, protectedNames } from "../state/protected.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/**
- * Lists the paths of a moment, in path order. A page costs as much as it holds, whatever precedes it. Throws `USAGE`,
- * `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`.
- */
+/** Lists the paths of a moment, in path order. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
 export async function listFiles(context: Context, options: ListFilesOptions): Promise<FileListShape> {
   const { depth, limit = Number.POSITIVE_INFINITY, after } = options;
   checkCount("depth", depth);

@@ -226,9 +226,9 @@ interface ReceiveOptions {
 }
 
 /**
- * Receives a content of any size in bounded memory. It is then durable in the store, or comes with its bytes. Returns
- * without waiting if the content is short and given as a whole. Throws `LIMIT_EXCEEDED` as soon as it is too long, and
- * whatever its source throws.
+ * Receives a content of any size in bounded memory. It is then durable in the store, or comes with its bytes, or was
+ * only hashed since the request was done before. Returns without waiting if the content is short and given as a whole.
+ * Throws `LIMIT_EXCEEDED` as soon as it is too long, and whatever its source throws.
  */
 function receiveContent(
   context: Context,
