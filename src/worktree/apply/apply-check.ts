@@ -122,7 +122,7 @@ function listedName({ root: { fs, traits }, inner }: Step, found: FileStat): str
   return names.find((name) => isOneName(name, nameOf(inner), traits.names)) ?? names.find(isFound);
 }
 
-/** Of new names that the disk takes for the same name, blocks all but the first. */
+/** Blocks all but the first of several new names that the disk takes for the same name. */
 function holdSecondNames(steps: readonly Step[]): void {
   for (const [root, own] of Map.groupBy(steps.filter(isCreated), (step) => step.root)) {
     if (!foldsNames(root.traits)) continue;
@@ -184,8 +184,8 @@ function mayResume(context: CheckContext, step: Step): boolean {
 }
 
 /**
- * True if the interrupted run may have left nothing at the path. On a disk with hard links, one rename replaces a file,
- * so somebody else removed a missing one. On other disks, the old file is renamed away first.
+ * True if the interrupted run may have left nothing at the path. A disk with hard links replaces a file by one rename,
+ * so a missing file was removed by somebody else. Other disks rename the old file away first.
  */
 function mayBeGone({ before, after, root }: Step): boolean {
   return before?.kind !== "file" || after?.kind !== "file" || !root.staging.hasLinks();

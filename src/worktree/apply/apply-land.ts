@@ -391,7 +391,6 @@ export function changesNames(step: Step): boolean {
   return step.landed && step.carrier === undefined && step.todo !== "chmod";
 }
 
-/** The list in which conflict copies are noted. */
 interface ConflictList {
   readonly token: string;
   readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];

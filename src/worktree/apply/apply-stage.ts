@@ -28,7 +28,6 @@ const SETGID = 0o2000;
 const OWN_MODE = 0o600;
 const OWN_FOLDER_MODE = 0o700;
 
-/** Input of `stageSteps`. */
 interface StageContext {
   readonly disk: Disk;
   readonly steps: readonly Step[];
@@ -399,7 +398,6 @@ const MOST_BYTES = 8 * 1024 * 1024;
 /** Writing clears setuid and setgid, so files with these bits are not for the workers. */
 const SET_ID = 0o6000;
 
-/** Splits the steps: the workers write the plain files, this thread all others. */
 function splitForWorkers(wanted: Wanted): { readonly forWorkers: Wanted; readonly others: Wanted } {
   return { forWorkers: those(wanted, isPlainFile), others: those(wanted, (step) => !isPlainFile(step)) };
 }

@@ -108,7 +108,7 @@ export function heldBy(
   return found;
 }
 
-/** Returns the steps of each set of paths that change together, if there are at least two. */
+/** Returns the steps of each set of paths that change together. Leaves out sets with fewer than two steps. */
 export function unitsOf(steps: readonly Step[], together: ApplyRequest["together"] = []): (readonly Step[])[] {
   if (together.length === 0) return [];
   const byPath = new Map(steps.map((step) => [step.path, step]));

@@ -206,8 +206,8 @@ async function putIntoPlace(
   const unitOf = new Map<Step, readonly Step[]>();
   for (const unit of unitsOf(steps, request.together)) {
     holdUnits([unit]);
-    // Not landed as a unit if something else must be removed first: the contents of a folder that a file replaces, or
-    // another name that the disk takes for one of these.
+    // A unit lands path by path if something else must be removed first: the contents of a folder that a file replaces,
+    // or another name that the disk takes for one of these.
     if (unit.every((step) => !step.clear && step.alias === undefined && !early.has(step)))
       for (const step of unit) unitOf.set(step, unit);
   }

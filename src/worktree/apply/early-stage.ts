@@ -8,13 +8,12 @@ import type { ApplyRequest } from "../worktree.ts";
 import { NOT_EMPTY } from "../../core/values/errno.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 
-/** No operation has this token: theirs begin with the id of an intent. */
+/** No operation has this token: the token of an operation begins with a generated id. */
 const TOKEN = "early";
 
 /** Bytes after which a sync starts while more is being written, so that little is left at the end. */
 const PORTION_BYTES = 128 * 1024 * 1024;
 
-/** A staged file. */
 interface EarlyFile {
   readonly entry: Pick<Entry, "hash" | "mode">;
   readonly stat: FileStat;
@@ -34,7 +33,6 @@ export interface EarlyTree {
   readonly syncing: Promise<void>;
 }
 
-/** Options of an early stage. */
 interface EarlyStageOptions {
   readonly disk: Disk;
   /** The root that will receive the files. */

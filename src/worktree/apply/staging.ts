@@ -85,7 +85,8 @@ export class Staging {
   }
 
   /**
-   * True if its file system has hard links. Tried, because some refuse with the errno that also means "not permitted".
+   * True if its file system has hard links. Tries a link, because some file systems refuse it with the errno that also
+   * means "not permitted".
    */
   hasLinks(): boolean {
     this.#hasLinks ??= this.#tryLink();
@@ -172,7 +173,6 @@ export function stagingPlaces({ root }: Pick<OpenRoot, "root">, options: Staging
   return [stagingIn(candidate, { root }, disk, own), inRoot];
 }
 
-/** True if the text can be the token of an apply. */
 function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
@@ -182,7 +182,6 @@ function ownName(rootId: string | undefined, token: string): string {
   return rootId === undefined ? token : `${token}.${rootId}`;
 }
 
-/** Options of `stagingFor`. */
 interface StagingOptions {
   readonly disk: Disk;
   /** A folder in the store, created when it is needed. */
@@ -265,11 +264,10 @@ function removeIfEmpty(fs: ConfinedFs, folder: WorkspacePath): void {
 
 /**
  * Longer than any staging lasts, in ns. `sweep` compares a staging folder's time with the last change of the folder
- * that holds it, so by the disk's own clock.
+ * that holds it: both times are of the disk's own clock.
  */
 const LONG_AGO_NS = 24n * 3600n * 1_000_000_000n;
 
-/** The folders in which an apply may stage. */
 interface StagingFolders {
   readonly roots: readonly TrackedRoot[];
   /** The staging folder in the store. */

@@ -39,7 +39,6 @@ const QUIET_MS = 1500;
 /** Most folders that @parcel/watcher is told to ignore: it checks each of them for each event. */
 const MOST_IGNORED = 400;
 
-/** Options of a watch. */
 interface WatchOptions {
   readonly disk: Disk;
   /** A folder of our own for the barrier, absolute; its parent exists. */
@@ -68,7 +67,6 @@ export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandl
   return watch;
 }
 
-/** A watch of one root. */
 interface Watching {
   readonly ordered: boolean;
   /**
@@ -341,7 +339,6 @@ class WatchBarrier {
     return this.#watch !== undefined;
   }
 
-  /** Counts one event of the watched folders. */
   count(): void {
     this.#events += 1;
     if (this.#events >= this.#limit) this.#mayHaveLost = true;
@@ -413,7 +410,6 @@ function queueLength(disk: Disk): number {
 const TURN = 1_000;
 const SLASH = Buffer.from("/");
 
-/** Options of a folder watch. */
 interface FolderWatchOptions {
   readonly disk: Disk;
   /** The folder to watch, absolute. */
@@ -537,7 +533,7 @@ class FolderWatch {
   #isMeant(folder: Watched, name: string): boolean {
     const { only } = this.#options;
     if (only === undefined || folder.path !== ROOT) return true;
-    // The files that form one unit with it if it is a database: a scan decides that.
+    // The files beside a database form one unit with it. A scan decides whether `only` is a database.
     return unitOf(only as WorkspacePath).includes(name as WorkspacePath);
   }
 

@@ -14,7 +14,6 @@ export interface TraitsMemory {
   set(mount: string, traits: FolderTraits): unknown;
 }
 
-/** Options of a probe. */
 interface FolderProbeOptions {
   readonly disk: Disk;
   readonly memory: TraitsMemory;
@@ -95,7 +94,6 @@ const SECOND_NS = 1_000_000_000;
 /** The time step of FAT, which no file system exceeds. */
 const COARSE_NS = 2 * SECOND_NS;
 
-/** The traits found by testing. */
 type ProbedTraits = Omit<FolderTraits, "fileSystem" | "source">;
 
 /**
@@ -174,7 +172,7 @@ class Probe {
     });
   }
 
-  /** Tests whether setting the mtime back leaves the ctime later than it. */
+  /** Tests whether the ctime stays later than an mtime that was set back, and estimates the step of times. */
   #times(file: WorkspacePath): Pick<FolderTraits, "ctime" | "timeStepNs"> {
     using opened = this.#fs.openRead(file);
     const isSet = this.#can(() => this.#disk.setMtime(opened.fd, PAST_NS));

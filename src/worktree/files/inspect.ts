@@ -14,7 +14,6 @@ export interface Inspected {
   readonly entry: Entry;
 }
 
-/** A sink that only computes hashes. */
 const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: sha256Pieces };
 
 /** Hashes a file. Returns the hash with the stat that belongs to the hashed content. */

@@ -64,7 +64,6 @@ interface GitsOwnParts {
   readonly isRecorded: (path: WorkspacePath) => boolean;
 }
 
-/** A path that was looked up. */
 interface Looked {
   readonly isFolder: boolean;
   /** The outermost git folder that is the path or contains it; `undefined` if there is none, or it is recorded. */

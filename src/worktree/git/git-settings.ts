@@ -64,7 +64,6 @@ interface Said extends GitSetting {
   readonly folder: string;
 }
 
-/** The settings that are read. */
 const WANTED: ReadonlySet<string> = new Set([
   ...["core.excludesfile", "core.ignorecase", "core.bare", "core.worktree"],
   ...["extensions.objectformat", "extensions.worktreeconfig", "safe.directory"],

@@ -98,7 +98,10 @@ export class MemoryApply {
     if (!this.#is(path, before) && !resumed) this.#blocked.block(path, "changed", changedText(before));
   }
 
-  /** True if the change removes a file or folder, also to replace a file by a folder or a folder by a file. */
+  /**
+   * True if the change removes what is there, also to replace a folder by something else, or something else by a
+   * folder.
+   */
   #goes({ path, after }: Change): boolean {
     const kind = this.#files.get(path)?.kind;
     return (

@@ -116,7 +116,10 @@ export class MemoryFiles {
     return shown;
   }
 
-  /** Calls `onChange` with each changed path (except by `setMtime`), until the returned function is called. */
+  /**
+   * Calls `onChange` with the path of each change (except by `setMtime`), until the returned function is called. Does
+   * not name the paths beneath a removed or moved folder.
+   */
   watch(onChange: (path: WorkspacePath) => void): () => void {
     this.#watchers.add(onChange);
     return () => this.#watchers.delete(onChange);

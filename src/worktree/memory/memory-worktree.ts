@@ -47,13 +47,12 @@ import type { LiveDatabase } from "../live-databases.ts";
 import { SMALL_BYTES } from "../files/read-stable.ts";
 import { MemoryApply, memoryEntry } from "./memory-apply.ts";
 
-/** What `save` stores for the next worktree: the known rows and the seq. */
+/** The state that `save` stores for the next worktree: the known rows and the seq. */
 export interface KeptMemory {
   known: ReadonlyMap<WorkspacePath, KnownRow> | undefined;
   seq: number | undefined;
 }
 
-/** Options of a worktree in memory. */
 interface MemoryWorktreeOptions {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -61,7 +60,7 @@ interface MemoryWorktreeOptions {
   readonly roots?: readonly TrackedRoot[];
   /** Default: empty. Several worktrees may share the same files. */
   readonly files?: MemoryFiles;
-  /** Read by the constructor and written by `save`. Default: empty. */
+  /** Read by the constructor, written by `save`, cleared by `forgetAll`. Default: empty. */
   readonly kept?: KeptMemory;
 }
 

@@ -152,7 +152,6 @@ interface WalkGiven {
   readonly skip: readonly WorkspacePath[];
 }
 
-/** One scan: the entries that were found, and those that were omitted. */
 class Walk implements OutsideLook {
   readonly found: { readonly path: WorkspacePath; readonly entry: Entry | undefined }[] = [];
   readonly omitted: Omission[] = [];
@@ -166,7 +165,7 @@ class Walk implements OutsideLook {
   }
 
   async visit(top: WorkspacePath): Promise<void> {
-    // Count before anything is read: an excess would be refused in the end, after all of it was read.
+    // The count precedes all reading: otherwise an excess would be refused only after everything was read.
     const { deep, whole } = this.#request;
     const excess = deep && whole === true && !isSystemPath(top) ? this.#excess(top) : undefined;
     if (excess !== undefined) return this.#omit(top, "over-limit", excess);

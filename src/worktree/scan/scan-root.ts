@@ -245,7 +245,7 @@ export class RootScan {
     return verdict;
   }
 
-  /** True for the own state of a repository, for which being named is not enough to be taken. */
+  /** True for a repository's own state, which is not taken even if it is named. */
   #isGits(above: FolderWork, name: string): boolean {
     return this.#p.root.only === undefined && above.rules.scope.isGits(name);
   }

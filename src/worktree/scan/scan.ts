@@ -456,7 +456,6 @@ interface Held {
   readonly adoptable: string | undefined;
 }
 
-/** Returns the hint for a folder that has recorded files. */
 function hintForHeld(folder: string, { obstacle, back, adoptable }: Held): string {
   const first = obstacle === undefined ? "mount it or put it back" : `move ${obstacle} away and put the folder back`;
   const moved =
