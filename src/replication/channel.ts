@@ -74,7 +74,9 @@ export interface Wire {
   close(how: "gently" | "at once", code?: ErrorCode): void;
 }
 
-/** Returns any error as the reason for closing a channel. One that is not Chronicle's becomes `IO`, with its errno. */
+/**
+ * Returns any error as the reason for closing a channel. An error that is not Chronicle's becomes `IO`, with its errno.
+ */
 export function asFatal(error: unknown): ChronicleError {
   if (error instanceof ChronicleError) return error;
   const errno = errnoOf(error);

@@ -176,7 +176,7 @@ export class FramedChannel implements Channel {
     void this.#sayGoodbye(error);
   }
 
-  // Sending: one frame at a time, urgent ones first.
+  // One frame is sent at a time, urgent frames first.
 
   async #sendWaiting(): Promise<void> {
     if (this.#isSending) return;
@@ -210,8 +210,6 @@ export class FramedChannel implements Channel {
     this.#finish({ by: "transport", error });
     this.#wire.close("at once");
   }
-
-  // Receiving.
 
   async #readWire(): Promise<void> {
     const reader = new FrameReader();

@@ -23,7 +23,6 @@ type Response = MessageOf<"BlocksResponse">;
 const FULL_BYTES = 1024 * 1024;
 const HASH_BYTES = 32;
 
-/** Contents whose blocks are being looked up. */
 interface Lookup {
   readonly asked: readonly Hash[];
   readonly blocks: AsyncIterable<BlobBlock>;

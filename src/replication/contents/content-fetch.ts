@@ -9,7 +9,7 @@ type Response = MessageOf<"ContentFetchResponse">;
 
 interface Pending {
   readonly request: Request;
-  /** Resolves to what the one who asks gets. */
+  /** The result for every caller that asks for the same. */
   readonly answer: Promise<Response | undefined>;
   readonly resolve: (response: Response | undefined) => void;
   readonly reject: (error: ChronicleError) => void;

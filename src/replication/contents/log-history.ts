@@ -30,7 +30,6 @@ interface OtherWriters {
   readonly timers: Timers;
 }
 
-/** Options of a history. */
 interface LogHistoryOptions {
   /**
    * Lines that this process did not record are only reported after they were read while nobody writes, because what
@@ -237,7 +236,6 @@ export class LogHistory {
     for await (const lines of this.#log.read(start)) yield* lines;
   }
 
-  /** Forgets all positions. */
   async #beginAnew(): Promise<void> {
     this.#marks = [];
     this.#firstSeq = undefined;

@@ -25,7 +25,7 @@ import { WriteBackIntake, type WriteBackParts } from "./write-back-intake.ts";
 import { parseSignedHead } from "../../core/log/signed-head.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What an origin serves a replica from, and the rights of the client that connects as that replica. */
+/** The parts from which an origin serves a replica, and the rights of the client that connects as that replica. */
 export interface OriginOptions {
   readonly history: LogHistory;
   readonly contents: WorkspaceContents & NamedContents;

@@ -20,7 +20,7 @@ export interface ReplicaCursors {
   list(): readonly (readonly [replica: string, kept: KeptReplica])[];
 }
 
-/** What is kept of one replica. */
+/** The state that is kept of one replica. */
 export interface KeptReplica {
   readonly sequence: number;
   readonly holder?: string;

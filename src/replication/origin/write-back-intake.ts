@@ -18,7 +18,7 @@ import type { ContentFetch } from "../contents/content-fetch.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
 
-/** What a `WriteBackIntake` works with. Shared by all sessions of a workspace. */
+/** The parts of a `WriteBackIntake`. All sessions of a workspace share them. */
 export interface WriteBackParts {
   readonly target: WriteBackTarget;
   readonly blobs: BlobStore;

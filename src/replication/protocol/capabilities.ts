@@ -35,7 +35,7 @@ export function agreedOn(theirs: readonly string[], ours: readonly Capability[])
   return new Set(ours.filter((one) => theirs.includes(one)));
 }
 
-/** Returns the capability that a message's optional fields need; `undefined` if it needs none. */
+/** Returns the capability that exact times in a message need; `undefined` if the message has none. */
 function neededByFields(message: Message): Capability | undefined {
   const isExact = ({ mtime_ns }: { readonly mtime_ns?: number | undefined }): boolean => mtime_ns !== undefined;
   if (message.type === "WriteBack") return message.entries.some(isExact) ? "times" : undefined;
@@ -43,7 +43,10 @@ function neededByFields(message: Message): Capability | undefined {
   return message.folders.some(({ children }) => children.some(isExact)) ? "times" : undefined;
 }
 
-/** Returns the capability that a message needs as a whole; `undefined` if it needs none. */
+/**
+ * Returns the capability that a message needs as a whole, or for its field `folder_away_since` or `anchor`; `undefined`
+ * if it needs none.
+ */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";
   if (message.type === "FullResyncRequired") return message.anchor === undefined ? undefined : "tree";

@@ -48,7 +48,6 @@ export function stateFromFields(fields: StateFields & { readonly mtime_ms: numbe
   return { path, entry: { path, kind, mode: permissions, size, mtimeMs: kind === "dir" ? 0 : mtime_ms, hash } };
 }
 
-/** Returns true if a content of this size is sent inline. */
 function goesInline(size: number): boolean {
   return size < INLINE_BELOW_BYTES;
 }

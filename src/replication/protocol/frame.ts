@@ -23,7 +23,6 @@ const CRC_AT = 24;
 /** A control frame has no body; a content frame has one, which may be empty. */
 type FrameKind = "control" | "content";
 
-/** A decoded header. */
 interface FrameHeader {
   /** Protocol version, to be trusted once the checksum is correct. */
   readonly version: number;

@@ -20,7 +20,6 @@ export const count = z.int().min(0);
 /** The nanoseconds of a time after its milliseconds. There is no such field for 0. */
 export const restOfTime = z.int().min(1).max(999_999);
 
-/** A short text. */
 export const name = z.string().min(1).max(MAX_NAME);
 
 /**

@@ -31,7 +31,6 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { treeRequest, treeResponse } from "./tree-messages.ts";
 import * as z from "zod";
 
-/** Bytes of one hash. */
 const HASH_BYTES = 32;
 
 const hashes = z.array(hash).max(MAX_NOT_IN_BLOCKS);

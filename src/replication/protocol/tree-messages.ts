@@ -6,7 +6,6 @@ import { MAX_CHILDREN, MAX_FOLDERS } from "./limits.ts";
 /** A name in a folder, as text or in Base64. */
 const childName = z.string().min(1).max(2048);
 
-/** Fields that contain a name. */
 interface NameFields {
   readonly name?: string | undefined;
   readonly name_b64?: string | undefined;

@@ -59,7 +59,7 @@ export function errorToMessage(error: ChronicleError, fatal: boolean, id?: strin
   };
 }
 
-/** Says a failure of this side as the HTTP API says it. */
+/** Returns the words of the HTTP API for a failure of this side. */
 function withoutNames(error: ChronicleError, id: string | undefined): Pick<ChronicleError, "message" | "hint"> {
   const { why = "this side has failed", hint } = failureInWords(error);
   return { message: id === undefined ? why : `${why}; the diagnostics there say more under ${id}`, hint };

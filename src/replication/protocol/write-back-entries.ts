@@ -6,7 +6,7 @@ import { optional } from "../../util/optional.ts";
 
 type WireEntry = MessageOf<"WriteBack">["entries"][number];
 
-/** How entries are sent: `isExact` if the capability `times` was agreed on. */
+/** The form in which entries are sent. `isExact`: true if the capability `times` was agreed on. */
 interface WireForm {
   readonly isExact: boolean;
 }

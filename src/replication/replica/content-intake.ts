@@ -30,7 +30,6 @@ export interface HeldContents {
   add(hash: Hash): void;
 }
 
-/** Options of an intake. */
 interface IntakeParts {
   /** Default: the undamaged contents of the store. */
   readonly held?: HeldContents;
@@ -273,14 +272,12 @@ class GrowingBatch implements AsyncDisposable {
     this.#portionBytes = portionBytes;
   }
 
-  /** Stores a content as `BlobBatch.put` does. */
   async put(content: Uint8Array): Promise<Hash> {
     const batch = await this.#open();
     this.#bytes += content.length;
     return batch.put(content);
   }
 
-  /** Stores a block as `BlobBatch.putBlock` does. */
   async putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void> {
     const batch = await this.#open();
     this.#bytes += block.bytes.length;

@@ -209,7 +209,6 @@ export function contentsOf(event: LogEvent): readonly Hash[] {
   return state === "withdrawn" ? contents : [];
 }
 
-/** Returns the hash of the base that an event names, or `undefined`. */
 function baseNamedBy(event: LogEvent): Hash | undefined {
   return baseOf(event);
 }

@@ -8,7 +8,7 @@ import type { Mirror } from "./mirror.ts";
 import { replicaHello } from "./replica-hello.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What `findCommonEvent` works with. */
+/** The connection and the held history with which `findCommonEvent` works. */
 export interface CommonEventParts {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly mirror: Pick<Mirror, "head" | "start" | "hashAt">;
@@ -19,7 +19,7 @@ export interface CommonEventParts {
   readonly signal: AbortSignal;
 }
 
-/** How far the histories of a replica and its origin are equal. */
+/** The result of comparing the histories of a replica and its origin. */
 export interface CommonHistory {
   /** The last event held here. */
   readonly held: number;

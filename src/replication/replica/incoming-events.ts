@@ -94,7 +94,6 @@ export class IncomingEvents {
     return this.#push(openEvents(whole, this.#tail), lines);
   }
 
-  /** Queues checked events with their lines. */
   #push(events: readonly LogEvent[], lines: readonly string[]): Taken {
     events.forEach((event, at) => this.#wait({ event: { ...event, line: lines[at] ?? "" }, inline: undefined }));
     return "taken";

@@ -221,7 +221,6 @@ export class MirrorPart {
     await this.#recover();
   }
 
-  /** Returns the offset of an event's line. */
   async #offsetOf(seq: number): Promise<number> {
     let at = this.start + 1;
     for await (const lines of this.#files.log.read({ seq: at, offset: 0 })) {
@@ -359,7 +358,6 @@ type Body = Pick<LogEvent, "recordId" | "record">;
  * file.
  */
 export class RecentRecords {
-  /** The records by seq. */
   readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);
 
   add(events: readonly Pick<LogEvent, "seq" | "recordId" | "record">[]): void {

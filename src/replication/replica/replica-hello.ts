@@ -4,7 +4,7 @@ import type { MessageOf } from "../protocol/messages.ts";
 import type { Capability } from "../protocol/capabilities.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What `Hello` says about a replica: some of `ReplicaOptions`. */
+/** The data of a replica that `Hello` has: some of `ReplicaOptions`. */
 interface Introduction {
   readonly sandboxId: string;
   readonly workspace?: string;

@@ -31,7 +31,6 @@ import { WriteBackPush } from "./write-back-push.ts";
 import type { WriteJournal } from "./write-journal.ts";
 import type { WithheldContents } from "./withheld-contents.ts";
 
-/** What an origin reports about itself. */
 interface OriginReport {
   /** The origin's last event. */
   readonly sequence: number;
@@ -41,7 +40,6 @@ interface OriginReport {
   readonly isReadOnly?: boolean;
 }
 
-/** Returns the report in a heartbeat. */
 function reportOf({ agent_sequence, folder_away_since }: MessageOf<"Heartbeat">): OriginReport {
   return { sequence: agent_sequence, folderAwaySince: folder_away_since };
 }
@@ -447,7 +445,7 @@ export class ReplicaSession {
     await this.#channel.send({ type: "CatchupRequest", sandbox_id: this.#options.sandboxId, since_sequence });
   }
 
-  /** Begins to reconcile in full if that is possible. Throws why this replica cannot follow otherwise. */
+  /** Begins to reconcile in full if that is possible. Otherwise throws the reason why this replica cannot follow. */
   #cannotFollow({ reason, current_sequence, anchor }: MessageOf<"FullResyncRequired">): void {
     const { upstream, mirror } = this.#options;
     const { seq } = upstream.head;

@@ -32,7 +32,7 @@ export interface ResyncGoal {
   readonly anchor: NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 }
 
-/** What a `TreeResync` works with. */
+/** The parts of a `TreeResync`. */
 export interface ResyncParts {
   readonly mirror: Mirror;
   readonly blobs: BlobStore;

@@ -112,7 +112,6 @@ export function witnessed({ sequence, reason }: WitnessNote): ChronicleError {
   );
 }
 
-/** Options of a witness. */
 interface WitnessOptions {
   readonly upstream: UpstreamLines;
   readonly notes: WitnessNotes;

@@ -39,7 +39,6 @@ export interface Losses extends Lost {
 
 const NOTHING: Lost = { local: 0, upstream: 0 };
 
-/** No losses. */
 export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignored: NOTHING, halted: {} };
 
 /** A person's decision about a large deletion. */
@@ -129,7 +128,6 @@ interface Weighed {
   readonly halt?: ReplicaHalt | undefined;
 }
 
-/** The input for weighing one side. */
 interface Weighing {
   readonly side: Side;
   readonly changes: readonly PathChange[];
@@ -283,7 +281,6 @@ export function putBack(
   });
 }
 
-/** The halt for another folder in the place of the known one. */
 export const ROOT_REPLACED: ReplicaHalt = {
   reason: "root-replaced",
   detail: "another folder is in the folder's place",
@@ -315,7 +312,6 @@ export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdenti
   return known !== undefined && now !== undefined && known.dev !== now.dev;
 }
 
-/** The states of one path before and after. */
 interface BeforeAfter {
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;

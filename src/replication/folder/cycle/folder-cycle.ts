@@ -108,7 +108,10 @@ interface Planned {
   readonly isWhole: boolean;
 }
 
-/** The most own events that are searched for one about a conflict. If there are as many, or more, one is assumed. */
+/**
+ * The most own events that are searched for an event about a conflict. If there are that many, such an event is
+ * assumed.
+ */
 const MOST_SINCE = 1_000;
 
 /** The most waits for the rest of a partial commit, and the milliseconds of each. */

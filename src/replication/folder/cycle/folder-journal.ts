@@ -333,7 +333,6 @@ export class FolderJournal implements WriteJournal {
   }
 }
 
-/** The parts that a journal is read from. */
 interface JournalParts {
   readonly context: Context;
   readonly mirror: Mirror;
@@ -341,7 +340,6 @@ interface JournalParts {
   readonly names: SharedNames;
   readonly editorFiles: EditorFiles;
   readonly notHeld: NotHeldPaths;
-  /** The state of the sync. */
   readonly record: () => Pick<ReplicaRecord, "origin" | "sandboxId">;
 }
 

@@ -34,7 +34,6 @@ export interface Materialised {
  */
 const MOST_OF_FIRST = 4_096;
 
-/** The known state of the folder. */
 interface KnownFolder {
   /** True if nothing of the origin has been brought into it yet. */
   readonly isFirst: () => boolean;

@@ -79,7 +79,7 @@ function isProposed({ sides, decision }: SettledDecision, { change, path, ground
   if (!ground.rules.goesBack(path.path, path.local ?? path.remote, path.remote)) return false;
   const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
   if (!isNewGround && ground.isOnItsWay(path.path, path.local)) return false;
-  // Each comparison would write a proposal that stays here into the log, and it would never be sent.
+  // Otherwise each comparison would write a proposal into the log that is never sent.
   return ground.keepsProposal?.(path.path) !== true;
 }
 

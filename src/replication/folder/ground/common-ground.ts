@@ -21,7 +21,6 @@ export interface BothHistories {
   readonly rules: ReplicatedPaths;
 }
 
-/** The histories of a cycle. */
 interface CycleHistories extends BothHistories {
   /** Open conflicts: their paths have bases of their own. */
   readonly conflicts: readonly IdentifiedConflict[];

@@ -64,8 +64,8 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
 }
 
 /**
- * The setuid, setgid and sticky bits. They are recorded, but never set on disk, so that no copy has them from another
- * one. Bits that a folder has inherited are no difference, and are not sent to an origin.
+ * The setuid, setgid and sticky bits. They are recorded, but never set on disk, so that no copy gets them from another
+ * copy. Bits that a folder has inherited are no difference, and are not sent to an origin.
  */
 const NEVER_SET = 0o7000;
 

@@ -113,8 +113,8 @@ export class ReplicatedPaths {
   }
 
   /**
-   * True if the path stays on its side as a secret. Where secrets go both ways, one stays here that the origin does not
-   * take for a secret, since it would show the file to everybody.
+   * True if the path stays on its side as a secret. Where secrets go both ways, a path whose name was added here stays
+   * here, unless the origin takes it for a secret, too: otherwise the origin would show the file to everybody.
    */
   #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
     if (this.#withProtected) return here.added(path) === true && !there.holds(path);

@@ -105,7 +105,6 @@ export class ConnectionKeeper {
     }
   }
 
-  /** Runs one attempt, from connecting to the end of the conversation. */
   async #attempt(): Promise<Attempt> {
     this.#hasWaited = false;
     using _long = this.#options.timers.after(LONGEST_AWAY_MS, () => (this.#hasWaited = true));

@@ -227,7 +227,6 @@ function hasWitnessed(notes: WitnessNotes): boolean {
   }
 }
 
-/** The parts from which a folder's missing contents are found. */
 interface LackingFolder {
   readonly mirror: Pick<Mirror, "head" | "entriesAt">;
   readonly blobs: Pick<BlobStore, "has">;

@@ -16,7 +16,6 @@ export interface LeftOut extends SidesOf {
   readonly beside: readonly WorkspacePath[];
 }
 
-/** The states of a path to judge. */
 interface Sides {
   readonly path: WorkspacePath;
   readonly local: Entry | undefined;

@@ -37,13 +37,16 @@ export class SharedNames {
   }
 }
 
-/** The names that count here, and those that a person has added here. */
+/** Returns the names that count here, and those that a person has added here. */
 async function namesHere(context: HistoryContext): Promise<readonly [ProtectedNames, readonly string[]]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
   return [await protectedNames(context), own];
 }
 
-/** Throws why an event cannot be read, as a check of the whole log tells it, with what a person can do about it. */
+/**
+ * Rethrows the error. If the log is damaged, throws the damage as `catchUp` finds it, with what a person can do about
+ * it.
+ */
 async function explained(context: HistoryContext, error: unknown): Promise<never> {
   if (error instanceof ChronicleError && error.code === "LOG_DAMAGED")
     throw (await catchUp(context, { recover: false })).damage ?? error;

@@ -10,7 +10,6 @@ import type { CycleOutcome } from "../cycle/read-cycle.ts";
 import { PART_MS, type FolderCycle } from "../cycle/folder-cycle.ts";
 import type { LossDecision } from "../cycle/deletion-guard.ts";
 
-/** The parts that cycles are run with. */
 interface CycleLoopOptions {
   readonly cycle: FolderCycle;
   readonly mirror: Mirror;
@@ -307,7 +306,6 @@ export function pushed(accepted: number, rejected: readonly RejectedEntry[]): Sy
   return { kind: "pushed", accepted, rejected: rejected.length, ...(refused === 0 ? {} : { refused }) };
 }
 
-/** The progress of an origin's history. */
 interface ArrivalsOptions {
   /** Returns the last event that is held here. */
   readonly held: () => number;

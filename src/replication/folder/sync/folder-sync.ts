@@ -397,7 +397,6 @@ export class FolderSync {
     else this.#waiting.look();
   }
 
-  /** Judges all paths anew after the names of secrets have changed. */
   #namesChanged(): void {
     this.#journal.doubt();
     this.#link.regain();
@@ -445,7 +444,6 @@ export class FolderSync {
     if (!this.isActive) throw notUnderWay(this.record, reason ?? `it is ${state}`);
   }
 
-  /** Runs work one after another. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#turn.catch(() => undefined).then(work);
     this.#turn = next;
@@ -562,7 +560,7 @@ export class FolderSync {
       if (halt === undefined) this.#loop.failed(error);
       else await this.#halt(halt);
     } catch {
-      // What kept the scan from its end may keep the check from it, too: the scan's error says it.
+      // The cause of the failed scan may make the check fail, too: the scan's error tells it.
       this.#loop.failed(error);
     }
   }

@@ -191,7 +191,6 @@ export type OriginAnswer =
   /** The answer is unknown: the origin was not reached, or did not answer in time. */
   | { readonly unknown: ChronicleError };
 
-/** The question to an origin. */
 interface OriginQuestion {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   /** The workspace, by id or name; default: the origin's own. */
