@@ -14,7 +14,6 @@ import { optional } from "../util/optional.ts";
 /** The seq of the event with the workspace's own record. */
 const FIRST_EVENT = 1;
 
-/** The properties of a new hosted workspace. */
 interface NewWorkspace extends Pick<CreateOptions, "name"> {
   readonly source?: ForkSource | undefined;
 }

@@ -480,7 +480,10 @@ class FileStore implements StoreApi {
   }
 }
 
-/** Checks the options. Throws `USAGE` for a path that is not absolute, or an invalid actor. */
+/**
+ * Checks the options. Throws `USAGE` for a path that is not absolute, or an invalid actor, and `FORBIDDEN` for an agent
+ * under a name that is not an agent's.
+ */
 function checked(options: StoreOptions): StoreOptions {
   const { userHome, actor, role } = options;
   checkActorName(actor);

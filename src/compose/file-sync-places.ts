@@ -244,7 +244,10 @@ async function conflictsOf(context: Context, patch: boolean): Promise<ConflictSh
   return (await listConflicts(context, { patch })).filter(({ cause }) => cause === "sync");
 }
 
-/** Returns the identity of a folder; `undefined` if there is none, or it cannot be read. */
+/**
+ * Returns the identity of a folder; `undefined` if there is none. Throws the disk's error if the path cannot be
+ * inspected.
+ */
 function identityOf(disk: Disk, folder: string): FolderIdentity | undefined {
   const stat = disk.lstat(folder);
   if (stat?.kind !== "dir") return undefined;

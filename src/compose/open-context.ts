@@ -214,14 +214,12 @@ function noteRecord({ backends, layout }: StoreParts, id: string, events: Record
   new RootsCache(backends, layout).note(listedWorkspace(id, decodeWorkspace(last.record), last.seq));
 }
 
-/** Returns a signal that also passes each value to `tell`. */
 function forwardingSignal<What>(tell: (what: What) => void): Signal<What> {
   const signal = new Signal<What>();
   signal.listen(tell);
   return signal;
 }
 
-/** Returns the files of a hosted workspace, which are only in its history. */
 function hostedFiles(
   { backends }: StoreParts,
   { index, blobs }: HistoryContext,
@@ -232,7 +230,6 @@ function hostedFiles(
   return { worktree, outside: new NoOutsideFiles(), ingest: NO_INGEST };
 }
 
-/** Returns the files of a workspace in folders on the disk. */
 function folderFiles(
   parts: StoreParts,
   { workspaceId, index }: HistoryContext,

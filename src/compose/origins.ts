@@ -63,7 +63,6 @@ export interface OriginLease extends Disposable {
   >;
 }
 
-/** Options for serving origins. */
 interface OriginsOptions {
   /** Default: the platform's. */
   readonly timers?: Timers;
@@ -180,7 +179,6 @@ async function isMoved(context: Context): Promise<boolean> {
   }
 }
 
-/** Returns the error that reports a holder with too many replicas. */
 function tooMany(id: string, holder: string): ChronicleError {
   return new ChronicleError(
     "LIMIT_EXCEEDED",
