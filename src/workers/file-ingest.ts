@@ -316,8 +316,8 @@ class LiveUnits {
 
   /**
    * True if the database must be read as a unit. The first read is enough if the database was stable, was not modified
-   * shortly before it (its times may then hide a later write) and has no companion files. Without a first read, because only companion files were added, it must be a
-   * `known` path and still a database.
+   * shortly before that read (its times may then hide a later write), and has no companion files. If there was no first
+   * read, since only companion files were added, the path must be `known` and still hold a database.
    */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);

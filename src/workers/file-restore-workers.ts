@@ -88,7 +88,6 @@ export class FileRestoreWorkers implements RestoreWorkers {
   }
 }
 
-/** The results to fill in, and the progress callback. */
 interface Written {
   readonly stats: (FileStat | undefined)[];
   readonly onWritten: ((files: number) => void) | undefined;

@@ -20,10 +20,9 @@ const MAX_WORKERS = 8;
 /** Batches that may wait for a worker before the scan is paused. */
 const MOST_WAITING = 32;
 
-/** The input and output of a pool. */
 interface PoolOptions {
   readonly roots: readonly TrackedRoot[];
-  /** What each worker opens its sink with; `undefined`: only hash. */
+  /** The grants with which the workers open their sinks. `undefined`: they only compute hashes. */
   readonly grants: readonly SinkGrant[] | undefined;
   /** Contents that must not be stored. */
   readonly erased: ReadonlySet<Hash> | undefined;

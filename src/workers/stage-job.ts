@@ -32,8 +32,8 @@ export interface StageBatch {
   /** The hash of each file's content, 32 bytes each. */
   readonly hashes: Uint8Array;
   /**
-   * For each file: pack, block, bytes of the block, offset in it, length, mode, and the modification time in ms (NaN: now) and
-   * the nanoseconds after it.
+   * For each file: pack, block, bytes of the block, offset in it, length, mode, and the modification time in ms (NaN:
+   * now) and the nanoseconds after it.
    */
   readonly numbers: Float64Array;
 }

@@ -117,7 +117,7 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
   }
 
   #fail(error: ChronicleError): void {
-    // The jobs are rejected already. What `toEach` has sent since concerns each worker alone.
+    // The jobs are rejected already. A message that `toEach` has sent since concerns only its worker.
     if (this.#failure !== undefined) return;
     this.#failure = error;
     for (const { answer } of this.#queue.splice(0)) answer.reject(error);
@@ -168,7 +168,7 @@ class Member<Request, Reply> {
 
   send({ message, transfer = [] }: Sending<Request>, answer: PromiseWithResolvers<Reply>): void {
     if (this.#death !== undefined) return answer.reject(this.#death);
-    // Posted first: a message that cannot be posted must not be counted among those that are answered.
+    // The message is posted before it is counted: a message that cannot be posted gets no answer.
     this.#worker.postMessage(message, [...transfer]);
     this.#sent.push(answer);
   }
