@@ -482,7 +482,7 @@ class FileStore implements StoreApi {
 
 /**
  * Checks the options. Throws `USAGE` for a path that is not absolute, or an invalid actor, and `FORBIDDEN` for an agent
- * under a name that is not an agent's.
+ * that names itself like a person or like Chronicle.
  */
 function checked(options: StoreOptions): StoreOptions {
   const { userHome, actor, role } = options;
