@@ -103,7 +103,6 @@ function takenFor(name: string): string {
   return `the disk takes it for ${JSON.stringify(name)}, which is there`;
 }
 
-/** Returns the step itself and the removals in the same folder. */
 function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): Step[] {
   const folder = parentOf(step.path);
   const beside = [...planned.values()].filter((one) => one.after === undefined && parentOf(one.path) === folder);

@@ -32,11 +32,9 @@ interface StageContext {
   readonly disk: Disk;
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
-  /** Writes files when there are many. */
   readonly workers: RestoreWorkers | undefined;
   /** Syncs the files in parallel, if they are few. The caller that passes it waits for it to end. */
   readonly syncs?: SyncsBeside | undefined;
-  /** Files that are already staged. */
   readonly early: EarlyTree | undefined;
   /** Receives the number of files staged since the last call. */
   readonly onStaged: (files: number) => void;
@@ -267,7 +265,6 @@ function stageHeld(context: StageContext, step: Step, pieces: readonly Uint8Arra
   finishFile(context, step, file, { size, each });
 }
 
-/** Copies a large staged content to the staging path of another step. */
 function copyStaged(context: StageContext, first: Step, step: Step, each: boolean): void {
   const from = first.stagedIn;
   using source = from.openRead(first.staged ?? first.path);

@@ -143,7 +143,6 @@ function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
   return stepsOf(roots, request.changes, request.maskMode);
 }
 
-/** Returns the steps of these changes, in path order. */
 function stepsOf(all: readonly ApplyRoot[], changes: readonly Change[], mask: number | undefined): Step[] {
   const roots = new Map(all.map((one) => [one.root.id, one]));
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));

@@ -390,7 +390,6 @@ const QUEUE_FILE = "/proc/sys/fs/inotify/max_queued_events";
 /** The kernel's default. */
 const QUEUE_LENGTH = 16_384;
 
-/** Returns how many events the kernel queues for us before it drops them. */
 function queueLength(disk: Disk): number {
   try {
     const fd = disk.open(QUEUE_FILE, "read");

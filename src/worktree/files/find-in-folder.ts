@@ -142,7 +142,6 @@ class FolderSearch {
   }
 }
 
-/** Runs `act`; returns `undefined` if the disk refuses it. */
 function despiteErrors<T>(act: () => T): T | undefined {
   try {
     return act();

@@ -155,7 +155,6 @@ function makeIfMissing(fs: ConfinedFs, folder: WorkspacePath): boolean {
   }
 }
 
-/** Ignores every errno except EIO. */
 function quietly(act: () => void): void {
   try {
     act();

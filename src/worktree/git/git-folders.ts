@@ -53,7 +53,6 @@ export function isTakenIn(folder: WorkspacePath, { rule, pattern = "" }: Verdict
   return rule === "force-include" && pattern.split("/").includes(nameOf(folder));
 }
 
-/** The input of one scan of a root. */
 interface GitsOwnParts {
   readonly fs: Pick<ConfinedFs, "peek">;
   readonly folders: GitFolders;

@@ -135,7 +135,6 @@ export class MemoryOutsideFiles implements OutsideFiles {
     return bytes > maxBytes ? `more than ${maxBytes} bytes` : undefined;
   }
 
-  /** Returns the first link that replaces a folder on the way to a path. */
   #linkOnTheWay(path: WorkspacePath): WorkspacePath | undefined {
     return foldersTo(path).find((folder) => this.#files.get(folder)?.kind === "symlink");
   }

@@ -266,7 +266,6 @@ function memoryRules(files: MemoryFiles, root: TrackedRoot): Map<string, RuleFil
   return found;
 }
 
-/** A folder that the scan has entered. */
 interface Folder {
   readonly path: WorkspacePath;
   readonly inner: WorkspacePath;
@@ -277,7 +276,6 @@ interface Folder {
   overLimit: number;
 }
 
-/** The result of scanning one root of files in memory. */
 class MemoryScan {
   readonly changed: ScannedPath[] = [];
   readonly gone: WorkspacePath[] = [];

@@ -87,7 +87,6 @@ interface RuleReaderParts {
   /** Returns an ignore file as it was last read. */
   readonly known: (path: WorkspacePath) => KnownRules | undefined;
   readonly startedAtNs: bigint;
-  /** The git repositories of the root. */
   readonly git: RootGit;
 }
 

@@ -63,7 +63,6 @@ export interface ScanContext {
   readonly onStaging: (path: WorkspacePath) => void;
 }
 
-/** A root whose scan is running. */
 interface Running {
   readonly scan: RootScan;
   readonly tally: ScanTally;

@@ -406,7 +406,6 @@ function isSameListing(a: Listing | undefined, b: Listing): boolean {
   return a.dev === b.dev && a.racy === b.racy && a.marks.every((word, i) => word === b.marks[i]);
 }
 
-/** Yields every row of a table with its path, in order. */
 function* pathsOf(table: StatTable): Generator<[number, WorkspacePath]> {
   const folders: { readonly path: WorkspacePath; readonly end: number }[] = [];
   for (let row = 0; row < table.rows; row += 1) {

@@ -196,7 +196,6 @@ export class StatTable {
     };
   }
 
-  /** Reads four bytes of the hash column as a little-endian word. */
   #wordAt(at: number): number {
     const { hash } = this.columns;
     const low = (hash[at] ?? 0) | ((hash[at + 1] ?? 0) << 8) | ((hash[at + 2] ?? 0) << 16);
