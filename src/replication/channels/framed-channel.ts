@@ -295,7 +295,6 @@ class CreditTaker {
   #sent = 0;
   #limit = INITIAL_CREDIT_BYTES;
 
-  /** Bytes of credited frames that were sent. */
   get sent(): number {
     return this.#sent;
   }

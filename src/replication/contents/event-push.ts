@@ -199,7 +199,6 @@ export class EventPush {
     if (others.length > 0) yield parcelOf(others);
   }
 
-  /** Reads the small contents that are sent along with these events. */
   async #inlineOf(events: readonly SealedEvent[]): Promise<ReadonlyMap<SealedEvent, Uint8Array>> {
     const { contents: from } = this.#options;
     const named = events.flatMap((event) => (from.isGiven?.(event) === false ? [] : (smallContentOf(event) ?? [])));
@@ -217,7 +216,6 @@ export class EventPush {
   }
 }
 
-/** Returns the content that may be sent along with an event. */
 function smallContentOf(event: SealedEvent): { event: SealedEvent; hash: Hash; size: number } | undefined {
   const { hash, size } = event.record;
   if (typeof hash !== "string" || !isHash(hash) || typeof size !== "number" || size >= INLINE_BELOW_BYTES)

@@ -47,7 +47,6 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #told = new Set<string>();
   #cursors: MemoryReplicaCursors;
   #pending: Disposable | undefined;
-  /** True if the last write failed. */
   #hasFailed = false;
 
   constructor(disk: Disk, path: string, options: FileCursorOptions = {}) {

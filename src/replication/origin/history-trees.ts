@@ -63,7 +63,6 @@ async function erasureRows(context: Context): Promise<Buffer> {
   return Buffer.concat(kept.reverse());
 }
 
-/** The changes between two events. */
 interface Changes {
   /** Folders that contain a changed path, at any depth. */
   readonly folders: ReadonlySet<WorkspacePath>;

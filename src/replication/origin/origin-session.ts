@@ -283,7 +283,6 @@ export class OriginSession {
     }
   }
 
-  /** The capabilities of this origin. */
   get #offered(): Capability[] {
     const { foreseen, readOnly, mayHaveSecrets } = this.#options;
     return [

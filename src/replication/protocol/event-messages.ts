@@ -12,7 +12,6 @@ import { INLINE_BELOW_BYTES, MAX_LINES_BYTES, MAX_NOTIFIED_LINE } from "./limits
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The state in a file's event. */
 interface FileState {
   readonly path: WorkspacePath;
   readonly entry: Entry | undefined;

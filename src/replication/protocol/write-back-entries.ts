@@ -64,7 +64,6 @@ export function entryFromWire(wire: WireEntry): WriteBackEntry {
   return { localSeq, ...optional({ eventHash }), path, entry, seen, actor, ...workOf(wire) };
 }
 
-/** The work that a change belongs to. */
 interface Work {
   readonly session?: string | undefined;
   readonly turn?: string | undefined;

@@ -83,7 +83,6 @@ export class ErasureFetch {
   }
 }
 
-/** Decodes and validates the records in the rows. */
 function erasuresIn(rows: Buffer, sequence: number): BaseRecord[] {
   const records = decodeRecordRows(rows);
   const ids = new Set<string>();

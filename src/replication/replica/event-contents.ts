@@ -22,7 +22,6 @@ export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
   readonly inline: { readonly hash: Hash; readonly bytes: Uint8Array } | undefined;
 }
 
-/** Returns true if this replica takes the contents of this path. */
 type WantsPath = (path: WorkspacePath) => boolean;
 
 /** Contents that events name and this replica did not take. */

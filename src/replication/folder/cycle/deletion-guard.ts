@@ -64,7 +64,6 @@ function sidesOf(isLocal: boolean, isRemote: boolean): ReadonlySet<Side> {
   return new Set<Side>([...(isLocal ? (["local"] as const) : []), ...(isRemote ? (["remote"] as const) : [])]);
 }
 
-/** The data that losses are weighed against. */
 interface LossGround extends Pick<
   CycleSides,
   "mirror" | "own" | "applied" | "head" | "local" | "rules" | "editorFiles"
@@ -213,7 +212,6 @@ async function countKept(ground: LossGround, { side, since, enough, moved, ignor
   return { all, older };
 }
 
-/** Returns those of the paths that had an entry at `seq`. */
 async function thereAt<T extends { readonly path: WorkspacePath }>(
   history: FileHistory,
   paths: readonly T[],
@@ -227,7 +225,6 @@ async function thereAt<T extends { readonly path: WorkspacePath }>(
   return paths.filter((_, i) => rows[i]?.entry !== undefined);
 }
 
-/** The input for the detail of a halt. */
 interface Told {
   readonly side: Side;
   readonly gone: readonly Pick<PathChange, "path">[];

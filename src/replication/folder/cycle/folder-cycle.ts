@@ -145,7 +145,7 @@ export class FolderCycle implements Disposable {
   /** The own event up to which the record in the log covers the origin's answers. */
   #answersTo: number;
   #part = { local: 0, head: 0, times: 0 };
-  /** What `#readSettled` returned, while `#catchUpWithHeld` runs; else empty. */
+  /** The result of `#readSettled` while `#catchUpWithHeld` runs; else empty. */
   #settledAt: ReadonlyMap<WorkspacePath, number> = new Map();
   #isCatchingUp = false;
 
@@ -415,7 +415,6 @@ export class FolderCycle implements Disposable {
     this.#known = undefined;
   }
 
-  /** Notes that the folder was reconciled under the current filters. */
   #reconciled(): void {
     const { filteredTo, ...record } = this.#record;
     if (filteredTo !== undefined) this.#record = record;
@@ -635,7 +634,6 @@ export class FolderCycle implements Disposable {
   readonly #isOwn = async (seq: number): Promise<boolean> =>
     (await this.#parts.mirror.record(seq))?.replica?.id === this.#record.sandboxId;
 
-  /** True if the record has the present names of secrets. */
   get #knowsNames(): boolean {
     const { ownNames: here = [], originNames: there = [] } = this.#record;
     return isDeepStrictEqual({ here, there }, this.#names);

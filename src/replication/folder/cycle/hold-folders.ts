@@ -11,7 +11,6 @@ import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import { outermost, type FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** The origin's folders, and the changes that it has refused. */
 interface HoldGround {
   readonly mirror: Pick<FileHistory, "entriesAt">;
   /** The last event of the origin that is held here. */
@@ -102,7 +101,6 @@ function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): 
   return { ...one, decision: { ...stay, action: "conflict" }, heldBy };
 }
 
-/** The name rules of a folder on disk, and its entries. */
 interface NameGround {
   /** `undefined`: all names are distinct. */
   readonly rules: NameRules | undefined;

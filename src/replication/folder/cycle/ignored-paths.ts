@@ -25,7 +25,6 @@ export interface IgnoreGround {
 export class IgnoredPaths {
   readonly #ground: IgnoreGround;
   readonly #filter: CompiledFilter;
-  /** The rules that were read, by folder. */
   readonly #rules = new Map<WorkspacePath, readonly RuleFile[]>();
   readonly #scopes = new Map<WorkspacePath, FolderScope>();
 

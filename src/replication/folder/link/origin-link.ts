@@ -201,7 +201,6 @@ export class OriginLink {
   }
 }
 
-/** Returns the reason code of a halt. */
 function reasonOf({ code }: ChronicleError): string {
   return code === "ROLLBACK_DETECTED" ? "forked" : code.toLowerCase();
 }

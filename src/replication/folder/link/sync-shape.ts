@@ -307,7 +307,6 @@ function troubleShape(kind: Kind, message: string, next = NEXT[kind]): SyncTroub
   return { kind, message, next };
 }
 
-/** The most paths that are named. */
 const MOST_NAMED = 20;
 
 /** Returns the paths that the folder's disk cannot hold, with the reason, as `leftOutPaths` does. */

@@ -12,7 +12,6 @@ export interface Refusal {
   readonly unheard?: true;
 }
 
-/** The most paths that are named. */
 const MOST_NAMED = 20;
 
 /**

@@ -9,7 +9,6 @@ import { protectedNames } from "../../../engine/state/protected.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** The histories in which names of secrets are added. */
 interface NamingSides {
   readonly context: HistoryContext;
   readonly mirror: Pick<Mirror, "protectedNames">;

@@ -287,7 +287,6 @@ export class FolderSync {
     });
   }
 
-  /** Finds the history that this replica and its origin have in common. */
   #compareHistories(signal: AbortSignal): Promise<CommonHistory> {
     const { mirror, session, connect } = this.#parts;
     const { sandboxId, workspace = mirror.workspace } = this.record;
