@@ -178,7 +178,6 @@ function isInOtherStore({ backends: { disk }, configFolder }: StoreParts, id: st
   return [layout.workspace(id).folder, `${layout.forgotten}/${id}`].some((folder) => disk.lstat(folder) !== undefined);
 }
 
-/** Describes heads whose histories are gone. */
 function withoutHistory(parts: StoreParts, ids: readonly string[]): Pick<DoctorCheck, "detail" | "hint"> {
   const { backends, layout, configFolder } = parts;
   const places = Map.groupBy(ids, (id) => storeOfHead(backends.disk, configFolder, id) ?? layout.home);

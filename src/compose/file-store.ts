@@ -51,7 +51,6 @@ const LIST_THEM = "`chronicle workspaces` lists them";
 /** A workspace found for a folder. `movedTo` is the folder in which it is opened, if its log records another one. */
 type FoundWorkspace = ListedWorkspace & { readonly movedTo?: string };
 
-/** A store on a disk and the workspaces in it. Made by `openFileStore`. */
 class FileStore implements StoreApi {
   readonly #parts: StoreParts;
   readonly #options: StoreOptions;

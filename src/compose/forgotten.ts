@@ -200,7 +200,6 @@ function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   backends.removeFolder(ended);
 }
 
-/** The errors of a history that cannot be read. */
 const UNREADABLE: readonly ErrorCode[] = [
   "BLOB_CORRUPT",
   "BLOB_MISSING",

@@ -64,7 +64,6 @@ function probedTraits({ disk, newId }: Pick<Backends, "disk" | "newId">): (folde
   return (folder) => probe.of(folder);
 }
 
-/** The errors for a content that is gone. */
 const GONE: ReadonlySet<string> = new Set(["NOT_FOUND", "PRUNED", "ERASED"]);
 
 /** Returns the protected files whose bytes the workspace does not give to this caller. */
@@ -104,7 +103,6 @@ function meantEntries(entries: readonly Entry[], given: readonly string[] | unde
   return entries.filter(({ path }) => isMeant(path));
 }
 
-/** Returns the entry that a file's shape was made from. */
 function entryOf(file: FileShape): Entry {
   const { kind, permissions, size, mtime_ms: mtimeMs, mtime_ns: mtimeRestNs, hash } = file;
   const content = kind === "dir" ? undefined : parseHash(hash);

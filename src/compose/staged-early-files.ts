@@ -24,7 +24,6 @@ export interface StagedEarlyFilesOptions {
   readonly least: { readonly files: number; readonly bytes: number };
 }
 
-/** A file that waits for its content. */
 interface Expected {
   readonly path: WorkspacePath;
   readonly mode: number;
@@ -36,7 +35,6 @@ interface FileOfBlock extends BlockFile {
   readonly hash: Hash;
 }
 
-/** The place of files while they are written. */
 interface Place {
   readonly base: string;
   readonly folder: WorkspacePath;

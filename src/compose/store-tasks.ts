@@ -157,7 +157,6 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
   };
 }
 
-/** The needed contents, and the function that marks them. */
 interface Marker {
   readonly alive: ReadonlySet<Hash>;
   /** The damage of forgotten histories, by workspace. */
@@ -249,7 +248,6 @@ async function isSomeWithdrawnIn(log: EventLog, workspaceId: string, from: LogPo
   return prunings.some(({ cause }) => cause === "brought-back") || erasures.isSomeWithdrawn;
 }
 
-/** Contents that other histories may need. */
 interface AskedNeeds {
   readonly hashes: ReadonlySet<Hash>;
   /** True if only erasures whose grace period is over count. */
