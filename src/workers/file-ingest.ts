@@ -219,7 +219,6 @@ class HeldContents implements StableSink {
   #bytes = 0;
   #isTooMuch = false;
 
-  /** Holds at most `mostBytes`. */
   constructor(isStored: (hash: Hash) => boolean, mostBytes: number) {
     this.#isStored = isStored;
     this.#mostBytes = mostBytes;
@@ -245,12 +244,10 @@ class HeldContents implements StableSink {
   }
 }
 
-/** The result for a file that was read. */
 type FileRead = Extract<IngestResult, { readonly entry: unknown }>;
 
 const DERIVED = "SQLite derives it from the -wal beside it";
 
-/** The roots of a capture, with their opened folders. */
 interface UnitPlaces {
   readonly roots: readonly TrackedRoot[];
   /** One for each root. */
@@ -350,7 +347,6 @@ class LiveUnits {
     return [...omissions, ...this.#derived(database)];
   }
 
-  /** Reads these databases into a sink, each as a unit. */
   read(units: readonly WorkspacePath[], sink: StableSink): IngestResult[] {
     try {
       return units.flatMap((database) => {

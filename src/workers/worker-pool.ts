@@ -9,7 +9,6 @@ interface PoolOptions<Reply> {
   readonly name: WorkerName;
   /** The initial data of each worker. */
   readonly data: readonly unknown[];
-  /** Returns the error that a reply reports, if it reports one. */
   readonly failureOf: (reply: Reply) => ChronicleError | undefined;
 }
 
