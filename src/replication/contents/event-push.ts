@@ -77,7 +77,7 @@ export class EventPush {
     return this.#most;
   }
 
-  /** The field `iteration` of the last event of a sent parcel that has one, whatever its record; 0 if none had. */
+  /** The iteration of the last file event that was sent at the end of a parcel; 0 if none was. */
   get iteration(): number {
     return this.#iteration;
   }
@@ -164,7 +164,6 @@ export class EventPush {
         await this.#channel.send(message);
         if (epoch !== this.#epoch) return;
       }
-      // A record of a user may have a field of this name, too.
       this.#iteration = changesOf(last).at(-1)?.file.iteration ?? this.#iteration;
     }
     const last = events.at(-1);

@@ -34,8 +34,8 @@ export interface WriteJournal {
    */
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean>;
   /**
-   * Returns true if this replica's own event changes this path, or a path beneath it, or if the event is compacted
-   * away.
+   * Returns true if this replica's own event changes or proposes this path, or a path beneath it, or if the event is
+   * compacted away.
    */
   hasWritten(localSeq: number, path: WorkspacePath): Promise<boolean>;
   /** Emitted when there may be more entries. */

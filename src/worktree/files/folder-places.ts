@@ -88,7 +88,7 @@ export class FolderPlaces {
 
   /**
    * Removes every place that was made or noted, and places in these folders. A place that cannot be removed stays, and
-   * is never captured; only EIO throws.
+   * is never captured. Throws for EIO, and if the notes cannot be read.
    */
   clear(folders: Iterable<WorkspacePath> = []): void {
     const noted = this.#noted();
