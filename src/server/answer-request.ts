@@ -38,7 +38,7 @@ import { sendEvents } from "./answers/send-events.ts";
 import { SAFE_HEADERS, replyProblem } from "./answers/send.ts";
 import { optional } from "../util/optional.ts";
 
-/** What the server answers requests with. */
+/** The parts and settings with which the server answers requests. */
 export interface Answering extends StoreParts {
   readonly version: string;
   /**
@@ -77,7 +77,6 @@ const GONE = "the client is gone";
 /** The content of a request whose row takes no bytes. */
 const NOTHING: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => nothing() };
 
-/** A request whose headers have been read, with its route. */
 interface RequestHead {
   readonly request: FastifyRequest;
   readonly visit: AdmittedRequest;
@@ -122,7 +121,9 @@ export class RequestAnswer {
     this.#hidden = shared.hidden;
   }
 
-  /** Called before the body is read. Throws or rejects if the caller may not make the request. */
+  /**
+   * Called before the body is read. Throws or rejects if the caller's role does not suffice, or the body is encoded.
+   */
   begin(): Promise<never> | undefined {
     const role = this.#roleFor(this.#row);
     if (!mayDo(role, this.#row.role)) return this.#refuse(role);
@@ -410,7 +411,6 @@ export class RequestAnswer {
     sendKept(reply, await onlyOnce(this.#with.replies, change, async () => kept(await work(whole))));
   }
 
-  /** Reads the body of a row that takes bytes; returns `undefined` for other rows. */
   async #held({ content }: Asked<unknown, unknown>): Promise<HeldBody | undefined> {
     const { bytes } = this.#row;
     if (bytes === undefined) return undefined;
@@ -499,17 +499,14 @@ function sendKept(reply: FastifyReply, { status, value }: KeptReply): void {
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** Returns the answer of a change in the form that is kept: JSON, or nothing. */
 function kept(answer: Answer): KeptReply {
   if (answer.kind === "json") return { status: answer.status, value: answer.value };
   if (answer.kind === "nothing") return { status: 204, value: null };
   throw new Error(`a change answers no ${answer.kind}`);
 }
 
-/** A body of bytes that was read into memory. */
 interface HeldBody {
   readonly content: AsyncIterable<Uint8Array>;
-  /** The hash of the body. */
   readonly hash: string;
 }
 
@@ -537,7 +534,7 @@ const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "sour
 /**
  * Returns an answer for a caller who must not learn folders of the server's machine. In the answers of rows with
  * `namesFolders`, paths in `PATH_FIELDS` are emptied, and `…` replaces the `hidden` folders in other texts; in others,
- * that is done in the coverage only. So log events are not changed: their lines are chained by hashes.
+ * that is done in the coverage only. Log events stay unchanged, because their lines are chained by hashes.
  */
 function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
   if (answer.kind !== "json") return answer;
@@ -547,7 +544,7 @@ function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonl
 
 /**
  * Cleans only the coverage of an answer, or of each item of a page: it names the files of rules, which may lie outside
- * of the workspace. Everything else stays, since a patch must be as it is.
+ * of the workspace. Everything else stays, since the text of a patch must not change.
  */
 function cleanedCoverage(value: unknown, hidden: readonly string[]): unknown {
   if (typeof value !== "object" || value === null) return value;

@@ -27,7 +27,6 @@ export interface AppOptions extends Answering {
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade) => void;
 }
 
-/** The state of a request while Fastify handles it. */
 interface RequestState {
   readonly visit: AdmittedRequest;
   /** Set once Fastify has found the route. */
@@ -198,7 +197,6 @@ function refuse(
   discardRest(raw);
 }
 
-/** Sends the problem for an error of a request. */
 function fail({ hidden, report }: Answering, request: FastifyRequest, reply: FastifyReply, error: unknown): void {
   const { answer } = stateOf(request.raw);
   if (answer !== undefined) return answer.fail(reply, error);
@@ -207,7 +205,6 @@ function fail({ hidden, report }: Answering, request: FastifyRequest, reply: Fas
   refuse(request, reply, problem ?? problemOf(error, { hidden, report, commands }));
 }
 
-/** Returns true if the router could not decode the path. */
 function isBadUrl(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "FST_ERR_BAD_URL";
 }

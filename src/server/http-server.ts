@@ -113,7 +113,10 @@ export class HttpServer {
     this.#cutSilent.push(sniffProtocol(server, { take, withinMs: limits.headersMs }));
   }
 
-  /** Listens on a port. `listenerOf` makes its `Listener` from its number. Resolves to that. Throws system errors. */
+  /**
+   * Listens on a port. `listenerOf` makes the `Listener` from the port's number, to which this resolves. Throws system
+   * errors.
+   */
   async listenOn({ host, port, tls }: PortPlace, listenerOf: (port: number) => Listener): Promise<number> {
     const options = this.#nodeOptions();
     const server =
@@ -333,7 +336,7 @@ function isAnswered({ open, forOperators }: ServerRoute, { isOwner, role, worksp
 function cutOffWhoTakesNothing(response: ServerResponse, ms: number): void {
   response.once("prefinish", () => response.setTimeout(ms));
   // Ends this timeout, because the next answer on the connection may take any time. The listener is prepended, since
-  // Node sets the idle timeout of the connection in another one.
+  // Node sets the idle timeout of the connection in another listener.
   response.prependOnceListener("finish", () => response.setTimeout(0));
 }
 

@@ -6,7 +6,6 @@ import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
 /** The time within which the body of a request must arrive, in milliseconds. */
 const BODY_MS = 60_000;
 
-/** Thrown for a body that is larger than the route takes. */
 class BodyTooLarge extends Error {}
 
 /** Options of `answerQuickly`. */

@@ -14,7 +14,10 @@ export interface NamedChange {
   readonly body: unknown;
 }
 
-/** The most characters of JSON of a reply that is kept. For a larger one, only the fact that it was done is kept. */
+/**
+ * The most characters of JSON of a reply that is kept. For a larger reply, only the fact that the change was done is
+ * kept.
+ */
 const MOST_REPLY = 256 * 1024;
 
 /**
@@ -132,8 +135,8 @@ export type Standing =
 
 /**
  * Remembers the replies to changes with an `Idempotency-Key`, so that a repeated request is not done again. Backends:
- * `MemoryIdempotencyStore`, and a file. Each change is forgotten after a day; the oldest ones sooner, if there are too
- * many.
+ * `MemoryIdempotencyStore`, and a file. Each change is forgotten after a day; the oldest changes sooner, if there are
+ * too many.
  *
  * `begin` is durable before a change is made. A change that was begun and has no reply is not made again under the same
  * key, since it may have been made; the client is told to check.

@@ -35,7 +35,6 @@ export interface ProblemSetting {
 /** Adds a line to the server's diagnostics. `error`: the error that the line is about. */
 export type Report = (line: string, error?: unknown) => void;
 
-/** The text that replaces a folder of this machine. */
 const HIDDEN = "…";
 
 /** The maximum length of a text in a problem, in characters. */
@@ -117,7 +116,7 @@ export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<Pr
 
 /**
  * Returns the text with `…` in place of these folders. Longer paths are replaced first, so that a folder within another
- * one is replaced as a whole.
+ * folder is replaced as a whole.
  */
 export function hide(text: string, hidden: readonly string[]): string {
   const longestFirst = hidden.toSorted((a, b) => b.length - a.length);

@@ -67,8 +67,8 @@ export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined
 }
 
 /**
- * Returns true if one of the ETags of `If-None-Match` matches. Weak ones match as well, since contents with the same
- * hash are equal.
+ * Returns true if one of the ETags of `If-None-Match` matches. Weak ETags match, too, since contents with the same hash
+ * are equal.
  */
 export function isKnown(header: string | undefined, hash: string): boolean {
   if (header === undefined) return false;

@@ -23,8 +23,8 @@ export async function sendContent(reply: FastifyReply, content: ContentReply, li
     reply.code(304).headers(about).send();
     return;
   }
-  // With an ETag of another content in `If-Range`, the client has parts of that one, so the whole content is sent (RFC
-  // 9110 §13.1.5).
+  // An `If-Range` with another ETag says that the client has parts of another content, so the whole content is sent
+  // (RFC 9110 §13.1.5).
   const isSame = headers["if-range"] === undefined || headers["if-range"] === `"${hash}"`;
   const range = method === "GET" && isSame ? rangeOf(headers.range, size) : undefined;
   if (range === "unsatisfiable") {

@@ -19,9 +19,9 @@ export interface EventsToSend {
 const RETRY_MS = 1_000;
 
 /**
- * Sends events as server-sent events: `id` is the seq, `data` the event. Gets an event only after the client has taken
- * the one before, so that a slow client needs no memory. A client that takes nothing is cut off; it may resume by
- * `Last-Event-ID`.
+ * Sends events as server-sent events: `id` is the seq, `data` the event. Gets each event only after the client has
+ * taken the previous event, so that a slow client needs no memory. A client that takes nothing is cut off; it may
+ * resume by `Last-Event-ID`.
  */
 export async function sendEvents(
   response: ServerResponse,

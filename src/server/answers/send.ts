@@ -5,8 +5,8 @@ import { makeProblem, type Problem } from "./problem.ts";
 
 /**
  * Headers of each answer of the app, and of each problem that `sendProblem` or `replyProblem` sends. Browsers must not
- * guess its type, show it in a frame, run it or read it across origins; nobody may cache it. An answer with a content
- * replaces `cache-control`.
+ * guess the type of the answer, show it in a frame, run it or read it across origins; nobody may cache it. An answer
+ * with a content replaces `cache-control`.
  */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",

@@ -25,7 +25,7 @@ export interface ServerRoute {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** The path, in which `:name` stands for any one component, such as `/hooks/:agent`. */
   readonly path: string;
-  /** The most bytes of a body. A larger one is refused. */
+  /** The most bytes of a body. A larger body is refused. */
   readonly maxBody: number;
   /** True if the route answers anybody, without a token. Other routes answer the owner, on the Unix socket. */
   readonly open?: true;

@@ -106,7 +106,7 @@ function refused(detail: string): Refusal {
   return { status: 401, code: "UNAUTHENTICATED", detail, headers: { "www-authenticate": "Bearer" } };
 }
 
-/** Why a request is not served. */
+/** The reason why a request is not served, as the parts of its answer. */
 export interface Refusal {
   readonly status: number;
   readonly code: ErrorCode;

@@ -1,6 +1,6 @@
 import type { Role } from "../../api/routes/role.ts";
 
-/** Whoever makes a request. */
+/** The sender of a request, and the sender's rights. */
 export interface Caller {
   /** Identifies the caller, for limits and idempotency keys. It is not secret. */
   readonly id: string;
@@ -11,7 +11,10 @@ export interface Caller {
   readonly workspaces?: readonly string[];
   /** The ids of replicas that this caller may present, even if another caller presented them before. */
   readonly replicas?: readonly string[];
-  /** True for the owner of the store, on its Unix socket. The owner has no limits, and may call hooks. */
+  /**
+   * True for the owner of the store, on its Unix socket. The owner may call hooks. The owner's requests are not
+   * limited, except streams of events.
+   */
   readonly isOwner: boolean;
 }
 

@@ -8,8 +8,8 @@ const PATIENCE_MS = 24 * 3_600_000;
 
 /**
  * The queue of reads that take long: of a whole history, such as `verify`, or for a large answer, such as patches. One
- * runs at a time for each workspace, because a second one would read the same. At most two run in all, because other
- * requests need the same disk and thread.
+ * runs at a time for each workspace, because a second read would read the same data. At most two run in all, because
+ * other requests need the same disk and thread.
  */
 export class HeavyReads {
   readonly #slots: ConcurrencyLimit;

@@ -30,7 +30,7 @@ export interface OidcOptions {
   readonly workspacesClaim: string;
   /** Returns the time, in epoch milliseconds. */
   readonly now: () => number;
-  /** The shortest interval between two reads of the keys because of unknown ones, in milliseconds. Default: 10,000. */
+  /** The shortest interval between two reads of the keys because of unknown keys, in milliseconds. Default: 10,000. */
   readonly newKeyMs?: number;
 }
 
@@ -58,7 +58,6 @@ const METADATA_MS = 3_600_000;
 const FAILED_MS = 5_000;
 /** The time after which the keys are read again, in milliseconds. */
 const KEYS_MS = 600_000;
-/** The default of `newKeyMs`. */
 const NEW_KEY_MS = 10_000;
 /** The most workspaces of a claim that count. */
 const MOST_WORKSPACES = 1_000;

@@ -14,7 +14,6 @@ export interface Lease extends Disposable {
   readonly gone: AbortSignal;
 }
 
-/** An open workspace. */
 interface Held {
   readonly workspace: WorkspaceApi;
   /** The workspace's settings when it was opened: see `settingsOf`. */
@@ -27,7 +26,7 @@ interface Held {
   /** The time of the last check of the settings, in epoch milliseconds. */
   looked: number;
   leases: number;
-  /** True if no more leases are given. The workspace is closed after the last one. */
+  /** True if no more leases are given. The workspace is closed after the last lease. */
   dropped: boolean;
   closing?: Promise<void>;
 }
@@ -39,12 +38,12 @@ export interface OpenWorkspacesOptions {
   readonly now: () => number;
   /**
    * Returns a text of the settings that a workspace reads when it is opened (what is tracked, how much is kept). If the
-   * text is another one later, the workspace is reopened.
+   * text differs later, the workspace is reopened.
    */
   readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
   /** Called for each opened workspace, before its first lease is given. Its errors go to `onError`. */
   readonly onOpen?: (workspace: WorkspaceApi) => Promise<void>;
-  /** The number of open workspaces above which unused ones are closed. Default 256. */
+  /** The number of open workspaces above which unused workspaces are closed. Default 256. */
   readonly most?: number;
   /** Called with errors that no caller waits for. */
   readonly onError?: (error: unknown) => void;
@@ -107,7 +106,9 @@ export class OpenWorkspaces {
     return this.#handOut(await this.#openKey(key));
   }
 
-  /** Returns true if this object is the one in use. Otherwise the workspace was given up, or reopened. */
+  /**
+   * Returns true if this object is the workspace's object in use. Otherwise the workspace was given up, or reopened.
+   */
   isCurrent(workspace: WorkspaceApi): boolean {
     return this.#held.get(workspace.id)?.workspace === workspace;
   }
@@ -176,7 +177,7 @@ export class OpenWorkspaces {
     await closed(held);
   }
 
-  /** Closes the workspaces that were unused for `idleMs`. Resolves to the number of open ones. */
+  /** Closes the workspaces that were unused for `idleMs`. Resolves to the number of workspaces that are still open. */
   async closeIdle(idleMs: number): Promise<number> {
     const oldest = this.#options.now() - idleMs;
     const idle = [...this.#held.values()].filter((held) => held.leases === 0 && held.used < oldest);
@@ -276,7 +277,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Keeps an opened workspace. If it is open already, with the same settings, closes the new one and returns the old.
+   * Keeps an opened workspace. If it is open already, with the same settings, closes the new object and returns the
+   * old.
    */
   async #keep(opened: WorkspaceApi): Promise<Held> {
     const settings = await this.#settingsOf(opened);

@@ -22,10 +22,8 @@ import * as z from "zod";
  */
 const MOST_AT_ONCE = 8;
 
-/** The maximum number of subscriptions of one connection. */
 const MOST_SUBSCRIPTIONS = 1_000;
 
-/** What a connection works with. */
 interface ConnectionSetting extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
@@ -165,7 +163,7 @@ export class GatewayConnection {
     }
   }
 
-  /** Sends the events of a subscription, each after the client has taken the one before. Never rejects. */
+  /** Sends the events of a subscription, each after the client has taken the previous event. Never rejects. */
   async #follow(given: Lease, message: Message<"subscribe_events">, end: AbortController): Promise<void> {
     using lease = given;
     const ids = idsOf(message);
@@ -290,14 +288,14 @@ async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<st
   return { path, ...exact, kind, size, hash, permissions, mtime_ms, ...rest, iteration, seq, ...shown };
 }
 
-/** The maximum length of a content in one message, in bytes. The rest of a longer one is read over HTTP. */
+/** The maximum length of a content in one message, in bytes. The rest of a longer content is read over HTTP. */
 export const MOST_CONTENT = 512 * 1024;
 
 /** A content, or its beginning, in JSON: as text if it is UTF-8, else in Base64. */
 interface ShownContent {
   readonly encoding: "utf8" | "base64";
   readonly content: string;
-  /** Where the rest of the content is fetched, with this `Range` header. Absent if this is the whole content. */
+  /** The URL of the rest of the content, and the `Range` header for it. Absent if this is the whole content. */
   readonly rest?: { readonly url: string; readonly range: string };
 }
 
@@ -408,7 +406,7 @@ function readMessage(given: unknown): GatewayMessage {
   });
 }
 
-/** Returns the ids that an answer repeats, as far as the message has valid ones. */
+/** Returns the ids that an answer repeats, as far as they are valid. */
 function idsOf(given: unknown): { readonly request_id: RequestId | null; readonly session_id?: string } {
   const ids = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
   if (!ids.success) return { request_id: null };

@@ -11,7 +11,6 @@ import { RateLimiter } from "../limits/rate-limiter.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 import { GatewayConnection } from "./connection.ts";
 
-/** The path at which clients of the gateway connect. */
 const GATEWAY_PATH = "/v1/gateway";
 
 /** The maximum length of a client's message, in bytes. */
@@ -23,7 +22,7 @@ const LEAVE_MS = 1_000;
 const GOING_AWAY = 1001;
 const NOT_ALLOWED = 1008;
 
-/** What the gateway works with. */
+/** Options of the gateway. */
 export interface GatewayOptions extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;

@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
 
-/** An accepted connection. */
 interface Connection {
   readonly socket: Socket;
   /** The number of requests that are being answered on the connection. */
@@ -40,8 +39,8 @@ export class ConcurrencyLimit {
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /**
- * Limits the number of connections of a port. For one more than that, closes the connection that has been idle for
- * longest, so that idle connections keep nobody out. If all are busy, closes the new one.
+ * Limits the number of connections of a port. For one connection more, closes the connection that has been idle for
+ * longest, so that idle connections keep nobody out. If all are busy, closes the new connection.
  */
 export class ConnectionLimit {
   readonly #most: number;

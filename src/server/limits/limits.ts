@@ -27,7 +27,7 @@ export interface ServerLimits {
   readonly headerBytes: number;
   /** The most bytes of a JSON body. */
   readonly jsonBytes: number;
-  /** The most bytes of an upload. The limits of the workspace apply as well. */
+  /** The most bytes of an upload. The limits of the workspace apply, too. */
   readonly uploadBytes: number;
   /** The most connections of a port or socket. */
   readonly connections: number;
@@ -40,7 +40,10 @@ export interface ServerLimits {
   readonly requestsPerSocket: number;
   /** The most event streams of one caller at once. */
   readonly streams: number;
-  /** The most reads of whole histories, and the most requests for large answers, that one token may have running or waiting. */
+  /**
+   * The most reads of whole histories, and the most requests for large answers, that one token may have running or
+   * waiting.
+   */
   readonly heavyReads: number;
   /** The most gateway subscriptions at once, with one token. */
   readonly subscriptions: number;

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** The route of event streams. */
 const EVENTS_ROUTE = "/v1/workspaces/:id/events";
 
 /** The sources of metrics, which are read only when the metrics are requested. */

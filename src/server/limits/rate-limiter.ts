@@ -40,7 +40,7 @@ export class RateLimiter {
     const known = this.#buckets.get(key);
     const passed = known === undefined ? 0 : Math.max(0, now - known.at) / 1000;
     const left = known === undefined ? burst : Math.min(burst, known.left + passed * perSecond);
-    // Inserted anew, so that the first key of the map is the one used longest ago.
+    // Inserted anew, so that the first key of the map is the key used longest ago.
     this.#buckets.delete(key);
     const bucket = { left, at: now };
     this.#buckets.set(key, bucket);

@@ -8,12 +8,12 @@ const MOST_CALLERS = 10_000;
 /** Decides which refusals are recorded, and counts the others. */
 export class Refusals {
   readonly #limiter = new RateLimiter(RATE);
-  /** By caller, the number of refusals since the last recorded one. */
+  /** By caller, the number of refusals since the last recorded refusal. */
   readonly #unlisted = new Map<string, number>();
 
   /**
-   * Counts a refusal of a caller. If it is to be recorded, returns how many were not since the last recorded one; else
-   * `undefined`. `now`: epoch milliseconds.
+   * Counts a refusal of a caller. If the refusal is to be recorded, returns the number of refusals since the last
+   * recorded refusal; else `undefined`. `now`: epoch milliseconds.
    */
   next(caller: string, now: number): number | undefined {
     const unlisted = this.#unlisted.get(caller) ?? 0;

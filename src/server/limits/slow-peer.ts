@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerLimits } from "./limits.ts";
 
-/** The error of an upload that is too slow. */
 class TooSlow extends Error {}
 
 /** The shortest interval between two calls of `mustHold`, in milliseconds. */
@@ -83,7 +82,7 @@ const DISCARD_MS = 5_000;
 
 /**
  * Reads and drops the rest of a request that was answered before its end, so that the client can read the answer. Cuts
- * it off if the rest is too long or too slow.
+ * the client off if the rest is too long or too slow.
  */
 export function discardRest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;

@@ -27,7 +27,6 @@ const MOST_PAYLOAD = 4 * 1024 ** 2;
 /** The WebSocket close code for an invalid token (docs/protocol.md). */
 const UNAUTHENTICATED = 4401;
 
-/** The HTTP status for an upgrade beyond the limit of replicas. */
 const RATE_LIMITED = 429;
 
 /** The maximum interval between two checks of a replica's token, in milliseconds. */
@@ -129,7 +128,6 @@ function workspaceIn(url: string): string | undefined | null {
   return isPlain ? named[0] : null;
 }
 
-/** The store and the open workspaces from which replicas are served. */
 interface ReplicaSetting {
   readonly store: Pick<StoreApi, "workspaces">;
   readonly workspaces: OpenWorkspaces;
@@ -181,8 +179,8 @@ function starting(): ChronicleError {
 }
 
 /**
- * Opens the workspace of a replica. If neither the replica nor the URL names one, that is the workspace of the server's
- * own folder, else the only one that the caller may see. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * Opens the workspace of a replica. If neither the replica nor the URL names a workspace, that is the workspace of the
+ * server's own folder, else the only workspace that the caller may see. Throws `NOT_FOUND` or `AMBIGUOUS`.
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);
