@@ -3,10 +3,9 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFully } from "../disk/write-fully.ts";
 import { readSmall } from "./run-folder.ts";
 
-/** A larger file, in bytes, is moved aside, and a new one begun: only the latest trouble is kept. */
+/** The size, in bytes, above which the file is moved aside and a new file is begun: only the latest trouble is kept. */
 const MOST_BYTES = 256 * 1024;
 
-/** Prefix of lines about hook calls. */
 const OF_HOOK = "hook ";
 /** Prefix of lines about what a replica reported of itself or its origin, and about connections it lost. */
 export const OF_REPLICA = "replica: ";
@@ -14,7 +13,6 @@ export const OF_REPLICA = "replica: ";
 /** Prefix of lines about calls that were refused for lack of rights. */
 export const OF_CALLER = "refused: ";
 
-/** The source of the trouble that a line reports. */
 type Source = "hook" | "replica" | "caller" | "process";
 
 /** Returns the path of the file with the diagnostics of hooks and of the long-lived process. */
@@ -35,7 +33,7 @@ export function addDiagnostic(disk: Disk, folder: string, line: string): boolean
     }
     return true;
   } catch {
-    // If the file cannot be written, the message on stderr is the only one.
+    // If the file cannot be written, only the message on stderr is left.
     return false;
   }
 }

@@ -5,10 +5,10 @@ import { type BookEntry, MemoryIdempotencyStore } from "../server/answers/memory
 import type { KeptReply, IdempotencyStore, Standing } from "../server/answers/idempotent.ts";
 import { readSmall } from "./run-folder.ts";
 
-/** When the file is larger than this, in bytes, it is rewritten with the keys still remembered. */
+/** The size, in bytes, above which the file is rewritten with the keys that are still remembered. */
 const MOST_BYTES = 16 * 1024 ** 2;
 
-/** A line: a change that was begun (`print`, `at`), or how it ended. */
+/** A line: a change that was begun (`print`, `at`), how it ended, or both. */
 interface Line {
   readonly key: string;
   readonly print?: string;

@@ -59,7 +59,7 @@ interface KeptNote {
 
 /**
  * Keeps notes in memory, and in files those parts that another process needs once this one has ended. If this process
- * answers a hook too late, another one answers it and writes the file: then the file is right.
+ * answers a hook too late, another process answers it and writes the file: then the file is right.
  */
 export class KeptNotes implements SessionNotes {
   readonly #files: FileNotes;
@@ -99,8 +99,8 @@ export class KeptNotes implements SessionNotes {
 
 /**
  * Returns the durable part of a note. The log does not record which of several agents began a call, and the end of one
- * agent's calls needs to know the calls of the others. So the open calls are kept, too, if there are several
- * (`hasLanes`).
+ * agent's calls needs to know the calls of the others. Therefore the open calls are kept too if there are several
+ * agents (`hasLanes`).
  */
 function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
   return JSON.stringify({

@@ -7,8 +7,8 @@ import { readSmall } from "./run-folder.ts";
 
 /**
  * Tokens in files: `<folder>/<id>.json` (0600), one file each, so that concurrent creations and revocations do not
- * disturb each other. The folder is read again when it has changed. A change within the clock's tick of a read might
- * not show, so a read made that soon after a change is not trusted.
+ * disturb each other. The folder is read again when it has changed. A change in the same tick of the clock as a read
+ * may leave the folder's time unchanged. Therefore a read within `TICK_MS` of a change is not kept.
  */
 export class FileTokenStore implements TokenStore {
   readonly #disk: Disk;

@@ -19,10 +19,9 @@ import { launcherPath } from "./program-paths.ts";
 import { printable } from "../process/printable.ts";
 import { optional } from "../util/optional.ts";
 
-/** A hook waits this long for a lock, in milliseconds: agents give up on hooks after a minute or so. */
+/** The time that a hook waits for a lock, in milliseconds. Agents give up on hooks after about a minute. */
 const WAIT_MS = 20_000;
 
-/** The arguments of the hook's command line. */
 interface HookWords {
   readonly agent: string;
   readonly strict: boolean;
@@ -30,7 +29,7 @@ interface HookWords {
   readonly store: string | undefined;
   /** True to answer in this process, neither asking the long-lived process nor starting it. */
   readonly direct: boolean;
-  /** The process that started the installed hook; default: the parent of this one. */
+  /** The process that started the installed hook; default: the parent of this process. */
   readonly parent?: number;
 }
 

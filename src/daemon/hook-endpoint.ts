@@ -22,9 +22,7 @@ interface HookEndpointOptions {
   readonly folder: string;
   readonly version: string;
   readonly workspaces: OpenWorkspaces;
-  /** The files and folders that agents' shell commands must not touch. */
   readonly guarded: Guarded;
-  /** Takes a line for the diagnostics. */
   readonly diagnose: (line: string) => void;
 }
 

@@ -9,7 +9,10 @@ import { hookEntryPath } from "./program-paths.ts";
  */
 export const STALE_EXIT = 75;
 
-/** Given instead of an agent's name: the process only tells by its exit code whether the image is current. */
+/**
+ * The argument in place of an agent's name with which the process only tells, by its exit code, whether the image is
+ * current.
+ */
 export const IS_CURRENT = "--is-current";
 
 /**

@@ -29,7 +29,8 @@ const MOST_WAITING = 1_000;
 
 /**
  * The syncs of a store, whichever process runs them: those of this process, and those that other processes run in the
- * foreground, which are asked about theirs. So clients of the store's process need not know which process runs a sync.
+ * foreground, which are asked about theirs. Clients of the store's process therefore need not know which process runs a
+ * sync.
  */
 export class JoinedSyncs implements SyncRunner {
   readonly #own: SyncRunner;
@@ -168,7 +169,7 @@ export class JoinedSyncs implements SyncRunner {
   }
 }
 
-/** Returns the sync as shown if no process answers for it: the one that ran it is gone, or cannot be asked. */
+/** Returns the sync as shown if no process answers for it: the process that ran it is gone, or cannot be asked. */
 function silent(shape: SyncShape): SyncShape {
   const alone = { ...shape };
   delete alone.elsewhere;

@@ -5,16 +5,16 @@ import { hookImagePath, IMAGE_FLAGS, IS_CURRENT } from "./hook-image.ts";
 import { hookEntryPath, hookImageEntryPath } from "./program-paths.ts";
 import { ownUid, removeSmall } from "./run-folder.ts";
 
-/** Time limit for making an image, in milliseconds; it takes half a second of processor time. */
+/** Time limit for making or trying an image, in milliseconds; making takes half a second of processor time. */
 const PATIENCE_MS = 60_000;
-/** A partial image of another process that is older than this, in milliseconds, was left behind. */
+/** The age, in milliseconds, from which a partial image of another process counts as left behind. */
 const LEFT_BEHIND_MS = 600_000;
 
 /**
  * Makes the image of the hook for a store (`hookImagePath`), unless the present one fits. Returns the path of the image
- * now there; `undefined` if none could be made: the store has no cache folder or one of another user, the hook was not
- * built, or the new image does not work. Without an image hooks are only slower. The image is tried before it is moved
- * to where hooks look for it.
+ * now there; `undefined` if none could be made: the store has no cache folder, the cache folder is another user's, the
+ * hook was not built, or the new image does not work. Without an image hooks are only slower. The image is tried before
+ * it is moved to where hooks look for it.
  */
 export async function makeHookImage(disk: Disk, home: string): Promise<string | undefined> {
   const image = hookImagePath(home);

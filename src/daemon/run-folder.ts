@@ -9,8 +9,8 @@ import { quotePath } from "../core/shell/quote-command.ts";
 const LONGEST_SOCKET_PATH = 103;
 
 /**
- * The files through which clients find the long-lived process of a store. Everything in the folder may be lost without
- * harm.
+ * The files through which clients find the long-lived process of a store. The folder also has the notes of sessions,
+ * the diagnostics, and the replies kept for repeated requests.
  */
 export interface RunFolder {
   /** `<store>/run`: 0700. */
@@ -77,8 +77,8 @@ function isOwn(disk: Disk, folder: string, uid: number): boolean {
 }
 
 /**
- * Makes a folder that only this user can enter, or checks that an existing one is such: a folder that another user made
- * first could contain that user's socket. Throws `UNSAFE`.
+ * Makes a folder that only this user can enter, or checks that an existing folder is such: a folder that another user
+ * made first could contain that user's socket. Throws `UNSAFE`.
  */
 export function ownFolder(disk: Disk, folder: string, uid: number): void {
   try {
@@ -120,7 +120,8 @@ export function folderTrouble(
 }
 
 /**
- * True if `address` leads to a folder of this user alone. In any other folder, another user's socket could be there.
+ * False if `address` is a link into a folder that is missing or not this user's alone: another user's socket could be
+ * there.
  */
 export function isOwnAddress(disk: Disk, { address }: RunFolder, uid: number): boolean {
   if (disk.lstat(address)?.kind !== "symlink") return true;

@@ -34,13 +34,11 @@ import { optional } from "../util/optional.ts";
 /** Longest interval at which the process checks whether it is still needed, in milliseconds. */
 const LOOK_MS = 1_000;
 
-/** Default number of watched folders. */
 const WATCH_MOST = 32;
 
 /** A workspace that was unused for this long, in milliseconds, is closed. */
 const CLOSE_AFTER_MS = 120_000;
 
-/** The reason why the process ended. */
 type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
 
 /** The one long-lived process of a store: answers hooks and clients, keeps workspaces open, leaves when it is idle. */
@@ -145,7 +143,7 @@ export class StoreServer {
     let number: number | undefined;
     for (const { place, hosts, sharedWith, optional } of this.#options.ports) {
       const scheme = place.tls === undefined ? "http" : "https";
-      // If the port is free to choose, both loopback addresses get the same.
+      // If the port is free to choose, both loopback addresses get the same port.
       const port = optional === true ? (number ?? place.port) : place.port;
       try {
         number = await this.#http.listenOn({ ...place, port }, (actual) =>
@@ -200,7 +198,6 @@ export class StoreServer {
     }
   }
 
-  /** Takes a connection of a replica on the Unix socket. */
   #takeReplica(replicas: ServedReplicas, socket: Socket): void {
     this.#http.warmUp().then(
       () => replicas.take(socket),
@@ -316,7 +313,7 @@ export class StoreServer {
     return text === undefined ? undefined : Buffer.from(text);
   }
 
-  /** Runs the regular checks. One that fails because of the disk does not end the process: the next one may succeed. */
+  /** Runs the regular checks. A check that fails does not end the process: the next check may succeed. */
   #look(): void {
     try {
       this.#lookAtAll();
@@ -349,8 +346,8 @@ export class StoreServer {
 
   /**
    * Yields to another process that has the socket's name, or takes the name again. A process that was started to stay
-   * yields only to another one that stays. Any other one came while this process was too busy to answer, and leaves
-   * when it sees that it has lost the name.
+   * yields only to another process that stays. Any other process came while this process was too busy to answer, and
+   * leaves when it sees that it has lost the name.
    */
   async #yieldOrReclaim(): Promise<void> {
     const { disk, run, idleMs, version } = this.#options;

@@ -51,7 +51,6 @@ export class ServedReplicas {
 
 interface ServedSyncsOptions {
   readonly disk: Disk;
-  /** The store's folder. */
   readonly home: string;
   /** Loads the code that runs syncs; a process without syncs never does. */
   readonly load: () => Promise<SyncRunner>;

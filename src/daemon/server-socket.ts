@@ -12,9 +12,9 @@ export interface ServerSocket {
 }
 
 /**
- * Makes a server reachable. The socket is created under a name of its own and renamed over any present one: a dead
- * server's socket is replaced, and of two servers that start at once the last gets the name; the other notices, and
- * leaves. Throws `UNSAFE` if the folder is not this user's alone, else system errors.
+ * Makes a server reachable. The socket is created under a name of its own and renamed over any present socket.
+ * Therefore a dead server's socket is replaced. Of two servers that start at once, the last gets the name; the other
+ * notices that, and leaves. Throws `UNSAFE` if the folder is not this user's alone, else system errors.
  */
 export async function openSocket(
   disk: Disk,

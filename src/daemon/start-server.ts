@@ -33,7 +33,7 @@ export function startServer(disk: Disk, { run, home, launcher, env, againMs = AG
   if (sinceMs >= 0 && sinceMs < againMs) return false;
   writeSmall(disk, mark, String(process.pid));
   const args = [launcher, "serve", "--store", home, "--idle", String(IDLE_SECONDS), "--quiet"];
-  // The process serves all callers, so it does not inherit the role of the one that starts it.
+  // The process serves all callers, so it does not inherit the role of the caller that starts it.
   const own = { ...env, [ROLE_VARIABLE]: undefined };
   const child = spawn(process.execPath, args, { cwd: run.folder, env: own, detached: true, stdio: "ignore" });
   child.on("error", (error) => addDiagnostic(disk, run.folder, `the server could not be started: ${error.message}`));

@@ -9,8 +9,8 @@ const LITTLE_SPACE = 1024 * 1024;
 /** The outcome of a test write is valid for this long, in milliseconds. */
 const HOLDS_MS = 1_000;
 /**
- * An error that stays until its log is opened again is reported for this long after it was met, in milliseconds: by
- * then, an unused workspace has been closed.
+ * The time for which an error that stays until its log is opened again is reported, in milliseconds. By the end of that
+ * time, an unused workspace has been closed.
  */
 const STAYS_MS = 150_000;
 

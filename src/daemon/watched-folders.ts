@@ -39,7 +39,6 @@ interface WatchedFoldersOptions {
   readonly disk: Disk;
   /** Opens workspaces, and watches each one it opens. */
   readonly workspaces: OpenWorkspaces;
-  /** Largest number of watched folders. */
   readonly most: number;
   /** Returns the id of a workspace that is watched otherwise. */
   readonly except: () => string | undefined;
@@ -49,8 +48,8 @@ interface WatchedFoldersOptions {
 }
 
 /**
- * The workspaces with a folder that a server watches as long as it runs: the most recently used ones, up to a limit.
- * New workspaces are noticed by their folder in the store, without listing all workspaces each time.
+ * The workspaces with a folder that a server watches as long as it runs: the most recently used workspaces, up to a
+ * limit. New workspaces are noticed by their folder in the store, without listing all workspaces each time.
  */
 export class WatchedFolders {
   readonly #options: WatchedFoldersOptions;
@@ -63,7 +62,7 @@ export class WatchedFolders {
   #lookAtAwayAt = 0;
   /** Ids of workspaces that were given up: the next listing says whether they are to be watched again. */
   readonly #ended = new Set<string>();
-  /** Time of the next try to open those that could not be opened, by `performance.now`. */
+  /** Time of the next try to open workspaces that could not be opened, by `performance.now`. */
   #retryAt = Infinity;
   #retryMs = RETRY_MS;
   #mark: string | undefined;
@@ -77,8 +76,8 @@ export class WatchedFolders {
   }
 
   /**
-   * Watches new workspaces, and reopens those that others have reopened. Never rejects. A call during another one waits
-   * for that one.
+   * Watches new workspaces, and reopens those that others have reopened. Never rejects. A call during another call
+   * waits for that call.
    */
   keepUp(): Promise<void> {
     this.#working ??= this.#work().finally(() => (this.#working = undefined));
@@ -228,8 +227,8 @@ export class WatchedFolders {
       const lease = await workspaces.openKey(id);
       this.#leases.set(id, lease);
       this.#retryMs = RETRY_MS;
-      // When it is archived or removed, the lease is given back at once. A workspace whose folder was moved is reopened
-      // by the next `keepUp`.
+      // When the workspace is archived or removed, the lease is given back at once. A workspace whose folder was moved
+      // is reopened by the next `keepUp`.
       const end = (): void => {
         if (wasMoved(lease.gone.reason)) return;
         lease[Symbol.dispose]();
@@ -355,8 +354,8 @@ export class HostedFolder {
   #keep(lease: Lease): void {
     this.#lease = lease;
     this.#lost = undefined;
-    // When it is archived or removed, the lease is given back at once. A workspace whose folder was moved is reopened
-    // by the next `keepUp`.
+    // When the workspace is archived or removed, the lease is given back at once. A workspace whose folder was moved
+    // is reopened by the next `keepUp`.
     const end = (): void => {
       if (wasMoved(lease.gone.reason)) return;
       lease[Symbol.dispose]();
@@ -369,7 +368,6 @@ export class HostedFolder {
   }
 }
 
-/** The location of the workspaces on this machine. */
 interface StorePlace {
   readonly disk: Disk;
   readonly home: string;
