@@ -23,7 +23,6 @@ const STORE = ".store";
 /** Separates a workspace's id from the part that tells its retired notes apart. */
 const FORMER = ".former-";
 
-/** The content of a file when it was last read. */
 interface Loaded<T> {
   /** Changes when the file changes. */
   readonly mark: string;
@@ -319,7 +318,7 @@ function isSigned(note: string, key: string): boolean {
   try {
     return verifySignedHead(note, key);
   } catch (error) {
-    // `key` is no valid verifier key: the log may name any text as one.
+    // `key` is no valid verifier key: the log may name any text as a key.
     if (error instanceof ChronicleError) return false;
     throw error;
   }

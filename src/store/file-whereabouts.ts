@@ -8,7 +8,8 @@ import type { TrackedRoot } from "../worktree/worktree.ts";
 import { optional } from "../util/optional.ts";
 
 /**
- * The places of a workspace's folders: the noted ones, in one small file that is rewritten whole, and the present ones.
+ * The places of a workspace's folders: the noted places, in one small file that is rewritten whole, and the present
+ * places.
  */
 export class FileWhereabouts implements WhereaboutsFile {
   readonly #disk: Disk;
@@ -91,7 +92,7 @@ function placeOf(disk: Disk, { id, folder }: TrackedRoot, mounts: readonly Mount
 
 /**
  * Returns the inode and birth time of a folder that is itself a mount point: they differ if another file system is
- * mounted there. Nothing for other folders, which may be removed and made again.
+ * mounted there. Returns nothing for other folders, which may be removed and made again.
  */
 function topOf(disk: Disk, folder: string, { point }: Mount, { ino }: { readonly ino: bigint }): string[] {
   return point === folder ? [String(ino), disk.birthOf(folder) ?? "-"] : [];

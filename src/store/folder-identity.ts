@@ -21,7 +21,6 @@ export function identityAt(disk: Disk, path: string): FolderIdentity {
   };
 }
 
-/** The fields of a workspace's record about its folder. */
 type KnownFolder = Pick<ListedWorkspace, "device" | "inode" | "born" | "created">;
 
 /**

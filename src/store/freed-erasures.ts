@@ -26,8 +26,8 @@ export class FreedErasures {
   }
 
   /**
-   * Returns true if all erasures are remembered, and what is needed of their contents elsewhere is as it was then.
-   * `erasures`: by a unique name.
+   * Returns true if all erasures are remembered, and the same of their contents are needed elsewhere as when they were
+   * remembered. `erasures`: by a unique name.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;

@@ -1,7 +1,7 @@
 import type { Disk } from "../disk/disk.ts";
 
 /**
- * The longest write-ahead log that is left behind, in bytes. The next process must read all of it, so a longer one is
+ * The longest write-ahead log that is left behind, in bytes. The next process must read all of it, so a longer log is
  * checkpointed and removed.
  */
 const LONGEST_LEFT = 1024 * 1024;

@@ -3,8 +3,6 @@ import type { RootRecord } from "../core/records/workspace-record.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { isIn, placeOfRoot } from "../core/tree/root-place.ts";
 
-/** Checks whether an existing history can be continued at the places that a caller names. */
-
 /** Throws `REFUSED` if a place after the first is not tracked by the workspace. */
 export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly RootRecord[]): void {
   const other = further.map(placeOfRoot).find((place) => !found.folders.includes(place));

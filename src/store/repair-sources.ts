@@ -58,7 +58,7 @@ async function* askedOf(
   for (const hash of [...wanted.keys()]) {
     const size = wanted.get(hash);
     const found = await despiteAbsence(() => workspace.blob(hash));
-    // A content of another size is not the wanted one, so its bytes are not read.
+    // A content of another size is not the wanted content, so its bytes are not read.
     if (found === undefined || (size ?? found.size) !== found.size) continue;
     yield { hash, size: found.size, where: name, pieces: () => found.pieces() };
   }

@@ -104,7 +104,7 @@ export class RootsCache {
 
   /**
    * Changes the current cache, which other processes may have written since a log was read. Of two records of a
-   * workspace, the later one is kept.
+   * workspace, the later record is kept.
    */
   #change({ fresh, gone, durably = false }: CacheChange): void {
     const all = new Map(this.#load());

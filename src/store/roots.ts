@@ -111,7 +111,6 @@ export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & 
   });
 }
 
-/** The folders of a store, and its user's home. */
 interface StorePlaces {
   readonly home: string;
   readonly configFolder: string;

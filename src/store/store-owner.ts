@@ -7,7 +7,6 @@ import { refusedWrite } from "../disk/probe-writes.ts";
 import { quotePath } from "../core/shell/quote-command.ts";
 import { addAll } from "../util/long-lists.ts";
 
-/** The folders of a store and of its key. */
 interface StorePlaces {
   readonly home: string;
   readonly configFolder: string;
@@ -113,18 +112,16 @@ interface Hindered {
   readonly isOthers: boolean;
 }
 
-/** The folders of a store and of its keys. */
 interface Places {
   readonly home: string;
   readonly configFolder: string;
-  /** The user's home folder. */
   readonly userHome?: string | undefined;
 }
 
 /**
  * Checks that the user can read and write each file of the store and of the configuration folder. For root, that user
- * is the owner of the home folder around it; without one, of `workspaces` or `heads` in it, or of the folder itself.
- * Files that another user's command left make every later command fail.
+ * is the owner of the home folder around the place; without a home folder, the owner of `workspaces` or `heads` in the
+ * place, or of the place itself. Files that another user's command left behind make every later command fail.
  */
 export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";

@@ -92,7 +92,7 @@ export class Tombstones {
    * True if the note belongs to this store. A note with another store's path belongs to this store only if the history
    * is here, and that path leads here or no longer to the history. If the store at that path still has the history or
    * cannot be inspected, or the note says that the history was freed, this store may be a copy, and the note belongs to
-   * the other one.
+   * the other store.
    */
   #isOwn(stone: Tombstone): boolean {
     if (stone.store === this.#store) return true;
