@@ -112,7 +112,7 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
     return Promise.reject(error);
   }
 
-  /** Opens the workspace whose folder, on the server's machine, is or encloses this one. */
+  /** Opens the workspace whose folder, on the server's machine, is or encloses `folder`. */
   async open({ folder, ...options }: api.OpenOptions): Promise<WorkspaceApi> {
     const around = (await this.workspaces()).flatMap((shape) =>
       shape.roots.filter((root) => encloses(root, folder)).map((root) => ({ shape, depth: root.length })),

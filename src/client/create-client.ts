@@ -17,20 +17,18 @@ export function createClient({ url, fetch, ...options }: ClientOptions): Chronic
 export interface ClientOptions {
   /** `http://127.0.0.1:7171`, `https://…`; in Node also `unix:/path/of/the/socket`. */
   readonly url: string;
-  /** A token of the server. Its owner needs none on a Unix socket. */
+  /** A token of the server. The server's owner needs none on the Unix socket. */
   readonly token?: string;
   /** Used instead of the global `fetch`. */
   readonly fetch?: Fetch;
-  /** On whose behalf requests are made, if the server lets its caller say so. */
+  /** The actor on whose behalf requests are made, if the server lets its caller say so. */
   readonly acting?: ActingAs;
   /**
    * True if hints of errors may name commands of `chronicle`, for users who have them (default: such hints are left
    * out).
    */
   readonly commandHints?: boolean;
-  /**
-   * How requests that are safe to repeat are retried (default: 5 tries in all, 0.1 to 5 s apart).
-   */
+  /** The rules for retrying requests that are safe to repeat (default: 5 tries in all, 0.1 to 5 s apart). */
   readonly retry?: RetryRule;
 }
 

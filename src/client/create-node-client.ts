@@ -30,17 +30,14 @@ const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
 /** Redirects are refused: a token goes only to the server that it is meant for. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** The function that starts a request, and the agent that keeps its connections. */
 interface Way {
   readonly request: typeof request;
   readonly agent: Agent;
 }
 
-/** The address of a server, and the way to reach it. */
 interface Place {
   /** The address that errors show. */
   readonly where: string;
-  /** The prefix of each target. */
   readonly prefix: string;
   readonly to: RequestOptions;
   readonly way: () => Promise<Way>;

@@ -75,8 +75,8 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>, base: strin
 }
 
 /**
- * True if request bodies are streamed. In a browser a body is collected in a blob: not all browsers can stream one, and
- * those that can do so only over some connections.
+ * True if request bodies are streamed. In a browser a body is collected in a blob: not all browsers can stream a body,
+ * and the others only over some connections.
  */
 const STREAMS = !("document" in globalThis || "WorkerGlobalScope" in globalThis);
 

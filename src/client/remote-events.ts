@@ -6,7 +6,7 @@ import { isPassing, pause, waitOf } from "./retry.ts";
 import { unavailable } from "./transport.ts";
 import type { Wire } from "./wire.ts";
 
-/** A server sends a heartbeat every 15 s. One that is silent for three times as long is gone. */
+/** A server sends a heartbeat every 15 s. A server that is silent for three times as long is gone. */
 const SILENCE_MS = 45_000;
 
 /** The longest wait in ms before connecting again: the server may be restarting. */

@@ -352,7 +352,7 @@ export interface ReadFile extends FileContent {
   text(): Promise<string>;
 }
 
-/** The size in bytes up to which a content is read at once. A larger one is read on demand. */
+/** The size in bytes up to which a content is read at once. A larger content is read on demand. */
 const AT_ONCE = 1024 * 1024;
 
 /** Returns the file in a reply. `open` requests the content of the same iteration again. */

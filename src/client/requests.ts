@@ -14,7 +14,6 @@ type OneCall<Args extends readonly unknown[], Reply extends OneReply> = Call<Arg
 type PageCall<Args extends readonly unknown[], K extends keyof ReplyShapes> = Call<Args, object, unknown, PageReply<K>>;
 type ContentCall<Args extends readonly unknown[]> = Call<Args, object, unknown, { readonly content: true }>;
 
-/** A call with one answer, or with a list. */
 type PlainCall = OneCall<never, OneReply> | PageCall<never, keyof ReplyShapes>;
 
 /** The method that a call makes: it takes the arguments of `ask`, and resolves to the answer or to all items. */
@@ -109,7 +108,6 @@ export class Requests {
     this.#ended.abort();
   }
 
-  /** Returns a call's request, with the common params. */
   #asking<Args extends readonly unknown[]>(
     call: Pick<Call<Args, object, unknown, never>, "ask">,
     args: Args,

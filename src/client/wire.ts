@@ -135,14 +135,12 @@ export class Wire {
   }
 }
 
-/** Returns the value of `If-Match`. */
 function matching(ifMatch: string | readonly string[]): string {
   if (ifMatch === "*") return "*";
   const tags = [ifMatch].flat().map((hash) => `"${hash}"`);
   return fit(tags.join(), /^(?:,?"(?:[0-9a-f]{64})?")+$/, "ifMatch is no hash");
 }
 
-/** True if the request is a dry run, which changes nothing. */
 function isDryRun({ body }: Asking<object, unknown>): boolean {
   return typeof body === "object" && body !== null && "dry_run" in body && body.dry_run === true;
 }
@@ -207,7 +205,6 @@ function bodyOf({ content, body }: Asking<object, unknown>): Body {
   return { body: { body: watched() }, failure: () => failed };
 }
 
-/** Returns a whole body as text. */
 async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -292,8 +289,8 @@ const ROOT_MARK = /^@[a-z0-9-]+:/;
 
 /**
  * Encodes a path of a workspace for a URL, each component percent-encoded. Some components have a meaning in URLs
- * (`..`, and empty ones). A path with such components is sent as `base64:<bytes>`, so that nothing on the way resolves
- * them, and the server's validator can name the fault. Throws `PATH_INVALID` for text that is not well-formed.
+ * (`..`, and the empty component). A path with such components is sent as `base64:<bytes>`, so that nothing on the way
+ * resolves them, and the server's validator can name the fault. Throws `PATH_INVALID` for text that is not well-formed.
  */
 export function urlPath(given: string): string {
   if (!given.isWellFormed()) {
