@@ -12,7 +12,9 @@ export interface Asked {
 /** Finds and opens a workspace. */
 export type OpenWorkspace = (asked: Asked) => Promise<WorkspaceApi>;
 
-/** The most client names with a workspace of their own. Further clients, over HTTP, share one without a name. */
+/**
+ * The most client names with a workspace of their own. Further clients, over HTTP, share a workspace without a name.
+ */
 const MAX_CLIENTS = 8;
 
 /**

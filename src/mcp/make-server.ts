@@ -148,7 +148,7 @@ type Attempt = (workspace: WorkspaceApi) => Promise<unknown>;
 
 /**
  * Operations that only people may do, by the names under which an agent may look for them. There are no such tools. If
- * an agent calls one all the same, the engine refuses it and records the attempt. (Each call would do no harm if it
+ * an agent calls such a tool anyway, the engine refuses it and records the attempt. (Each call would do no harm if it
  * were allowed.)
  */
 const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Attempt | undefined>([

@@ -13,7 +13,6 @@ const texts = z.array(text);
 /** A path. If it is not UTF-8, `path_b64` beside it has its bytes in base64. */
 const path = text.describe("as people see it; where its bytes are not UTF-8, `path_b64` has them");
 
-/** A change of one path. */
 const change = z.looseObject({
   path,
   change_type: z.enum(["created", "modified", "deleted", "permissions_changed"]),
@@ -42,7 +41,6 @@ export const coverage = z.looseObject({
 
 const skipped = z.array(z.looseObject({ path, reason: text, detail: text.optional() }));
 
-/** A conflict. */
 export const conflict = z.looseObject({
   id: text.describe("empty in a dry run"),
   path,
@@ -93,7 +91,6 @@ export const action = z.looseObject({
   coverage,
 });
 
-/** A transaction. */
 export const transaction = z.looseObject({
   id: text,
   status: z.enum(["active", "committed", "rolled_back"]),
@@ -125,7 +122,6 @@ export const iteration = z.looseObject({
 /** A problem found by a check of the history. */
 export const problem = z.looseObject({ kind: text, where: text, detail: text });
 
-/** The workspace's status. */
 export const status = {
   ...changes,
   workspace: text,

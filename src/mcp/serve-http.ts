@@ -5,14 +5,12 @@ import { createMcpHandler, type McpHttpHandler } from "@modelcontextprotocol/ser
 import { type RequestHead, strangerOf, type ServedAddresses } from "../util/web-guard.ts";
 import { makeServer, type ServerParts } from "./make-server.ts";
 
-/** Longest request body, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 ** 2;
 
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 100;
 
-/** Options for listening. */
 interface HttpOptions {
   /** The port to listen on; 0 for any free one. */
   readonly port: number;
@@ -20,7 +18,6 @@ interface HttpOptions {
   readonly token: string;
 }
 
-/** A server that listens on loopback. */
 interface RunningHttp {
   readonly url: string;
   close(): Promise<void>;
@@ -122,7 +119,6 @@ function refuse(response: ServerResponse, status: number, message: string): void
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
 }
 
-/** The reason why a request is refused. */
 interface Refusal {
   readonly status: number;
   readonly message: string;

@@ -8,7 +8,6 @@ import {
 import { serveStdio as serve } from "@modelcontextprotocol/server/stdio";
 import { makeServer, type ServerParts } from "./make-server.ts";
 
-/** A server on two streams. */
 interface StdioServer {
   /** Resolves when the connection is closed: by `close`, by an error of the output, or once all input is answered. */
   readonly done: Promise<void>;
@@ -23,10 +22,13 @@ export function serveStdio(parts: ServerParts, input: Readable, output: Writable
   return { done: transport.done, close: () => handle.close() };
 }
 
-/** The longest message that is read, in bytes. Longer ones are refused, and the connection stays open. */
+/** The longest message that is read, in bytes. A longer message is refused, and the connection stays open. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
-/** The bytes at each end of a message that is too long, or cannot be read, that are searched for its id. */
+/**
+ * The number of bytes at each end of a message that are searched for its id, if the message is too long or cannot be
+ * read.
+ */
 const EDGE = 4_096;
 
 const NEWLINE = 0x0a;
@@ -42,7 +44,6 @@ class LineTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** Resolves when the connection is closed. */
   readonly done: Promise<void>;
   readonly #input: Readable;
   readonly #output: Writable;
@@ -187,7 +188,7 @@ function lastOf(pieces: readonly Buffer[]): Buffer {
 
 /**
  * Finds the id of a request of which only both ends are known; `undefined` if there is none. Takes an `id` only at the
- * beginning or the end, as one in between may belong to the arguments.
+ * beginning or the end, as an `id` in between may belong to the arguments.
  */
 function idWithin(text: string): string | number | undefined {
   const head = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]{1,100}")/.exec(text)?.[1];

@@ -76,7 +76,7 @@ export function changeLines(changes: readonly ChangeShape[]): string[] {
   return rest > 0 ? [...lines, `… and ${rest.toLocaleString("en-US")} more`] : lines;
 }
 
-/** Returns lines on ambiguous paths: several brackets, or a person, may have changed them, so they belong to nobody. */
+/** Returns lines on ambiguous paths, which may be the work of others. */
 export function ambiguousLines(ambiguous: readonly string[]): string[] {
   if (ambiguous.length === 0) return [];
   const { items, total } = capped(ambiguous, MOST.files);

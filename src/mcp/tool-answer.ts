@@ -35,7 +35,7 @@ export function resultOf({ summary, lines = [], next = [], data, failed }: Answe
   };
 }
 
-/** What an answer says to an error beside its own message and hint. */
+/** The hints and arguments of a tool, with which an answer explains an error. */
 export interface ErrorHow {
   /** The tool's hints, by the codes of errors. */
   readonly hints?: Readonly<Record<string, string>> | undefined;

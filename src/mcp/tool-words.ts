@@ -1,4 +1,4 @@
-/** The commands that the engine's hints and notes name, as calls of tools; longer ones first. */
+/** The commands that the engine's hints and notes name, as calls of tools; longer commands first. */
 const CALLS: readonly (readonly [command: RegExp, call: string])[] = [
   [/chronicle (undo|redo) (\w[\w-]{7,}) --force/g, '$1 {"operation":"$2","force":true}'],
   [/chronicle (undo|redo) (\w[\w-]{7,})/g, '$1 {"operation":"$2"}'],

@@ -15,7 +15,6 @@ const force = z
   .default(false)
   .describe("also change paths that were edited since; their present state is recorded first");
 
-/** Returns the result of an undo, redo, rollback or restore, for people and programs. */
 function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
   const { changes, skipped, unmerged = [], finished, conflicts, kept_aside: aside = [] } = result;
   const notes = result.notes?.map(inCalls);

@@ -67,5 +67,4 @@ const resolve = defineTool({
   },
 });
 
-/** Tools for conflicts. */
 export const CONFLICT_TOOLS: readonly Tool[] = [list, resolve];

@@ -163,5 +163,4 @@ const list = defineTool({
   },
 });
 
-/** Tools for transactions. */
 export const TRANSACTION_TOOLS: readonly Tool[] = [begin, commit, rollback, list];
