@@ -4,7 +4,6 @@ import { codex } from "./codex.ts";
 import { gemini } from "./gemini.ts";
 import type { HookAdapter } from "./hook-call.ts";
 
-/** The agents whose hooks are understood. */
 const HOOK_ADAPTERS: readonly HookAdapter[] = [claude, codex, gemini];
 
 /** Returns the adapter of an agent. Throws `USAGE`. */

@@ -54,7 +54,6 @@ export function readClaudeStyle(value: unknown, tools: Readonly<Record<string, T
   return readToolCall(base, KINDS[event] ?? "none", { input, style: { tools, callId, failure } });
 }
 
-/** Claude Code. */
 export const claude: HookAdapter = {
   name: "claude",
   title: "Claude Code",

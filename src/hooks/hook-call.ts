@@ -12,11 +12,11 @@ export interface HookCall {
   readonly turn?: string;
   /** The agent's working folder, absolute. */
   readonly cwd: string;
-  /** The agent within the session: empty for the main one, else the sub-agent's id. */
+  /** The agent within the session: empty for the main agent, else the sub-agent's id. */
   readonly lane: string;
-  /** 0: the main agent; 1: one that it started. */
+  /** 0: the main agent; 1: an agent that it started. */
   readonly depth: number;
-  /** `before` and `after`: the tool call, by the agent's id of it, or by the data that identifies it. */
+  /** `before` and `after`: the tool call, by the agent's own id, or by data that identifies the call. */
   readonly toolCall?: string;
   /** `before`: the action the tool is about to do, as `snapshotAction` takes it. */
   readonly action?: HookAction;
@@ -43,7 +43,10 @@ export interface HookAdapter {
   readonly name: string;
   /** For people: `Claude Code`. */
   readonly title: string;
-  /** True if its tool calls never overlap: then a call that begins proves that the one before it has ended. */
+  /**
+   * True if the agent's tool calls usually do not overlap. A call that begins is then a sign that the previous call has
+   * ended.
+   */
   readonly sequential: boolean;
   /** Reads a call from the parsed JSON of the hook's stdin. Throws `USAGE` if it is none of the agent's inputs. */
   read(input: unknown): HookCall;

@@ -6,7 +6,6 @@ import type { HookAdapter, HookCall } from "./hook-call.ts";
 import type { Guarded } from "./refuse-persons-commands.ts";
 import { optional } from "../util/optional.ts";
 
-/** A session's note, and its workspace. */
 interface Workplace {
   readonly note: SessionNote;
   readonly workspace: WorkspaceApi;
@@ -23,7 +22,6 @@ export interface HookParts {
   readonly guarded: Guarded;
 }
 
-/** A call of a hook, and the parts to carry it out. */
 interface CallWork extends HookParts {
   readonly adapter: HookAdapter;
   readonly call: HookCall;
@@ -49,7 +47,6 @@ export async function performHook(adapter: HookAdapter, call: HookCall, parts: H
   return told.length === 0 ? undefined : told.join("; ");
 }
 
-/** Returns messages for the user. */
 async function perform(work: CallWork): Promise<readonly string[]> {
   switch (work.call.kind) {
     case "none":
@@ -146,7 +143,7 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   const { note, workspace } = await workplace(work);
   const troubles = await endEarlier({ note, workspace });
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
-  // The turn has begun, even if ending the calls of the one before fails.
+  // The turn has begun, even if ending the calls of the turn before fails.
   try {
     // If the end of the turn before was not reported, it was interrupted with its sub-agents: a call still open was
     // denied at a prompt or stopped, and no hook tells which.
@@ -188,8 +185,8 @@ async function beforeTool(work: CallWork): Promise<readonly string[]> {
   const { adapter, call, notes } = work;
   const { note, workspace } = await workplace(work);
   const key = keyOf(call);
-  // If hooks of the user and of the project, or of a plugin, are both installed, the first one has already recorded the
-  // call.
+  // If hooks of the user and of the project, or of a plugin, are both installed, the first of them has already recorded
+  // the call.
   if (note.open[key] !== undefined && note.ends?.[key] === undefined) return [];
   if (call.lane !== "") note.hasLanes = true;
   try {
@@ -289,7 +286,7 @@ const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE"
 
 /**
  * Records the end of a call. If that fails, the end stays in the note and is retried at the next hook: otherwise the
- * action would stay open, and compete with all later ones, until the turn ends. Throws the error.
+ * action would stay open, and compete with all later actions, until the turn ends. Throws the error.
  */
 async function endCall(
   { note, workspace }: Workplace,
@@ -312,7 +309,6 @@ async function endCall(
   }
 }
 
-/** Notes that a call has begun. */
 function noteOpen(
   note: SessionNote,
   key: string,
@@ -323,7 +319,6 @@ function noteOpen(
   if (isUnsaid) note.unsaid = [...(note.unsaid ?? []), key];
 }
 
-/** Takes a call out of the note. */
 function forgetCall(note: SessionNote, key: string): void {
   delete note.open[key];
   delete note.ends?.[key];
@@ -340,7 +335,7 @@ async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]
   const troubles: string[] = [];
   for (const key of Object.keys(note.open)) {
     const id = note.open[key];
-    // Another hook has ended it meanwhile.
+    // Another hook has ended the call meanwhile.
     if (id === undefined) continue;
     try {
       const end = note.ends?.[key] ?? (await endOf(workplace, { key, id, lane }));

@@ -15,15 +15,15 @@ export interface SessionNote {
   /** The keys in `open` of the actions whose end may never be reported. */
   unsaid?: readonly string[];
   /**
-   * Actions that were recorded as denied because the agent continued without them, by the same keys. It may still be
-   * running them in parallel.
+   * Actions that were recorded as denied because the agent continued without them, by the same keys. The agent may
+   * still be running them in parallel.
    */
   doubted?: Record<string, string>;
   /** Ends of actions that were reported but could not be recorded, by the same keys. */
   ends?: Record<string, ActionEnd>;
 }
 
-/** Stores notes: the long-lived process in memory, a hook without it in files. */
+/** Stores notes: the long-lived process in memory, and in part in files; a hook without that process in files. */
 export interface SessionNotes {
   get(session: string): SessionNote | undefined;
   put(session: string, note: SessionNote): void;

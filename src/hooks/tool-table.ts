@@ -88,7 +88,6 @@ const HEREDOC = /^\s*apply_?patch\s+<<-?\s*(['"]?)(\w+)\1[ \t]*\n(?<patch>[^]*?)
 /** `cd DIR &&` before that command, where `DIR` is a single literal word: Codex understands this, too. */
 const FOLDER = /^\s*cd\s+(?:'([^'\n]+)'|"([^"\n$`\\]+)"|([^\s'"$`\\;&|<>()*?~{}[\]]+))\s*&&/;
 
-/** A patch in a shell line. */
 interface PatchInLine {
   readonly patch: string;
   /** The folder in which the patch is applied, relative to the line's folder. */
@@ -109,12 +108,11 @@ export function patchPaths(patch: string): string[] {
   return [...found];
 }
 
-/** How the input of one agent's hooks describes tool calls. */
+/** The form in which one agent's hooks describe tool calls. */
 interface ToolCallStyle {
   readonly tools: Readonly<Record<string, ToolReader>>;
   /** Returns the agent's id of a call, or a text of the data that identifies it. */
   readonly callId: (tool: string, toolInput: HookInput) => string;
-  /** Returns the failure of the tool; `undefined` if it did not fail. */
   readonly failure: () => { readonly reason?: string } | undefined;
 }
 
