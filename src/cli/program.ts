@@ -43,7 +43,7 @@ function optionOf(spec: OptionSpec): Option {
   return option;
 }
 
-/** Adds the global options. `own`: the command's options, which replace global ones of the same name. */
+/** Adds the global options. `own`: the command's options, which replace global options of the same name. */
 function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
   const taken = new Set(own.map((spec) => optionOf(spec).long));
   for (const spec of GLOBAL_OPTIONS) {
@@ -151,7 +151,6 @@ function commandsNamedIn(argv: readonly string[]): readonly CommandSpec[] {
   return COMMANDS.filter(({ name }) => words.has(name));
 }
 
-/** Returns the parser of a command line. `done` gets the parsed command line. */
 function buildProgram(
   { argv, version }: { readonly argv: readonly string[]; readonly version: string },
   sink: HelpSink,

@@ -73,9 +73,9 @@ function onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void {
 }
 
 /**
- * Errors of the system or of a database that no code awaited do not end the process: acknowledged writes are durable,
- * and the next call that needs the disk reports the error. Any other error is a bug in the program, and ends it, as it
- * would without this handler.
+ * Errors of the system, of a database or of Chronicle itself that no code awaited do not end the process: acknowledged
+ * writes are durable, and the next call that needs the disk reports the error. Any other error is a bug in the program,
+ * and ends it, as it would without this handler.
  */
 function onUncaught(callback: (error: unknown) => void): () => void {
   const take = (error: unknown): void => {

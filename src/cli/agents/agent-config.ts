@@ -41,7 +41,7 @@ export interface Found {
   readonly namesake: boolean;
   /** Events of the agent without a hook of Chronicle's, though others have one. */
   readonly missing: readonly string[];
-  /** Events, other than the one before a tool, whose hook of Chronicle's may stop the agent. */
+  /** Events, other than the event before a tool, whose hook of Chronicle's may stop the agent. */
   readonly misplaced: readonly string[];
 }
 

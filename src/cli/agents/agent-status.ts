@@ -39,7 +39,6 @@ export interface AgentStatus {
   readonly problems: readonly AgentProblem[];
 }
 
-/** A problem with an agent's hooks. */
 interface AgentProblem {
   readonly what: string;
   readonly hint: string;

@@ -37,7 +37,10 @@ export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorChe
   ];
 }
 
-/** Makes a check. A check that throws counts as failed, and the other checks still run. */
+/**
+ * Makes a check. A check that throws a `ChronicleError` or a system error counts as failed, and the other checks still
+ * run.
+ */
 async function tried(name: string, check: () => DoctorCheck | Promise<DoctorCheck>): Promise<DoctorCheck> {
   const [made] = await triedAll(name, async () => [await check()]);
   return made;

@@ -7,7 +7,6 @@ import type { Io } from "../../process/io.ts";
 import { readTextIfThere } from "../../process/user-files.ts";
 import type { Wanted } from "./agent-config.ts";
 
-/** The parts of the installed hook. */
 interface HookScript {
   /** The store whose server is asked. */
   readonly home: string;
@@ -114,7 +113,7 @@ const HERE = `here() {
   "$node" "$entry" "$@"
 }`;
 
-/** Escapes a text for a JSON string, for a shell. */
+/** Returns a text as a shell word, escaped for a place within a JSON string. */
 function jsonWord(text: string): string {
   return shellWord(JSON.stringify(text).slice(1, -1));
 }
@@ -163,8 +162,8 @@ present() {
 
 /**
  * Returns the installed hook: a script for `sh` that asks the server and falls back to Node. Perl is a few milliseconds
- * faster than curl and available nearly everywhere; both are an order of magnitude faster than starting Node. Its
- * arguments: the agent, then perhaps `--strict`, and `--direct`, which neither asks nor starts the server.
+ * faster than curl and available nearly everywhere; both are an order of magnitude faster than starting Node. The
+ * script's arguments: the agent, then perhaps `--strict`, and `--direct`, which neither asks nor starts the server.
  *
  * With `--strict`, every failure before a tool exits with code 2, which tells every agent not to run the tool. Only an
  * uninstalled Chronicle stops nothing (`lostChecks`).
@@ -226,7 +225,7 @@ failed $?
 ${PERL}`;
 }
 
-/** The folders of a store. */
+/** The folder of a store, and the folder of its configuration and key. */
 export interface HookPlaces {
   readonly home: string;
   readonly configFolder: string;

@@ -34,7 +34,7 @@ export interface FileState {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
   readonly found: Found | undefined;
-  /** Why the agent does not accept the file, or why Chronicle cannot read it. */
+  /** The reason why the agent does not accept the file, or why Chronicle cannot read it. */
   readonly refused?: { readonly what: string; readonly hint: string };
 }
 

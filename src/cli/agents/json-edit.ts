@@ -51,7 +51,6 @@ function styleOf(text: string): Style {
   return { step: /^([ \t]+)"/m.exec(text)?.[1] ?? "  ", eol: text.includes("\r\n") ? "\r\n" : "\n" };
 }
 
-/** Returns the indentation of an offset's line. */
 function indentAt(text: string, offset: number): string {
   const line = text.slice(text.lastIndexOf("\n", offset - 1) + 1);
   return /^[ \t]*/.exec(line)?.[0] ?? "";
@@ -68,7 +67,8 @@ function treeOf(text: string): Node {
 }
 
 /**
- * Throws `REFUSED` for a name that occurs twice in its object: clients use the last one, but an edit finds the first.
+ * Throws `REFUSED` for a name that occurs twice in its object: clients use its last occurrence, but an edit finds the
+ * first.
  */
 function refuseTwice(text: string, tree: Node, path: JsonPath): void {
   path.forEach((key, depth) => {
@@ -103,7 +103,7 @@ function spliced(text: string, from: number, to: number, by: string): string {
 }
 
 /**
- * Returns the text with a value at a path. The value replaces the present one, or is appended to its object or list;
+ * Returns the text with a value at a path. The value replaces the present value, or is appended to its object or list;
  * missing objects on the path are added. Nothing else changes, neither comments nor the formatting of other entries.
  */
 export function putAt(text: string, path: JsonPath, value: unknown): string {

@@ -19,7 +19,6 @@ function groupsAt(text: string, event: string): readonly unknown[] {
   return groups;
 }
 
-/** Returns the hooks of a group, of any type. */
 function hooksOf(group: unknown): readonly unknown[] {
   return isObject(group) && Array.isArray(group["hooks"]) ? group["hooks"] : [];
 }
@@ -36,7 +35,6 @@ function isOurs(group: unknown): boolean {
   return hooks.length > 0 && hooks.every((hook) => ourCommand(hook) !== undefined);
 }
 
-/** Returns Chronicle's own command lines among the hooks, by event. */
 function ourHooks(text: string): (readonly [event: string, commands: readonly string[]])[] {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return [];
@@ -98,7 +96,7 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   return putOver(result, [...path, at, "hooks", index], { present, value: hooksOf(group)[0] });
 }
 
-/** Writes a value unless it is there already: an equal one keeps its formatting. */
+/** Writes a value unless it is there already: an equal value keeps its formatting. */
 function putOver(
   text: string,
   path: JsonPath,

@@ -14,7 +14,6 @@ export type Shape =
 interface ObjectShape {
   readonly is: "object";
   readonly fields?: Readonly<Record<string, Shape>>;
-  /** Required names. */
   readonly needed?: readonly string[];
   /** True if other names are refused, not ignored. */
   readonly closed?: true;

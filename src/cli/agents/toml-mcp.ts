@@ -103,7 +103,6 @@ function keyLines(command: readonly string[]): [program: string, args: string] {
   return [`command = ${JSON.stringify(program)}\n`, `args = [${values}]\n`];
 }
 
-/** Returns the text with another command in the server's table. */
 function withCommand(text: string, present: readonly string[], command: readonly string[]): string {
   if (present.length === command.length && present.every((word, at) => word === command[at])) return text;
   const [program, args] = keyLines(command);

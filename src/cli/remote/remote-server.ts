@@ -69,9 +69,9 @@ export class RemoteServer {
 
   /**
    * Returns the id or name of the workspace: the one that `--workspace` names, else that of the address, else that of
-   * the folder in which the server was started, else the only one. While the server is still opening its folder, it is
-   * asked again, after a note; with `once`, throws `UNAVAILABLE`. Throws `NOT_FOUND` if there is no workspace,
-   * `AMBIGUOUS` if there are several.
+   * the folder in which the server was started, else the only one. While the server is still opening its folder, the
+   * server is asked again, after a note; with `once`, throws `UNAVAILABLE`. Throws `NOT_FOUND` if there is no
+   * workspace, `AMBIGUOUS` if there are several.
    */
   async workspace(named: string | undefined): Promise<string> {
     const said = named ?? this.#options.address.workspace ?? (await this.#ownOfServer());

@@ -5,7 +5,6 @@ import { readUserFile } from "../../process/read-json-list.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** The possible sources of a server's token. */
 interface TokenSources {
   /** `--token-file`, as it was typed. */
   readonly file: string | undefined;

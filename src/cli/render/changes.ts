@@ -104,7 +104,7 @@ export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyl
 
 /**
  * Returns lines on coverage. Missing paths are listed one by one; paths left out on purpose are counted, and the first
- * ones named.
+ * are named.
  */
 export function coverageLines(coverage: CoverageShape, style: ChangesStyle): string[] {
   const missing = missingFrom(coverage);
@@ -118,7 +118,6 @@ export function coverageLines(coverage: CoverageShape, style: ChangesStyle): str
 
 const MOST_UNAPPLIED = 10;
 
-/** Returns lines on rules that are not applied, one by one. */
 function unappliedLines({ unapplied = [] }: CoverageShape, { paint }: Pick<ChangesStyle, "paint">): string[] {
   const lines = unapplied.slice(0, MOST_UNAPPLIED).map(({ source, detail }) => {
     return paint("yellow", `rules not applied: ${printable(source)}: ${printable(detail)}`);
@@ -129,7 +128,7 @@ function unappliedLines({ unapplied = [] }: CoverageShape, { paint }: Pick<Chang
 
 const MOST_AMBIGUOUS = 5;
 
-/** Returns lines on ambiguous paths, which several runs or a person may have changed, and on how to undo one. */
+/** Returns lines on ambiguous paths, which may be the work of others, and on how to undo one of them. */
 export function ambiguousLines(
   ambiguous: readonly string[],
   { paint, shown, worded }: ChangesStyle & { readonly worded: WithGlobalOptions },

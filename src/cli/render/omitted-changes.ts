@@ -102,7 +102,7 @@ function isByRules({ reason }: OmittedChangeShape): boolean {
   return reason === "excluded";
 }
 
-/** True for what no rule names and no capture takes, such as a pipe. */
+/** True for a path that no rule names and no capture takes, such as a pipe. */
 function isByOtherReason(change: OmittedChangeShape): boolean {
   return isMeantOmission(change) && !isErased(change) && !isByRules(change);
 }
@@ -120,19 +120,25 @@ function told(changes: readonly OmittedChangeShape[], sentences: readonly Senten
 }
 
 /**
- * Returns lines on omitted paths whose earlier content is lost: for each group, one for removed paths and one for
- * overwritten ones.
+ * Returns lines on omitted paths whose earlier content is lost: for each group, a line for removed paths and a line for
+ * overwritten paths.
  */
 export function lossLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, LOSSES);
 }
 
-/** Returns lines on changes of omitted paths by a run without a loss. It can create one only under rules of its own. */
+/**
+ * Returns lines on the changes of omitted paths by a run, without the losses. A run can create an omitted path only
+ * under rules of its own.
+ */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT]);
 }
 
-/** Returns lines on changes of omitted paths by an action without a loss. It may have named a path that it creates. */
+/**
+ * Returns lines on the changes of omitted paths by an action, without the losses. An action may have named a path that
+ * it creates.
+ */
 export function harmlessLinesOfAction(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT], "");
 }

@@ -37,7 +37,6 @@ export function troubleLines({ trouble }: SyncShape, worded: (text: string) => s
   return [`${TROUBLES[kind]}: ${printable(message)}`, worded(printable(next))];
 }
 
-/** The style of refused paths. */
 interface RefusedStyle {
   readonly paint: Paint;
   readonly shown: (path: string) => string;
@@ -212,7 +211,6 @@ function waiting(lag: number, pending: number): string[] {
 const WORK = { receiving: "receiving", applying: "writing files", sending: "sending" } as const;
 const BAR = 24;
 
-/** Returns the progress of a long step, with a bar. */
 function progressText({ progress }: SyncShape): string | undefined {
   if (progress === undefined) return undefined;
   const { phase, bytes } = progress;

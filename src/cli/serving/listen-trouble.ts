@@ -56,7 +56,7 @@ const LONGEST = 107;
  */
 const FIRST_NAME = 9;
 
-/** Throws `USAGE` for a path that is too long for a socket. `isServed`: true for one to listen on. */
+/** Throws `USAGE` for a path that is too long for a socket. `isServed`: true for a socket to listen on. */
 export function refuseLongSocket(path: string, isServed: boolean): void {
   const bytes = Buffer.byteLength(path);
   const needed = isServed ? Math.max(bytes, Buffer.byteLength(dirname(path)) + FIRST_NAME) : bytes;

@@ -33,7 +33,7 @@ function operatorTokenFile(configFolder: string): string {
 /**
  * Returns the operator's token: `$CHRONICLE_TOKEN`, else that of a file, else a new one, which is kept (0600). Throws
  * `USAGE` for a `--token-file` that is missing, for a file that others can read, for a token that is too short, and for
- * one that is in the list of tokens.
+ * a token that is in the list of tokens.
  */
 export function operatorToken(disk: Disk, places: TokenPlaces): OperatorToken {
   const operator = tokenOf(disk, places);

@@ -60,7 +60,7 @@ export interface AlreadyThere {
   readonly socket: string;
   readonly there: LivingServer;
   readonly ports: readonly PortPlan[];
-  /** The requested socket, if the running server serves another one. */
+  /** The requested socket, if the running server serves another socket. */
   readonly unserved: string | undefined;
 }
 

@@ -33,7 +33,8 @@ export function decidesHaltedSync(input: Input): boolean {
 
 /**
  * The commands for which the ancestors of the process are checked: those that prune, erase, free, move or rebuild
- * recorded data, change what will be recorded, or put secrets into other folders or under other names.
+ * recorded data, change what will be recorded, accept a history, make tokens, or put secrets into other folders or
+ * under other names.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,

@@ -24,7 +24,6 @@ const KEYS: Readonly<Record<keyof ConfigShape, { readonly read: Reader; readonly
   protectedNames: { read: readList, wanted: "names of files" },
 };
 
-/** The keys of the configuration. */
 export const CONFIG_KEYS: readonly string[] = Object.keys(KEYS);
 
 function isKey(text: string): text is keyof ConfigShape {

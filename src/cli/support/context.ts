@@ -32,9 +32,7 @@ interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onComm
 /** The commands that run until they are ended, and can have their store in memory. */
 const LONG_RUNNING: ReadonlySet<string> = new Set(["serve", "mcp"]);
 
-/** The given command, and the server to ask. */
 interface Asked {
-  /** The name of the command. */
   readonly command?: string | undefined;
   readonly remote?: RemoteAddress | undefined;
 }
@@ -88,7 +86,7 @@ export class CommandContext {
     return this.#isUnsigned;
   }
 
-  /** Notes that the history was accepted as it is, so it is signed from now on. */
+  /** Notes that the history was accepted, so it is signed from now on. */
   nowSigned(): void {
     this.#isUnsigned = false;
   }
@@ -110,8 +108,8 @@ export class CommandContext {
   }
 
   /**
-   * Opens the workspace that `--workspace` names, else the nearest one around the current folder (with a server: that
-   * of `RemoteServer.workspace`). If `create` makes a new one, stderr says so.
+   * Opens the workspace that `--workspace` names, else the nearest workspace around the current folder (with a server:
+   * that of `RemoteServer.workspace`). If `create` makes a new workspace, stderr says so.
    */
   async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
     const how = { ...options, ...this.progress(), ...(this.#isUpstream ? { upstream: true } : {}) };
@@ -371,7 +369,6 @@ export class ProgressLine {
 /** The methods that give a command contents or another view. */
 type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
 
-/** The caller who asks for a content. */
 interface Asker {
   /** True if an agent gives the command, as far as its variables and the processes around it tell. */
   readonly isAgent: () => Promise<boolean>;

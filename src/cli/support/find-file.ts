@@ -5,7 +5,7 @@ import { closestTo } from "../render/closest.ts";
 
 const MOST_CANDIDATES = 10;
 
-/** Returns recorded paths that may be meant: those with this file name (also deleted ones), else similar paths. */
+/** Returns recorded paths that may be meant: those with this file name (also of deleted files), else similar paths. */
 async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<string[]> {
   if (path === "") return [];
   const named = await workspace.find(basename(path));

@@ -9,7 +9,6 @@ const OPTION = "--repair-from";
 /** The word for the origin that a replica follows. */
 const OWN_ORIGIN = "origin";
 
-/** A server to fetch contents from. */
 interface AskedServer {
   readonly address: RemoteAddress;
   readonly token?: string | undefined;

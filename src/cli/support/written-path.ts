@@ -5,7 +5,6 @@ import type { Io } from "../../process/io.ts";
 import { ownFolders } from "../../process/places.ts";
 import { typedPath } from "../../process/user-path.ts";
 
-/** The surroundings and options of a command. */
 interface Given {
   readonly io: Io;
   readonly input: Input;

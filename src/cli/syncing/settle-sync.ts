@@ -143,7 +143,7 @@ async function conflictAt(context: CommandContext, { syncs, sync, typed }: Asked
   const path = await pathsOf(context, sync)
     .toWorkspace(typed)
     .catch(() => typed);
-  // From outside of the folder, a path as listed begins at the folder; one that is typed may begin here as well.
+  // Outside of the folder, a listed path begins at the folder. A typed path may also begin at the current folder.
   const fromHere = await pathsOf(context, sync)
     .toWorkspace(resolve(context.io.cwd(), typed))
     .catch(() => typed);
@@ -183,7 +183,6 @@ function shownFrom(context: CommandContext, sync: SyncShape): (path: string) => 
   return (path) => paths.shown(path);
 }
 
-/** The merge program, and where it runs. */
 interface MergeTool {
   /** A command line for a shell. The paths of the files are in `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED`. */
   readonly command: string;
@@ -249,7 +248,6 @@ class ToolFolder implements Disposable {
     this.#ending = ending;
   }
 
-  /** Writes a file. Returns its path. */
   put(name: string, bytes: Uint8Array): string {
     const path = join(this.#path, `${name.toLowerCase()}${this.#ending}`);
     writeWholeFile(path, bytes);

@@ -286,7 +286,7 @@ function upstreamToken(context: CommandContext, url: string): { readonly token?:
 /** The maximum wait for an answer of the origin, in milliseconds. A running origin answers at once. */
 const ANSWER_MS = 2_000;
 
-/** How long `reached` waits once a sync is offline, in milliseconds: a refusal may become known a moment later. */
+/** The time that `reached` waits once a sync is offline, in milliseconds: a refusal may become known a moment later. */
 const SETTLING_MS = 300;
 
 /**

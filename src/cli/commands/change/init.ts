@@ -34,7 +34,7 @@ interface Began {
   readonly signing: SigningShape | undefined;
   /** The folder, or the one file that is tracked. */
   readonly place: string;
-  /** The previous place, if it is another one. */
+  /** The previous place, if it has changed. */
   readonly from: string | undefined;
   readonly isAdopted: boolean;
 }

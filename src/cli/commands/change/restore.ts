@@ -51,7 +51,6 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: Restore
   if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
 }
 
-/** Shows the changes that a restore would make, and asks. */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, preview: RestoreShape): Promise<boolean> {
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
@@ -60,8 +59,8 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 }
 
 /**
- * Returns the moment that was shown, as `seq:N` if what was asked for may mean another one by the time of the answer: a
- * relative time moves, and another snapshot may become the latest.
+ * Returns the moment that was shown, as `seq:N` if what was asked for may mean another moment by the time of the
+ * answer: a relative time moves, and another snapshot may become the latest.
  */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;

@@ -46,7 +46,7 @@ export async function snapshot(context: CommandContext): Promise<number> {
 /** The number of newest lines of `list` among which the snapshot is looked for: others may work at the same moment. */
 const NEWEST = 5;
 
-/** Passes over Chronicle's own errors only: any other one is a mistake in the program. */
+/** Passes over Chronicle's own errors only: any other error is a mistake in the program. */
 function noneIfUnreadable(error: unknown): undefined {
   if (error instanceof ChronicleError) return undefined;
   throw error;
@@ -59,7 +59,7 @@ function noneIfUnreadable(error: unknown): undefined {
 async function changesOf(workspace: WorkspaceApi, { id, changed, parent }: SnapshotShape): Promise<string> {
   const touched = changed ?? 0;
   const said = `${counted(touched, "path")} touched since snapshot ${parent ?? 0}`;
-  // The snapshot is recorded: it is no failure of it if earlier events cannot be read.
+  // The snapshot is recorded, so unreadable earlier events are no failure of the command.
   const recent = await workspace.recent(NEWEST).catch(noneIfUnreadable);
   const own = recent?.items.find((item) => item.id === id)?.changed;
   if (own === undefined) return `: ${said}`;

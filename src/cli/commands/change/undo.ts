@@ -20,7 +20,6 @@ export function redo(context: CommandContext): Promise<number> {
   return stepBack(context, { verb: "redo", step: (workspace, options) => workspace.redo(options) });
 }
 
-/** The direction of a step, with the method for it. */
 interface Direction {
   readonly verb: "undo" | "redo";
   readonly step: (workspace: WorkspaceApi, options: UndoOptions) => Promise<UndoShape>;
@@ -70,7 +69,6 @@ function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
   return changes.length + aside.length > 0;
 }
 
-/** Lines about files that do not merge with later work. */
 function unmergedLines({ changes, unmerged, dry_run: dryRun }: UndoShape, style: ChangesStyle): string[] {
   if (unmerged.length === 0) return [];
   // Parts of a file may merge while others do not.
@@ -116,7 +114,7 @@ async function agreed(
 }
 
 /**
- * Returns options that name the step that was shown. Until the answer, a newer operation may become the last one, and a
+ * Returns options that name the step that was shown. Until the answer, a newer operation may become the last, and a
  * relative time moves.
  */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
@@ -144,7 +142,6 @@ async function isWanted(context: CommandContext, workspace: WorkspaceApi, previe
   return confirm(context, `${preview.direction === "undo" ? "Take this back" : "Do this again"}?`);
 }
 
-/** True if there is nothing to ask about. */
 function isWithoutQuestion(preview: UndoShape): boolean {
   if (preview.selection !== undefined) return !isChanged(preview) && preview.unmerged.length === 0;
   return preview.operation === null;
@@ -154,7 +151,6 @@ function isNothing(result: UndoShape): boolean {
   return result.operation === null && result.selection === undefined && result.finished.length === 0;
 }
 
-/** Undoes or redoes one step. Resolves to the exit code. */
 async function stepBack(context: CommandContext, given: Direction): Promise<number> {
   const { input } = context;
   const direction: Direction = {

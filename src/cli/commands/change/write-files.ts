@@ -83,7 +83,7 @@ export async function put(context: CommandContext): Promise<number> {
   return await reportWrite(context, workspace, await workspace.putFile(path, content, options));
 }
 
-/** Throws `USAGE` for a folder, so that none is deleted by a typing error. */
+/** Throws `USAGE` for a folder, so that no folder is deleted by a typing error. */
 async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string): Promise<void> {
   const { kind } = await workspace.file(path);
   if (kind === "dir")

@@ -11,7 +11,6 @@ function shown(value: ConfigShape[keyof ConfigShape]): string {
   return Array.isArray(value) ? value.map(printable).join("  ") : String(value);
 }
 
-/** Returns the change that the command line requests, if any. */
 function wantedChange(context: CommandContext, key: keyof ConfigShape | undefined): Partial<ConfigShape> | undefined {
   const values = context.input.args.slice(1);
   const clear = context.input.flag("clear");
@@ -22,7 +21,6 @@ function wantedChange(context: CommandContext, key: keyof ConfigShape | undefine
   return configChange(key, values);
 }
 
-/** Prints the retention limits, and the source of each. */
 async function printRetention(context: CommandContext, workspace: WorkspaceApi): Promise<void> {
   const { sources, ...limits } = await workspace.retention();
   const rows = Object.entries(sources).map(([name, source]) => {

@@ -5,7 +5,6 @@ import { NodeDisk } from "../../../disk/node-disk.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { printable } from "../../../process/printable.ts";
 
-/** The rules that include a path. */
 const INCLUDING: ReadonlySet<string> = new Set(["default", "force-include", "git-index"]);
 
 function ruleText(result: ExplainShape): string {

@@ -103,7 +103,6 @@ async function isRecorded(workspace: WorkspaceApi, path: string): Promise<boolea
   }
 }
 
-/** A file as typed, and the path and iteration that it means. */
 interface Target {
   readonly typed: string;
   readonly path: string;

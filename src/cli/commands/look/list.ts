@@ -31,11 +31,8 @@ function summaryWidth(context: CommandContext, items: readonly RecentItem[], isW
   return Math.max(SHORTEST_SUMMARY, Math.min(LONGEST_SUMMARY, context.io.out.columns - row.length - 2));
 }
 
-/** How a line is shown. */
 interface RowStyle {
-  /** The longest summary. */
   readonly most: number;
-  /** True if the line shows the command that goes back. */
   readonly isWithBack: boolean;
 }
 

@@ -18,8 +18,8 @@ function optionsOf(input: Input): LogOptions {
 }
 
 /**
- * Returns up to `limit` events (0: all) in the requested order: the newest ones, or, with `--from` and without
- * `--reverse`, the first ones from there, so that a program can page.
+ * Returns up to `limit` events (0: all) in the requested order: the newest, or, with `--from` and without `--reverse`,
+ * the first from there, so that a program can page.
  */
 async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
   if (limit === 0) return workspace.log(options);
@@ -34,7 +34,7 @@ function isFirst({ from, reverse }: LogOptions): boolean {
   return from !== undefined && reverse !== true;
 }
 
-/** Returns the events without the one that was read beyond the limit. */
+/** Returns the events without the event that was read beyond the limit. */
 function cut(found: readonly LogEventShape[], options: LogOptions): readonly LogEventShape[] {
   if (options.reverse === true || isFirst(options)) return found.slice(0, SHOWN_TO_PEOPLE);
   return found.slice(-SHOWN_TO_PEOPLE);

@@ -192,7 +192,6 @@ function named(name: string, value: string | null): string[] {
 
 const SIGNS = { created: "+", modified: "~", deleted: "-", permissions_changed: "m" } as const;
 
-/** Returns lines that compare the current files with those that the action backed up. */
 function diffLines(
   { paint }: CommandContext,
   { changes }: ActionDiffShape,

@@ -19,7 +19,6 @@ function labelled(label: string, [first = "", ...rest]: readonly string[]): stri
   return [`${label.padEnd(10)} ${first}`, ...rest];
 }
 
-/** The form in which a status is printed. */
 interface StatusStyle extends ChangesStyle {
   readonly worded: WithGlobalOptions;
   /** The name of a workspace without a folder, if it has a name. */

@@ -36,7 +36,7 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   for (const line of anchorLines(result)) context.print(line);
 }
 
-/** Prints the healed contents and the missing ones, each with the places that need it. */
+/** Prints the healed contents and the missing contents, each with the places that need it. */
 function printRepair(context: CommandContext, { healed, missing, set_aside: aside, failed }: RepairShape): void {
   const { paint } = context;
   for (const { hash, needed_by: needs, from } of healed)
@@ -118,7 +118,10 @@ export async function verify(context: CommandContext): Promise<number> {
   return result.ok ? EXIT.done : EXIT.damaged;
 }
 
-/** Prints the signed note byte for byte, since people keep it in a file and other tools read it. */
+/**
+ * Prints the signed note byte for byte, since people keep it in a file and other tools read it. With `--accept`,
+ * accepts the history instead.
+ */
 export async function head(context: CommandContext): Promise<number> {
   if (context.input.flag("accept")) return accept(context);
   const workspace = await context.reading();

@@ -5,7 +5,7 @@ import { type CommandSpec, type Completes, GLOBAL_OPTIONS, type OptionSpec } fro
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { CONFIG_KEYS } from "../../support/config-value.ts";
 
-/** Codes for the scripts of `@bomb.sh/tab`, in the last line of `complete`: offer files as well, or only the words. */
+/** Codes for the scripts of `@bomb.sh/tab`, in the last line of `complete`: offer files too, or only the words. */
 const WITH_FILES = 0;
 const WITHOUT_FILES = 4;
 
@@ -72,12 +72,11 @@ export async function completion(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Shells with completions. */
 const SHELLS: readonly string[] = ["bash", "zsh", "fish"];
 
 /**
- * The completion script for bash, from 3.2 on. That of `@bomb.sh/tab` is not used: it passes the typed words to `eval`,
- * needs bash-completion, and never offers files.
+ * The completion script for bash, from 3.2 on. The script of `@bomb.sh/tab` is not used: it passes the typed words to
+ * `eval`, needs bash-completion, and never offers files.
  */
 const BASH = `# bash completion for chronicle
 _chronicle() {
@@ -106,13 +105,12 @@ async function completionScript(shell: string): Promise<string> {
   return `${lines.join("\n")}\n`;
 }
 
-/** A possible next word. */
 interface Suggestion {
   readonly value: string;
   readonly about: string;
 }
 
-/** The possible next words. `files`: true if file names are possible as well. */
+/** The possible next words. `files`: true if file names are possible, too. */
 interface Completions {
   readonly words: readonly Suggestion[];
   readonly files: boolean;
@@ -193,8 +191,8 @@ async function valuesOf(what: Completes | undefined, typed: string, lookup: Look
 }
 
 /**
- * Returns the possible next words. `words`: those typed so far without the program's name; the last one (perhaps empty)
- * is incomplete.
+ * Returns the possible next words. `words`: those typed so far without the program's name; the last word (perhaps
+ * empty) is incomplete.
  */
 export async function completionsFor(
   commands: readonly CommandSpec[],

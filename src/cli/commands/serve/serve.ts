@@ -147,8 +147,8 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
 }
 
 /**
- * Hands the syncs over to the next server. If one already runs, it may have listed its syncs before these started, so a
- * request makes it list them again; else one is started.
+ * Hands the syncs over to the next server. A server that already runs may have listed its syncs before these started; a
+ * request makes it list them again. If no server runs, starts one.
  */
 async function handSyncsOver({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
   if (isOwnAddress(disk, run, ownUid())) {
@@ -184,7 +184,6 @@ function onInterrupt({ io }: CommandContext, server: StoreServer): () => void {
   });
 }
 
-/** Reports the folder that the server was started in. */
 function tellFolder(context: CommandContext, hosted: WorkspaceApi | Error): void {
   if (context.json || context.input.flag("quiet")) return;
   const folder = printable(context.io.cwd());
@@ -192,7 +191,6 @@ function tellFolder(context: CommandContext, hosted: WorkspaceApi | Error): void
   else context.say(`${folder} is not served: ${printable(hosted.message)}`);
 }
 
-/** Reports how many folders are not watched all the time, if any. */
 function tellWatching(context: CommandContext, watched: number, left: number): void {
   if (left === 0 || context.json || context.input.flag("quiet")) return;
   context.say(

@@ -72,13 +72,10 @@ function againText(at: string, { io }: CommandContext): string {
 }
 
 interface Telling {
-  /** All syncs there are. */
   readonly all: readonly SyncShape[];
-  /** The maximum number of refused paths to name. */
   readonly most?: number;
 }
 
-/** Prints syncs. */
 function tell(context: CommandContext, shown: readonly SyncShape[], { all, most = MOST_REFUSED }: Telling): void {
   const { paint } = context;
   for (const [index, line] of syncLines(shown, paint).entries()) {

@@ -20,7 +20,6 @@ const MAX_NAME = 100;
 /** Matches a replica's id, which is its workspace's id. */
 const REPLICA = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Matches names and ids of workspaces. */
 const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
 
 export async function token(context: CommandContext): Promise<number> {
