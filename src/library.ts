@@ -38,8 +38,9 @@ export function openSyncs(store: StoreApi, onError: (error: unknown) => void): S
 }
 
 /**
- * Brings back a history that was forgotten in a store of this machine: by its id, its name, or a unique prefix of its
- * id. Throws `NOT_FOUND` if there is none (any more), `UNSAFE` if its folder or its name has another history now.
+ * Brings back a forgotten history of a store of this machine, or a part of a history that was given up: by its id, its
+ * name, or a unique prefix of its id. Throws `NOT_FOUND` if there is none (any more), `AMBIGUOUS` if several match,
+ * `UNSAFE` if its folder or its name has another history now.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return opening.unforget(store, id);

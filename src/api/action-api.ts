@@ -39,7 +39,7 @@ export interface ActionRequest {
   /** A summary for people. Default: the type and the paths or the command. */
   readonly summary?: string;
   /**
-   * What to do if no snapshot can be made: `block` throws (default), `warn` lets the action proceed and notes the
+   * The behaviour if no snapshot can be made: `block` throws (default), `warn` lets the action proceed and notes the
    * failure in its coverage.
    */
   readonly onFailure?: "block" | "warn";
@@ -74,8 +74,8 @@ export interface ActionEnd {
   readonly outcome?: "done" | "failed" | "denied";
   readonly reason?: string;
   /**
-   * What to do if its changes cannot be recorded (no room, or trouble with the disk): `block` throws and leaves the
-   * action open (default), `warn` closes it all the same and notes the failure in the coverage.
+   * The behaviour if its changes cannot be recorded (no room, or trouble with the disk): `block` throws and leaves the
+   * action open (default), `warn` closes it and notes the failure in the coverage.
    */
   readonly onFailure?: "block" | "warn";
 }
@@ -99,7 +99,7 @@ export interface ActionsOf {
  * or the last turn if none did.
  */
 export interface Selection {
-  /** An action's id, the beginning of it, or the agent's own id of the call. */
+  /** An action's id, a prefix of the id, or the agent's own id of the call. */
   readonly action?: string;
   readonly turn?: string;
   readonly session?: string;
@@ -211,15 +211,16 @@ export interface ActionApi {
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**
    * Brackets a function: snapshot, run, finish (`failed` if it throws; the error is passed on). If the changes cannot
-   * be recorded, the action is closed all the same with a note in its coverage, and the call throws the reason, unless
-   * `work` threw or `onFailure` is `warn`. If not even that can be written, the error names the action and has that of
-   * `work` (if it threw) as `cause`; the next `action(…)` closes that action before it begins its own.
+   * be recorded, the action is closed with a note in its coverage, and the call throws the reason, unless `work` threw
+   * or `onFailure` is `warn`. If not even that can be written, the error names the action and has that of `work` (if it
+   * threw) as `cause`; the next `action(…)` closes that action before it begins its own.
    */
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T>;
   /** Returns all actions that have a snapshot, oldest first. */
   list(): Promise<ActionShape[]>;
   /**
-   * Returns an action by its id, a prefix of it, or the agent's own id of the call. Throws `NOT_FOUND`, `AMBIGUOUS`.
+   * Returns an action by its id, a prefix of the id, or the agent's own id of the call. Throws `NOT_FOUND`,
+   * `AMBIGUOUS`.
    */
   showAction(id: string): Promise<ActionShape>;
   /** Compares the files that an action backed up with their present state. Throws `NOT_FOUND`. */
@@ -273,11 +274,11 @@ export interface ActionApi {
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;
 
   /**
-   * Returns the open conflicts; with `all` also settled ones, with `patch` also the changes that the undo's side would
-   * make.
+   * Returns the open conflicts; with `all` also settled conflicts, with `patch` also the changes that the undo's side
+   * would make.
    */
   conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
-  /** Settles a conflict, by its id, a prefix of it, or its path. */
+  /** Settles a conflict, by its id, a prefix of the id, or its path. */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
 
   /**

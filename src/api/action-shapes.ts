@@ -36,7 +36,7 @@ export interface ActionShape {
   turn: string | null;
   tool_call: string | null;
   recursion_depth: number;
-  /** `seq`: the event of its snapshot. `from_seq`: the event whose state is the one before the action. */
+  /** `seq`: the event of its snapshot. `from_seq`: the event whose state is the state before the action. */
   seq: number;
   from_seq: number;
   ended: string | null;
@@ -53,7 +53,7 @@ export interface ActionShape {
 export interface ActionEndShape {
   action: ActionShape;
   changes: ChangeShape[];
-  /** Paths that changed while others were at work as well. The action does not own these changes. */
+  /** Paths that changed while others were at work, too. The action does not own these changes. */
   ambiguous: string[];
   coverage: CoverageShape;
 }
@@ -87,7 +87,7 @@ export interface ChangesShape {
   /** Sorted by path, then oldest first. A path that others changed in between has one item for each piece. */
   changes: ChangeShape[];
   /**
-   * Paths that changed meanwhile, by this work or by others who were at work as well. The selection does not own these
+   * Paths that changed meanwhile, by this work or by others who were at work, too. The selection does not own these
    * changes.
    */
   ambiguous: string[];
@@ -145,7 +145,7 @@ export interface VersionShape {
   id: string;
   path: string;
   path_b64?: string;
-  /** When it reached the origin. */
+  /** The time at which it reached the origin. */
   timestamp: string;
   replica: { id: string; local_seq: number };
   /** `null`: the replica had deleted it. */
@@ -181,7 +181,7 @@ export interface PruneShape {
   dry_run: boolean;
   /** The event that records it; `null`: there was nothing to prune, or it is a dry run. */
   event: number | null;
-  /** Events up to this one are pruned. */
+  /** Events up to this seq are pruned. */
   floor_seq: number;
   /** Ids of the actions, and numbers of the snapshots, that can no longer be restored. */
   pruned_actions: string[];

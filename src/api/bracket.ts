@@ -42,7 +42,7 @@ export class ActionBracket {
       await this.#workspace.finishAction(id, end);
       return undefined;
     } catch (trouble) {
-      // The first error is returned: a second one adds nothing to it.
+      // The first error is returned: a second error adds nothing to it.
       await this.#close(id, end).catch(() => this.#unrecorded.set(id, end));
       return trouble;
     }
@@ -163,7 +163,6 @@ function endOf(error: unknown): unknown {
   return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
 }
 
-/** An error, and a second one from handling it. */
 interface TwoTroubles {
   readonly error: unknown;
   readonly trouble: unknown;
@@ -223,7 +222,10 @@ function leftOpen(id: string, message: string, cause: unknown): ChronicleError {
   });
 }
 
-/** Returns what an error passes on to the one that wraps it. An error of another kind passes on the code `IO`. */
+/**
+ * Returns the parts that an error passes on to the error that wraps it. An error of another kind passes on the code
+ * `IO`.
+ */
 function partsOf(error: unknown): Pick<ChronicleError, "code" | "hint" | "data"> {
   return error instanceof ChronicleError ? error : { code: "IO", hint: undefined, data: {} };
 }

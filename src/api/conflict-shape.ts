@@ -34,7 +34,7 @@ export interface ConflictShape {
     | "folder"
     | "blocked"
     | "collision";
-  /** Why the upstream's side cannot be written, for the reason `blocked`. */
+  /** With `blocked`: the reason why the upstream's side cannot be written. */
   detail?: string;
   /** The undo that caused the conflict; empty for a sync's conflict. */
   undo_id: string;
@@ -54,7 +54,7 @@ export interface ConflictShape {
   current_permissions?: number;
   undo_permissions?: number;
   /**
-   * With `patch`: the patch from the current content to the one that the undo would have written. `binary`,
+   * With `patch`: the patch from the current content to the content that the undo would have written. `binary`,
    * `too_large`, `no_room`, `protected` or `erased` say why there is none.
    */
   patch?: string;

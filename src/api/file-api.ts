@@ -23,7 +23,7 @@ export interface FileShape {
 
 /** Paths, sorted by component and bytes. */
 export interface FileListShape {
-  /** The state shown is the one after this event. */
+  /** The event after which the files had these states. */
   seq: number;
   files: FileShape[];
   /** The value of `after` for the next page; `null`: this is the last page. */
@@ -119,7 +119,7 @@ export interface FileWriteShape {
 export interface HistoryOptions {
   /** The maximum number of results (default: all). */
   readonly limit?: number;
-  /** Only iterations after this one. */
+  /** Only iterations after this number. */
   readonly after?: number;
 }
 
@@ -153,8 +153,8 @@ export interface FileApi {
     options?: PutFileOptions,
   ): Promise<FileWriteShape>;
   /**
-   * Creates a folder; an existing one stays as it is. The folder is recorded only if the rules include it (else `file`
-   * is `null`).
+   * Creates a folder; an existing folder stays as it is. The folder is recorded only if the rules include it (else
+   * `file` is `null`).
    */
   makeFolder(path: string, by?: WriteBy & { readonly permissions?: number }): Promise<FileWriteShape>;
   /** Deletes a path; a folder with everything in it. Throws `NOT_FOUND`. */

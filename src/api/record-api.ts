@@ -39,7 +39,7 @@ export interface ImportOptions {
    * them. Ignored if the log was not compacted.
    */
   readonly checkpoint?: Uint8Array;
-  /** Imports the lines before the first one that fails verification, instead of refusing the file. */
+  /** Imports the lines before the first line that fails verification, instead of refusing the file. */
   readonly upToTear?: boolean;
 }
 
@@ -127,7 +127,7 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
 export interface RecordStoreOptions {
   /** The store's folder, absolute. It is created if it is missing. */
   readonly folder: string;
-  /** How long to wait for the lock (default 30,000 ms). */
+  /** The time to wait for the lock (default 30,000 ms). */
   readonly waitMs?: number;
   /**
    * Never writes. A folder without a store throws `NOT_FOUND`, and every call that would change something `READ_ONLY`.

@@ -147,9 +147,9 @@ export interface HeadShape {
 }
 
 /**
- * Why a history is not signed. `no-signer`: its log names no signer. `no-key`: the key is missing. `bad-key`: the key
- * file holds no key. `other-key`: the key is not the signer's. `no-head`: the kept head is missing. `bad-head`: the
- * kept head is damaged or somebody else's.
+ * The reason why a history is not signed. `no-signer`: its log names no signer. `no-key`: the key is missing.
+ * `bad-key`: the key file holds no key. `other-key`: the key is not the signer's. `no-head`: the kept head is missing.
+ * `bad-head`: the kept head is damaged or somebody else's.
  */
 export type SigningReason = "no-signer" | "no-key" | "bad-key" | "other-key" | "no-head" | "bad-head";
 
@@ -159,7 +159,7 @@ export interface AcceptedHeadShape {
   accepted: boolean;
   /** The event that records the acceptance; else the last event. */
   seq: number;
-  /** Why the history could not be continued without a person's decision. */
+  /** The reason why the history could not be continued without a person's decision. */
   reason: string | null;
   /** The last event of the log as found. */
   log: { seq: number; hash: string } | null;
@@ -170,7 +170,7 @@ export interface AcceptedHeadShape {
   key: string | null;
 }
 
-/** Whether a history is signed. */
+/** The state of a history's signature. */
 export interface SigningShape {
   /**
    * `signed`: the head is signed, or will be in a moment. `unsigned`: recording continues, but proves nothing.
@@ -333,7 +333,7 @@ export interface SessionShape {
   replica?: string;
   /** The session's actor, such as `claude`. */
   actor: string;
-  /** When it started and ended. For a session at a replica: when its first and last change arrived. */
+  /** The times of its start and end. For a session at a replica: of the arrival of its first and last change. */
   started: string;
   ended: string | null;
   /** Secrets are masked. */
@@ -498,7 +498,9 @@ export interface ExplainShape {
   rule: string;
   pattern?: string;
   source?: string;
-  /** Why the path is left out although the rules include it: too large, unreadable, over a limit, special … */
+  /**
+   * The reason why the path is left out although the rules include it: too large, unreadable, over a limit, special …
+   */
   omitted?: { reason: string; detail: string };
 }
 
@@ -578,7 +580,7 @@ export interface WorkspaceShape {
   present: boolean;
   /** True if the workspace is archived, so it can only be read. */
   archived?: true;
-  /** Why its history cannot be opened; `seq` and `last_event` are then unknown. */
+  /** The reason why its history cannot be opened; `seq` and `last_event` are then unknown. */
   problem?: string;
 }
 
@@ -605,8 +607,8 @@ export interface RunShape {
   ambiguous: string[];
   coverage: CoverageShape;
   /**
-   * Why the command's changes could not be recorded (no room, for example). `changes` then lists only those recorded
-   * before the failure. `null`: all were recorded.
+   * The reason why the command's changes could not be recorded (no room, for example). `changes` then lists only those
+   * recorded before the failure. `null`: all were recorded.
    */
   not_recorded: NotRecordedShape | null;
   exit_code: number;

@@ -12,7 +12,7 @@ import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 
 /** Options for beginning a workspace. */
 export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, "keepAside" | "protectedNames">> {
-  /** Folders or single files to track, absolute. The first one becomes the workspace's `path`. */
+  /** Folders or single files to track, absolute. The first becomes the workspace's `path`. */
   readonly roots: readonly string[];
   /**
    * Takes over this workspace's history for a folder that was moved or copied. Throws `UNSAFE` for a folder that has a
@@ -162,7 +162,7 @@ export interface StoreOptions {
    * workspace. Git's settings there (`.gitconfig`, `.config/git`) are respected.
    */
   readonly userHome?: string;
-  /** How long to wait for a lock (default 30,000 ms). */
+  /** The time to wait for a lock (default 30,000 ms). */
   readonly waitMs?: number;
   /** The actor (default `human`). */
   readonly actor?: string;
@@ -175,7 +175,7 @@ export interface StoreOptions {
   readonly onUnsigned?: (told: UnsignedShape) => void;
   /** Called after each commit of this store in any of its workspaces, for counting. */
   readonly onCommit?: (commit: { readonly events: number }) => void;
-  /** The limits on what is kept. Absent ones come from `config.yaml`, else from the defaults (`docs/library.md`). */
+  /** The limits on what is kept. Absent limits come from `config.yaml`, else from the defaults (`docs/library.md`). */
   readonly retention?: Partial<RetentionShape>;
   /** Replaces the built-in defaults, for limits that neither `retention` nor `config.yaml` gives. */
   readonly retentionDefaults?: Partial<RetentionShape>;

@@ -104,9 +104,10 @@ export interface SyncProgressShape {
 /** A problem that keeps a sync from its work, and what to do about it. */
 export interface SyncTroubleShape {
   /**
-   * A code for programs. `disk-full`: no room on a disk of this side, or a limit of file sizes. `no-permission`: something here may not be
-   * written, or its file system is read-only. `unreachable`: the origin does not answer. `token-refused`: the origin
-   * does not accept the token, or not for this. `starting`: its server runs, and does not serve the workspace yet.
+   * A code for programs. `disk-full`: no room on a disk of this side, or a limit of file sizes. `no-permission`:
+   * something here may not be written, or its file system is read-only. `unreachable`: the origin does not answer.
+   * `token-refused`: the origin does not accept the token, or not for this. `starting`: its server runs, and does not
+   * serve the workspace yet.
    */
   kind: "disk-full" | "no-permission" | "unreachable" | "token-refused" | "starting";
   /** The problem in words, and what to do next. */
@@ -131,8 +132,9 @@ export interface SyncShape {
   /** Another process runs the sync, such as `chronicle replicate`; only that process knows its state. */
   elsewhere?: true;
   /**
-   * Why it is halted, as a code for programs: `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion`,
-   * `diverged`, `nested`, or the origin's reason for refusing it: `unauthenticated`, `forbidden`, `not_found` …
+   * The reason why the sync is halted, as a code for programs: `root-vanished`, `root-replaced`, `root-emptied`,
+   * `mass-deletion`, `diverged`, `nested`, or the origin's reason for refusing it: `unauthenticated`, `forbidden`,
+   * `not_found` …
    */
   halted?: string;
   /**
@@ -140,14 +142,15 @@ export interface SyncShape {
    * `reason` and `degraded`.
    */
   trouble?: SyncTroubleShape;
-  /** Why it is offline or halted, in words. */
+  /** The reason why the sync is offline or halted, in words. */
   reason?: string;
-  /** What to do about it. */
+  /** The next step for a person. */
   hint?: string;
   /** The origin's name for itself, or its address; `null`: it was never reached. */
   peer: string | null;
   /**
-   * Since when the origin's folder has been missing although the origin is reached, by the origin's clock (ISO-8601).
+   * The time since which the origin's folder has been missing although the origin is reached, by the origin's clock
+   * (ISO-8601).
    */
   origin_away_since?: string;
   /** The number of the origin's events that are not applied to the folder. */
@@ -166,25 +169,27 @@ export interface SyncShape {
    * reason for every path. The answer to a `flush` names more of them, also with a token that may only read.
    */
   refused?: RefusedPathShape[];
-  /** How many of the `kept_back` paths are files that editors and desktops make for themselves (`editorFiles`). */
+  /**
+   * The number of the `kept_back` paths that are files that editors and desktops make for themselves (`editorFiles`).
+   */
   left_out?: number;
   /** The first twenty of these paths, in path order. */
   left_out_paths?: LeftOutPathShape[];
   /**
-   * How many of the `kept_back` paths are the state of a git repository, by its topmost name (`.git`, or a name that
-   * some disk treats as the same). A history may hold them, but they are never replicated.
+   * The number of the `kept_back` paths that are the state of a git repository, by its topmost name (`.git`, or a name
+   * that some disk treats as the same). A history may hold them, but they are never replicated.
    */
   git_left_out?: number;
   /** The first twenty of these paths, in path order. */
   git_left_out_paths?: LeftOutPathShape[];
   /**
-   * How many of the `kept_back` paths the folder's disk cannot hold, such as links and some names. They stay at the
-   * origin.
+   * The number of the `kept_back` paths that the folder's disk cannot hold, such as links and some names. They stay at
+   * the origin.
    */
   not_held?: number;
   /** The first twenty of these paths, in path order. */
   not_held_paths?: NotHeldPathShape[];
-  /** How many of the `kept_back` paths have a content that was erased here: it is neither recorded nor sent. */
+  /** The number of the `kept_back` paths that have a content that was erased here: it is neither recorded nor sent. */
   erased?: number;
   /** The first twenty of these paths, in path order. */
   erased_paths?: LeftOutPathShape[];
@@ -233,7 +238,10 @@ export interface SyncResolvedShape {
   kept: "local" | "upstream" | "merge";
   /** The number of conflicts that are still open. */
   conflicts: number;
-  /** Why this conflict is still open: everything was done, but a folder that should be removed has to stay for now. */
+  /**
+   * The reason why this conflict is still open: everything was done, but a folder that should be removed has to stay
+   * for now.
+   */
   still_open?: string;
 }
 
@@ -280,7 +288,7 @@ export interface SyncApi {
   /** Pauses the sync: nothing goes either way until it is resumed, also after a restart. */
   pause(id: string): Promise<SyncShape>;
   /**
-   * Resumes the sync. `accept` decides about a halted one. `deletions` allows the deletion of many files, or of all,
+   * Resumes the sync. `accept` decides about a halted sync. `deletions` allows the deletion of many files, or of all,
    * that halted it; `restore` puts the files back. Without a decision, checks whether the files are back, and throws
    * `REFUSED` if they are not. `as-new`: continues as another replica, for an origin that knows changes which this
    * replica never made (because the replica was restored from a backup, or is a copy). Differences are reconciled and
@@ -290,7 +298,7 @@ export interface SyncApi {
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**
-   * Resolves once every earlier change of either side is on the other one, is a conflict, or was refused by the origin
+   * Resolves once every earlier change of either side is on the other side, is a conflict, or was refused by the origin
    * for good. `refused` of the answer names each refused path (the first 1,000), also if the token may only read, and
    * includes earlier changes as long as their refusal stands. If `refused` is absent, the origin has everything that it
    * should have. Throws `REFUSED` after `timeoutMs` (default 60,000), or if the sync is not running.

@@ -85,7 +85,7 @@ export interface RestoreOptions extends ProgressOptions {
  * the selected changes are undone, merged with later work; parts that do not merge are kept as conflicts.
  */
 export interface UndoOptions extends ProgressOptions, Selection {
-  /** The operation to undo. Default: the last one that is not undone. */
+  /** The operation to undo. Default: the last operation that is not undone. */
   readonly operation?: string;
   readonly dryRun?: boolean;
   /** Includes paths that were edited since; these edits are captured first. */
@@ -120,7 +120,7 @@ export type RepairPlace =
 export interface LogOptions {
   readonly from?: number;
   readonly to?: number;
-  /** The maximum number of events: the first ones in the range, or with `reverse` the newest. */
+  /** The maximum number of events: the first events in the range, or with `reverse` the newest. */
   readonly limit?: number;
   /** Newest first. */
   readonly reverse?: boolean;
@@ -180,7 +180,7 @@ export interface FollowOptions {
    * Does nothing in a workspace without a folder.
    */
   readonly record?: boolean;
-  /** Called when a recording fails. The next one records the missed changes. */
+  /** Called when a recording fails. The next recording takes in the missed changes. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -251,7 +251,7 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   readonly id: string;
   /** Its first folder, absolute; empty if it has none. */
   readonly path: string;
-  /** All its folders, absolute, the first one first. */
+  /** All its folders, absolute; `path` is the first. */
   readonly roots: readonly string[];
   /** The records of users (`user:<id>`) in this workspace's log. */
   readonly records: RecordStoreApi;
@@ -275,7 +275,7 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   log(options?: LogOptions): Promise<LogEventShape[]>;
   sessions(): Promise<SessionShape[]>;
   session(id: string): Promise<SessionShape>;
-  /** Returns recorded paths (also deleted ones) with this file name. */
+  /** Returns recorded paths (also of deleted files) with this file name. */
   find(name: string): Promise<string[]>;
   /** Returns a content. `iteration` undefined: the latest that is not a deletion. */
   cat(path: string, iteration?: number): Promise<ContentStream>;
@@ -328,8 +328,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
    */
   refuse?(what: string, unlisted?: number): Promise<never>;
   /**
-   * Returns a view of the same workspace on behalf of somebody else. Views share everything that is open, and closing
-   * one closes nothing.
+   * Returns a view of the same workspace on behalf of somebody else. Views share everything that is open, and closing a
+   * view closes nothing.
    */
   as(who: ActingAs): WorkspaceApi;
   close(): Promise<void>;
@@ -337,7 +337,7 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** On whose behalf a workspace is used. Absent fields stay as they are. */
+/** The person or agent on whose behalf a workspace is used. Absent fields stay as they are. */
 export interface ActingAs {
   /** See `OpenOptions.role`. Throws `FORBIDDEN` when an agent's view asks for `person`. */
   readonly role?: "person" | "agent";

@@ -36,8 +36,8 @@ export function contentHeaders(file: FileShape): Record<string, string> {
 }
 
 /**
- * Returns the file that the headers describe; `undefined` without a path or a known kind. `header` looks one up by its
- * name.
+ * Returns the file that the headers describe; `undefined` without a path or a known kind. `header` returns a header by
+ * its name.
  */
 export function fileOfHeaders(header: (name: string) => string | undefined): FileShape | undefined {
   const kind = KINDS.find((one) => one === header("chronicle-kind"));

@@ -82,7 +82,6 @@ export const many = (what: string, most: number) =>
     .pipe(z.array(z.string()).max(most))
     .meta({ description: what });
 
-/** The page size. */
 export const limit = count("how many at most (default 100)", { least: 1, most: 1_000 }).optional();
 
 /** The parameters of every list. */
@@ -91,7 +90,6 @@ export const paging = {
   cursor: z.string().min(1).max(2_000).describe("`next` of the page before").optional(),
 };
 
-/** The actor and the session. */
 export const by = {
   actor: word("who acts (default: as the server knows the caller)").optional(),
   session: word("the agent's session").optional(),

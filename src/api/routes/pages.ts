@@ -2,7 +2,6 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 import type { Page } from "./reply-shapes.ts";
 
-/** The part of a list that is requested. */
 interface Paging {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
@@ -11,7 +10,6 @@ interface Paging {
 /** The default page size. */
 export const PAGE = 100;
 
-/** The largest page size. */
 export const MAX_PAGE = 1_000;
 
 /**

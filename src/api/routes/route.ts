@@ -75,7 +75,7 @@ export interface Asking<Query, Body> {
   readonly content?: Uint8Array | AsyncIterable<Uint8Array>;
   /** The hash or hashes (or `*`, `none`) for `If-Match`; see `WriteCondition`. */
   readonly ifMatch?: string | readonly string[] | undefined;
-  /** The value for `Idempotency-Key`. If it is absent, the client makes one, so that it may retry. */
+  /** The value for `Idempotency-Key`. If it is absent, the client makes a key, so that it may retry. */
   readonly requestId?: string | undefined;
   /** For `Last-Event-ID`. */
   readonly lastEventId?: number | undefined;

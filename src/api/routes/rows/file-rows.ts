@@ -215,7 +215,6 @@ const events = workspaceRoute(calls.followEvents, {
   },
 });
 
-/** Every row about files. */
 export const FILE_ROWS: readonly WorkspaceRoute[] = [
   list,
   describe,

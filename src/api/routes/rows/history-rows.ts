@@ -106,7 +106,8 @@ const diff = workspaceRoute(calls.diff, {
 });
 
 /**
- * The most bytes of a path that is its own cursor. Percent-encoded, each may take three characters in a request's head.
+ * The most bytes of a path that is its own cursor. Percent-encoded, each byte may take three characters in a request's
+ * head.
  */
 const MOST_IN_CURSOR = 1_000;
 

@@ -46,7 +46,6 @@ const put = workspaceRoute(calls.putRecord, {
     on.records.upsert(query.id, body as RecordBody, depthOf(query.recursion_depth)) as Promise<Sent>,
 });
 
-/** A record event as JSON. */
 type Sent = Omit<RecordEventShape, "record"> & { record: Record<string, unknown> };
 
 const remove = workspaceRoute(calls.deleteRecord, {
@@ -141,5 +140,4 @@ const bring = workspaceRoute(calls.importRecords, {
   },
 });
 
-/** A user's own records. */
 export const RECORD_ROWS: readonly WorkspaceRoute[] = [list, get, put, remove, events, verify, migrate, bring];

@@ -122,5 +122,4 @@ const doctor = storeRoute(calls.doctor, {
   },
 });
 
-/** Rows about the store. */
 export const STORE_ROWS: readonly StoreRoute[] = [me, list, create, get, archive, forget, collect, usage, doctor];

@@ -179,7 +179,6 @@ const events = syncRoute(calls.syncEvents, {
   answer: (on, { query: { sync }, signal }) => Promise.resolve({ after: 0, events: on.events(sync, signal) }),
 });
 
-/** Rows about syncs. */
 export const SYNC_ROWS: readonly SyncRoute[] = [
   ...[start, list, status, stop, pause, resume, flush],
   ...[conflicts, resolve, events],
