@@ -27,7 +27,10 @@ class CountingDisk extends NodeDisk {
 
   override open(path: DiskPath, how: OpenHow, mode?: number): number {
     const fd = super.open(path, how, mode);
-    if (how === "read" && this.#files.has(super.fstat(fd).ino)) this.#open.add(fd);
+    const { ino } = super.fstat(fd);
+    if (how === "read" && this.#files.has(ino)) this.#open.add(fd);
+    // A file that is written is another one: a number that is free again may be that of any file of the store.
+    if (how !== "read") this.#files.delete(ino);
     return fd;
   }
 
