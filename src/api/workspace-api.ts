@@ -344,6 +344,13 @@ export interface ActingAs {
   readonly actor?: string;
   readonly client?: string;
   /**
+   * Identifies the request that is made with this view. A `restore` (in place), `undo`, `redo` or `rollback`, or a write
+   * of a file, that was done under this id already is not done again, and the answer says what was done then. So a
+   * request whose answer was lost, in a crash too, can be sent again. One that found nothing to do is not remembered. At
+   * most 200 characters. Throws `USAGE` if the id was used for another request.
+   */
+  readonly requestId?: string;
+  /**
    * True if the caller is on another machine: nothing outside of the workspace is read or changed on its behalf.
    * Outside paths that an action names are reported as not kept. A view of this view keeps the restriction.
    */

@@ -123,7 +123,7 @@ export class Wire {
             : "application/json"
           : "application/octet-stream",
       // The key identifies the request, so it stays the same on every try.
-      "idempotency-key": call.method === "GET" ? undefined : keyOf(asking.requestId ?? newKey()),
+      "idempotency-key": call.method === "GET" ? undefined : keyOf(asking.requestId ?? acting.requestId ?? newKey()),
       "if-match": ifMatch === undefined || ifMatch === "none" ? undefined : matching(ifMatch),
       "if-none-match": ifMatch === "none" ? "*" : undefined,
       "last-event-id": lastEventId === undefined ? undefined : String(lastEventId),

@@ -15,7 +15,7 @@ import { closedOutside } from "./actions/outside.ts";
 import { compact } from "./upkeep/compact.ts";
 import { configOf, configure } from "./commit/config.ts";
 import { listConflicts, resolveConflict } from "./undo/conflicts.ts";
-import type { Context } from "./log/context.ts";
+import type { Caller, Context } from "./log/context.ts";
 import { diffAction, diffMoments, withPatches } from "./read/diff.ts";
 import { erase, listErasures, unerase } from "./upkeep/erase.ts";
 import { EventFeed, followEvents } from "./read/event-feed.ts";
@@ -43,7 +43,8 @@ import { signingShape } from "./log/signing.ts";
 import { statusOf } from "./read/status.ts";
 import { insideAction, surroundingActions } from "./actions/session.ts";
 import * as transactions from "./undo/transaction.ts";
-import { onceMore, type OperationQueue } from "./capture/operation-queue.ts";
+import { type AskedCall, requestOf, restoredBefore, undoneBefore } from "./undo/answer-again.ts";
+import { type BeforeChange, onceMore, type OperationQueue } from "./capture/operation-queue.ts";
 import { redo, undo } from "./undo/undo.ts";
 import { userRecords } from "./records/user-records.ts";
 import { usageOf } from "./read/usage.ts";
@@ -130,15 +131,18 @@ export class Workspace implements api.WorkspaceApi {
 
   restore(moment: string, options: api.RestoreOptions = {}): Promise<shapes.RestoreShape> {
     if (options.to !== undefined) return this.#queue.read(() => restoreTo(this.#context, moment, options));
-    return this.#queue.changeAfter((before) => restore(this.#context, moment, options, before), options);
+    const call = { method: "restore", what: moment, options } as const;
+    return this.#once(call, restoredBefore, (context, before) => restore(context, moment, options, before));
   }
 
   undo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
-    return this.#queue.changeAfter((before) => undo(this.#context, options, before), options);
+    const call = { method: "undo", options } as const;
+    return this.#once(call, undoneBefore, (context, before) => undo(context, options, before));
   }
 
   redo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
-    return this.#queue.changeAfter((before) => redo(this.#context, options, before), options);
+    const call = { method: "redo", options } as const;
+    return this.#once(call, undoneBefore, (context, before) => redo(context, options, before));
   }
 
   async operations(): Promise<shapes.OperationShape[]> {
@@ -201,14 +205,14 @@ export class Workspace implements api.WorkspaceApi {
     return followEvents(this.#shared.feed, options);
   }
 
-  as({ role, actor, client, onlyInside }: api.ActingAs): api.WorkspaceApi {
+  as({ role, actor, client, requestId, onlyInside }: api.ActingAs): api.WorkspaceApi {
     checkActorName(actor);
     if (role === "agent") refuseClaimedName(actor);
     const { caller } = this.#context;
     const name = role === "agent" ? agentsName(actor, caller.actor) : actor;
     const context = {
       ...this.#context,
-      caller: { ...caller, ...optional({ role, actor: name, client }) },
+      caller: { ...caller, ...optional({ role, actor: name, client, requestId }) },
       ...(onlyInside === true ? { outside: closedOutside(this.#context.outside, this.#context.worktree.roots) } : {}),
     };
     const view = new Workspace(context, this.#queue, this.#shared);
@@ -345,7 +349,8 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   rollback(id: string, options: acts.RollbackOptions = {}): Promise<shapes.RestoreShape> {
-    return this.#queue.changeAfter((before) => rollback(this.#context, id, options, before), options);
+    const call = { method: "rollback", what: id, options } as const;
+    return this.#once(call, restoredBefore, (context, before) => rollback(context, id, options, before));
   }
 
   verifyIntegrity(): Promise<void> {
@@ -448,6 +453,21 @@ export class Workspace implements api.WorkspaceApi {
     await this.#shared.feed.close();
     await this.#shared.recorder.stop();
     return this.#queue.close();
+  }
+
+  /** Does a call, or returns its answer if it was done before under the caller's request id. */
+  #once<T>(
+    call: AskedCall & { readonly options: { readonly dryRun?: boolean } },
+    doneBefore: (context: Context, request: NonNullable<Caller["request"]>) => Promise<T | undefined>,
+    work: (context: Context, before: BeforeChange) => Promise<T>,
+  ): Promise<T> {
+    const context = this.#context;
+    return this.#queue.changeAfter(async (before) => {
+      const request = call.options.dryRun === true ? undefined : requestOf(context.caller, call);
+      if (request === undefined) return work(context, before);
+      const known = await doneBefore(context, request);
+      return known ?? work({ ...context, caller: { ...context.caller, request } }, before);
+    }, call.options);
   }
 
   #write(write: FileWrite): Promise<files.FileWriteShape> {

@@ -95,8 +95,13 @@ export interface MountedRoute {
   readonly others: readonly Route[];
 }
 
-/** The operations whose idempotency key is recorded in the log, where it survives a crash. */
+/** The operations whose key is recorded in the log, where it survives a crash, with all that their replies say. */
 const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
+/**
+ * The operations whose key is recorded in the log if they did something. Their replies say more, so they are kept as
+ * well.
+ */
+const KNOWN_TO_LOG = new Set(["restore", "rollback", "undo", "redo"]);
 
 /** Answers one request. */
 export class RequestAnswer {
@@ -296,9 +301,10 @@ export class RequestAnswer {
     const isAgent = !mayDo(caller.role, "operator") || headers[ACTING.role] === "agent";
     const actor = wordIn(headers[ACTING.actor]);
     const client = wordIn(headers[ACTING.client]) ?? (caller.isOwner ? undefined : caller.name);
+    const requestId = KNOWN_TO_LOG.has(this.#row.operation) ? this.#requestId : undefined;
     const who: ActingAs = {
       ...(isAgent ? { role: "agent", actor: actor ?? "agent" } : actor === undefined ? {} : { actor }),
-      ...optional({ client }),
+      ...optional({ client, requestId }),
       ...(caller.isOwner || (!isAgent && caller.workspaces === undefined) ? {} : { onlyInside: true }),
     };
     return workspace.as(who);
@@ -313,6 +319,12 @@ export class RequestAnswer {
     this.#params = { ...named, ...params };
   }
 
+  /** The id of the request: its idempotency key. The key of another caller names another request. */
+  get #requestId(): string | undefined {
+    const key = this.#row.method === "GET" ? undefined : idempotencyKey(this.#request.headers);
+    return key === undefined ? undefined : `${this.#visit.caller.id} ${key}`;
+  }
+
   get #query(): Readonly<Record<string, unknown>> {
     return this.#request.query as Readonly<Record<string, unknown>>;
   }
@@ -320,16 +332,14 @@ export class RequestAnswer {
   /** Returns the parts of the request, before they are validated. */
   #asked(signal: AbortSignal): Asked<unknown, unknown> {
     const { headers, raw, query, body } = this.#request;
-    const { method, bytes, conditional } = this.#row;
-    const key = method === "GET" ? undefined : idempotencyKey(headers);
+    const { bytes, conditional } = this.#row;
     return {
       params: this.#params,
       query,
       body,
       content: bytes === undefined ? NOTHING : uploaded(raw, this.#with.limits, () => this.#mustStillHold()),
       condition: {
-        // The key of another caller names another request.
-        ...(key === undefined ? {} : { requestId: `${this.#visit.caller.id} ${key}` }),
+        ...optional({ requestId: this.#requestId }),
         ...(conditional === true ? conditionOf(headers) : {}),
       },
       lastEventId: undefined,
@@ -391,7 +401,8 @@ export class RequestAnswer {
     const key = method === "GET" || REMEMBERED_BY_LOG.has(operation) ? undefined : idempotencyKey(headers);
     if (key === undefined) return undefined;
     const { url = "/" } = raw;
-    return { caller: this.#visit.caller, key, method, url, ifMatch: headers["if-match"], body: this.#body };
+    const isInLog = KNOWN_TO_LOG.has(operation);
+    return { caller: this.#visit.caller, key, method, url, ifMatch: headers["if-match"], body: this.#body, isInLog };
   }
 
   async #reply(

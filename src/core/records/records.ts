@@ -131,9 +131,16 @@ export interface IntentRecord {
   readonly session?: string;
   readonly action?: string;
   readonly transaction?: string;
-  /** For a write: `request` is the id that the caller gave the request, `asked` the SHA-256 of the request. */
+  /** `request` is the id that the caller gave the request, `asked` the SHA-256 of the request. Absent without an id. */
   readonly request?: string;
   readonly asked?: Hash;
+  /**
+   * For a request with an id, other than a write: the paths that were left alone, at most `MAX_STAYED` of them, so that
+   * the request can be answered again. The list is complete once it is done.
+   */
+  readonly stayed?: readonly StayedPath[];
+  /** For such a request, when done: the files that somebody wrote meanwhile, and the paths at which they were kept. */
+  readonly keptAt?: readonly KeptBeside[];
   /** The plan for paths that were kept aside. */
   readonly aside?: Aside;
   /** For a rollback: the action for which these paths were kept aside. */
@@ -149,6 +156,24 @@ export interface IntentRecord {
   /** While open: the paths whose states are proposed to the origin when it is closed. */
   readonly proposals?: readonly WorkspacePath[];
 }
+
+/** A path that an operation left alone. */
+export interface StayedPath {
+  readonly path: WorkspacePath;
+  readonly reason: string;
+  /** The reason in words, for people. */
+  readonly detail: string;
+}
+
+/** A file that somebody wrote while an operation replaced it. */
+export interface KeptBeside {
+  readonly path: WorkspacePath;
+  /** The path at which it was kept. */
+  readonly keptAt: WorkspacePath;
+}
+
+/** The most paths that an intent lists in `stayed`. */
+export const MAX_STAYED = 1_000;
 
 /** The maximum number of omissions that a snapshot record lists. Of further omissions, it holds only the number. */
 const MAX_OMITTED = 2_000;
@@ -284,9 +309,13 @@ export function decodeSession(body: RecordBody): SessionRecord {
 
 /** Returns an intent record as JSON. */
 export function encodeIntent(record: IntentRecord): RecordBody {
-  const { fromSeq, left, conflicts, changes, replica, proposals, aside, ...rest } = record;
+  const { fromSeq, left, conflicts, changes, replica, proposals, aside, stayed, keptAt, ...rest } = record;
   return {
     ...rest,
+    ...(stayed === undefined || stayed.length === 0 ? {} : { stayed: stayed.slice(0, MAX_STAYED).map(stayedJson) }),
+    ...(keptAt === undefined || keptAt.length === 0
+      ? {}
+      : { kept_at: keptAt.map((one) => ({ ...encodePath(one.path), at: encodePath(one.keptAt) })) }),
     ...(aside === undefined ? {} : { aside: encodeAside(aside) }),
     from_seq: fromSeq,
     ...(changes === undefined ? {} : { changes: encodeChanges(changes) }),
@@ -297,6 +326,32 @@ export function encodeIntent(record: IntentRecord): RecordBody {
       ? {}
       : { conflicts: conflicts.map(({ id, record: one }) => ({ id, record: encodeConflict(one) })) }),
   } as RecordBody;
+}
+
+function stayedJson({ path, reason, detail }: StayedPath): Json {
+  return { ...encodePath(path), reason, detail: detail.toWellFormed() };
+}
+
+function decodeStayed(body: RecordBody): Pick<IntentRecord, "stayed" | "keptAt"> {
+  const { stayed, kept_at: keptAt } = body;
+  return {
+    ...(stayed === undefined
+      ? {}
+      : {
+          stayed: list(body, "stayed").map((item) => {
+            const one = object(item, "a path that stayed");
+            return { path: decodePath(one), reason: text(one, "reason"), detail: text(one, "detail") };
+          }),
+        }),
+    ...(keptAt === undefined
+      ? {}
+      : {
+          keptAt: list(body, "kept_at").map((item) => {
+            const one = object(item, "a file that was kept beside");
+            return { path: decodePath(one), keptAt: decodePath(object(one["at"], "a path")) };
+          }),
+        }),
+  };
 }
 
 const INTENT_KINDS: ReadonlySet<IntentRecord["kind"]> = new Set([
@@ -331,6 +386,7 @@ export function decodeIntent(body: RecordBody): IntentRecord {
     ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
     ...decodeSelective(body),
     ...decodeSynced(body),
+    ...decodeStayed(body),
   };
 }
 

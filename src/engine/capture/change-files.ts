@@ -81,8 +81,6 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
    * `part`: changes that do not fit are left out. Default: the plan has all the folders that it needs.
    */
   readonly folders?: "whole" | "part";
-  /** Paths that the plan itself leaves alone. */
-  readonly skipped?: readonly SkippedPath[];
   /**
    * True if nothing is done when a path cannot be changed. Default: paths that were changed meanwhile are skipped, and
    * nothing is done if another path cannot be changed. With `force`, all paths that cannot be changed are skipped.
@@ -408,14 +406,18 @@ async function inUnrecorded(context: Context, changes: readonly Change[]): Promi
  * these paths alone, names them, and does everything else.
  */
 
+interface LeftPath<Reason> extends Omit<BlockedPath, "reason"> {
+  readonly reason: Reason;
+}
+
 /**
  * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before, so a path
  * that was not as the plan expected was changed meanwhile, or has a special file in its place, which no capture takes.
  */
-async function meanwhile(
+export async function meanwhile<Reason extends string>(
   { worktree }: Pick<Context, "worktree">,
-  blocked: readonly BlockedPath[],
-): Promise<SkippedPath[]> {
+  blocked: readonly LeftPath<Reason>[],
+): Promise<LeftPath<Reason | SkippedPath["reason"]>[]> {
   const changed = blocked.filter(({ reason }) => reason === "changed").map(({ path }) => path);
   const special = await specialAt(worktree, [...new Set(changed.flatMap(pathAndFolders))]);
   return blocked.map((one) => {

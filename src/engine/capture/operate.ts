@@ -1,6 +1,6 @@
 import { type Change, isKeptTime } from "../../core/values/entry.ts";
 import { invert, decodePlan, encodePlan } from "../../core/tree/plan.ts";
-import { type IntentRecord, decodeIntent } from "../../core/records/records.ts";
+import { decodeIntent, intentOfRequest, type IntentRecord, MAX_STAYED } from "../../core/records/records.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { ownChanges } from "../facts/own-changes.ts";
 import { readEvent } from "../log/read-events.ts";
@@ -54,6 +54,8 @@ export interface Operation {
   readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met" | "left">;
   /** The paths that the undo of a whole operation leaves alone. */
   readonly left?: readonly WorkspacePath[];
+  /** The paths that the plan leaves alone, with reasons. */
+  readonly skipped?: readonly SkippedPath[];
   /** The action whose changes to kept-aside paths a rollback undoes with it. */
   readonly brings?: string;
   /** Contents that the changes need and no record names yet; they are in the store. */
@@ -78,7 +80,8 @@ export interface OperationReport extends ApplyReport {
 
 /** Carries an operation out. Its `before` states must have been captured, and proved against the log. */
 export async function operate(context: Context, operation: Operation): Promise<OperationReport> {
-  const id = context.newId();
+  const { request } = context.caller;
+  const id = request === undefined ? context.newId() : intentOfRequest(request.id);
   const conflicts = operation.conflicts?.(id) ?? [];
   // An undo that changes nothing is recorded all the same, so that the next undo goes further back.
   const isNamed = operation.target !== undefined || operation.selective !== undefined;
@@ -111,6 +114,9 @@ export async function operate(context: Context, operation: Operation): Promise<O
       ...optional({ contents: operation.contents }),
       ...(conflicts.length === 0 ? {} : { conflicts }),
       ...optional({ proposals: operation.proposals }),
+      ...(request === undefined
+        ? {}
+        : { request: request.id, asked: request.asked, stayed: operation.skipped?.slice(0, MAX_STAYED) ?? [] }),
     };
     const done = await perform(context, commit, { id, intent, operation });
     return { ...done, aside: { ...done.aside, blocked: [...blocked, ...done.aside.blocked] } };
@@ -216,7 +222,7 @@ export async function perform(
   const isNothing = isNone(intent, whole, all.changes);
   const { report, aside } = splitAside(context, whole, beside);
   const done = isNothing
-    ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
+    ? [closing(id, { ...intent, state: "abandoned" }, report)]
     : await doneDrafts(context, {
         id,
         intent: { ...intent, state: "done" },
@@ -410,7 +416,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
       dropDerived(context, report.applied, { units, still: [] });
       await commit.append(
         isNothing
-          ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
+          ? [closing(id, { ...intent, state: "abandoned" }, report)]
           : await doneDrafts(context, {
               id,
               intent: { ...intent, state },

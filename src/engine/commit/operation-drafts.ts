@@ -2,7 +2,7 @@ import { conflictDraft } from "../../core/records/conflict-record.ts";
 import type { EventDraft } from "../../core/values/event.ts";
 import { fileRecordId, encodeFile } from "../../core/values/file-record.ts";
 import { type WorkspacePath, comparePaths } from "../../core/values/path.ts";
-import { type IntentRecord, idOfText, encodeIntent } from "../../core/records/records.ts";
+import { type IntentRecord, type KeptBeside, idOfText, encodeIntent } from "../../core/records/records.ts";
 import type { UpstreamChange, WrittenState } from "../../core/tree/upstream-change.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { optional } from "../../util/optional.ts";
@@ -16,12 +16,21 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
   return { op: "upsert", recordId: `intent:${id}`, record: encodeIntent({ ...intent, state: "open" }) };
 }
 
-/** Returns the event that closes an intent. The event leaves out what was needed only to finish the intent. */
-export function closing(id: string, intent: IntentRecord, blocked: readonly BlockedPath[]): EventDraft {
+/**
+ * Returns the event that closes an intent. The event leaves out what was needed only to finish the intent. That of a
+ * request with an id has what the answer to it says.
+ */
+export function closing(
+  id: string,
+  intent: IntentRecord,
+  { blocked, conflicts = [] }: { readonly blocked: readonly BlockedPath[]; readonly conflicts?: readonly KeptBeside[] },
+): EventDraft {
   const { contents: _1, conflicts: _2, changes: _3, replica: _4, proposals: _5, ...kept } = intent;
   const paths = [...(intent.left ?? []), ...blocked.map((one) => one.path)];
   const left = intent.kind !== "undo" || paths.length === 0 ? {} : { left: paths };
-  const record = encodeIntent({ ...kept, skipped: blocked.length, ...left });
+  const isAnswered = intent.request !== undefined && intent.kind !== "write";
+  const told = isAnswered ? { stayed: [...(intent.stayed ?? []), ...blocked], keptAt: conflicts } : {};
+  const record = encodeIntent({ ...kept, skipped: blocked.length, ...left, ...told });
   return { op: "upsert", recordId: `intent:${id}`, record };
 }
 
@@ -38,7 +47,7 @@ interface Done {
  */
 export async function doneDrafts(
   context: Context,
-  done: Done & { readonly blocked: readonly BlockedPath[] },
+  done: Done & { readonly blocked: readonly BlockedPath[]; readonly conflicts?: readonly KeptBeside[] },
 ): Promise<EventDraft[]> {
   const { id, intent, changes, blocked } = done;
   return [
@@ -47,7 +56,7 @@ export async function doneDrafts(
     ...holdDrafts({ intent, changes, blocked, met: new Date(context.now()).toISOString() }),
     ...(await fileDrafts(context, done)),
     ...(await proposalDrafts(context, intent.proposals ?? [])),
-    closing(id, intent, blocked),
+    closing(id, intent, done),
   ];
 }
 

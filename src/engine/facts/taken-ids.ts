@@ -87,7 +87,8 @@ async function isForeign(context: Context, { id, replica, isPerson }: Named): Pr
   return work.some((row) => row.replica !== replica && claimedName(row.actor) !== undefined);
 }
 
-interface DoneRequest {
+/** A request with an id that was carried out, and the event that says so. */
+export interface DoneRequest {
   readonly intent: IntentRecord;
   readonly row: EventRow;
 }
@@ -98,4 +99,12 @@ export async function doneRequest(context: Context, id: string): Promise<DoneReq
   if (row === undefined) return undefined;
   const intent = decodeIntent((await readEvent(context, row)).record);
   return intent.state === "done" ? { intent, row } : undefined;
+}
+
+/** Returns the error for a request id that names two requests. */
+export function usedBefore(request: string): ChronicleError {
+  return new ChronicleError("USAGE", `the request id ${JSON.stringify(request)} was used for something else`, {
+    hint: "give each request an id of its own; the same id is for the same request again",
+    data: { request },
+  });
 }

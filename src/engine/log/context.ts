@@ -110,6 +110,10 @@ export interface Caller {
   readonly actor: string;
   /** The name by which the asking program calls itself. */
   readonly client?: string;
+  /** The id that the caller gave its next request. */
+  readonly requestId?: string;
+  /** The request that is being done, if it has an id. */
+  readonly request?: { readonly id: string; readonly asked: Hash };
 }
 
 /** The consecutive events that one commit recorded. */

@@ -90,7 +90,7 @@ async function ending(context: Context, commit: Commit, { planned, intent, repor
   const head = undone.length === 0 ? undefined : await commit.head();
   return [
     ...(head === undefined ? [] : await inverted(context, head, { of: { id, intent }, undone: undone.toReversed() })),
-    closing(id, { ...intent, state }, report.blocked),
+    closing(id, { ...intent, state }, report),
   ];
 }
 
@@ -183,10 +183,10 @@ async function close(
     const { planned, intent, report } = one;
     const { id, changes } = planned;
     const own = isRefused(one)
-      ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
+      ? [closing(id, { ...intent, state: "abandoned" }, report)]
       : [
           ...(await fileDrafts(context, { id, intent, changes: asMade(changes, report), applied: report.applied })),
-          closing(id, { ...intent, state: "done" }, report.blocked),
+          closing(id, { ...intent, state: "done" }, report),
         ];
     addAll(drafts, own);
     seq += own.length;

@@ -65,7 +65,11 @@ export interface ReadyMove extends Ready {
  */
 export function readyWrite(context: Context, write: FileWrite, caller: Caller): ReadyWrite | Promise<ReadyWrite> {
   const path = writablePath(context, write.path);
-  const base = { path, by: { caller, ...whose(write.options) }, ifMatch: conditionOf(write) };
+  const base = {
+    path,
+    by: { caller, ...whose({ ...optional({ requestId: caller.requestId }), ...write.options }) },
+    ifMatch: conditionOf(write),
+  };
   switch (write.kind) {
     case "put":
       return readyPut(context, write, base);

@@ -1,10 +1,9 @@
 import type { FileShape, FileWriteShape } from "../../api/file-api.ts";
 import type { Change } from "../../core/values/entry.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { ApplyReport } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
-import { doneRequest } from "../facts/taken-ids.ts";
+import { doneRequest, usedBefore } from "../facts/taken-ids.ts";
 import { fileShape, isPresent } from "../state/file-shape.ts";
 import { ownChanges } from "../facts/own-changes.ts";
 import type { ReadyWrite } from "./ready-write.ts";
@@ -62,12 +61,4 @@ export async function answerAgain(
   const at = await context.index.iterationAt(targetOf(write), row.seq);
   const now = at ?? { entry: undefined, iteration: 0, seq: 0 };
   return writeShape(write, { seq: row.seq, now, changes, id: intent.paths === 0 ? undefined : id });
-}
-
-/** Returns the error for a request id that names two requests. */
-export function usedBefore(request: string): ChronicleError {
-  return new ChronicleError("USAGE", `the request id ${JSON.stringify(request)} was used for something else`, {
-    hint: "give each request an id of its own; the same id is for the same request again",
-    data: { request },
-  });
 }

@@ -15,7 +15,8 @@ import { closing, fileDraft, opening } from "../commit/operation-drafts.ts";
 import { refuseErased } from "../facts/erased-look.ts";
 import { refuseTakenId } from "../facts/taken-ids.ts";
 import { planWrite, type PlanGround } from "./plan-write.ts";
-import { answerAgain, targetOf, usedBefore, writeShape, type WriteDone } from "./write-answer.ts";
+import { usedBefore } from "../facts/taken-ids.ts";
+import { answerAgain, targetOf, writeShape, type WriteDone } from "./write-answer.ts";
 import { talliedAfter, type Tally } from "./write-limits.ts";
 import { WriteState } from "./write-state.ts";
 
@@ -139,7 +140,7 @@ export class WriteBatch {
       const { iteration } = await this.#state.at(change.path);
       drafts.push(fileDraft({ id, intent }, change, iteration + 1));
     }
-    drafts.push(closing(id, intent, []));
+    drafts.push(closing(id, intent, { blocked: [] }));
     await this.#state.take(changes, this.#seq + 2);
     this.#seq += drafts.length;
     const isNothing = changes.length === 0;

@@ -12,6 +12,11 @@ export interface NamedChange {
   readonly url: string;
   readonly ifMatch: string | undefined;
   readonly body: unknown;
+  /**
+   * True if the log says whether the change was made: one that was begun and has no reply may then be sent again. The
+   * workspace does not make it a second time.
+   */
+  readonly isInLog?: boolean;
 }
 
 /**
@@ -23,7 +28,7 @@ const MOST_REPLY = 256 * 1024;
 /**
  * Makes a change once, however often it is sent under one key, and returns the same reply each time; later
  * `{ done: true }` in place of one that was not kept. Throws what `work` throws; `LOCKED` or `REFUSED` for a change
- * that was begun and has no reply; `USAGE` for a key of another request.
+ * that was begun and has no reply (`REFUSED` only if the log does not know it); `USAGE` for a key of another request.
  */
 export async function onlyOnce(
   book: IdempotencyStore,
@@ -31,7 +36,7 @@ export async function onlyOnce(
   work: () => Promise<KeptReply>,
 ): Promise<KeptReply> {
   const key = keyOf(change);
-  const known = replyFrom(book.begin(key, printOf(change), Date.now()));
+  const known = replyFrom(book.begin(key, printOf(change), Date.now()), change);
   if (known !== undefined) return known;
   let reply: KeptReply;
   try {
@@ -50,20 +55,21 @@ export async function onlyOnce(
  * as `onlyOnce`.
  */
 export function replyBefore(book: IdempotencyStore, change: NamedChange): KeptReply | undefined {
-  return replyFrom(book.standing(keyOf(change), printOf(change), Date.now()));
+  return replyFrom(book.standing(keyOf(change), printOf(change), Date.now()), change);
 }
 
 function keyOf({ caller, key }: NamedChange): string {
   return `${caller.id} ${key}`;
 }
 
-function replyFrom(standing: Standing): KeptReply | undefined {
+function replyFrom(standing: Standing, { isInLog }: NamedChange): KeptReply | undefined {
   switch (standing.kind) {
     case "done":
       return standing.reply;
     case "other":
       throw reused();
     case "begun":
+      if (isInLog === true && !standing.going) return undefined;
       throw unfinished(standing.since, standing.going);
     case "new":
       return undefined;

@@ -1,0 +1,108 @@
+import type { RestoreShape, UndoShape } from "../../api/shapes.ts";
+import { meanwhile } from "../capture/change-files.ts";
+import { conflictsIn } from "../facts/open-conflicts.ts";
+import { ownChanges } from "../facts/own-changes.ts";
+import { type DoneRequest, doneRequest, usedBefore } from "../facts/taken-ids.ts";
+import type { Caller, Context } from "../log/context.ts";
+import { changeShape, conflictShape, skippedShape } from "../log/shape.ts";
+import { MAX_STAYED, intentOfRequest } from "../../core/records/records.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import { unmergedShape } from "./conflicts.ts";
+import { listOperations, operationShape, stackOf } from "./operations.ts";
+import { optional } from "../../util/optional.ts";
+
+/**
+ * A `restore`, `rollback`, `undo` or `redo` with a request id is done once: its intent has an id that follows from the
+ * request's, and a hash of the call. A crash between the intent and the answer is no exception, since interrupted
+ * operations are finished before the request is looked up.
+ */
+
+/** A call of a method, as it is compared with the call that had the same request id. */
+export interface AskedCall {
+  readonly method: "restore" | "rollback" | "undo" | "redo";
+  /** The moment or the action. */
+  readonly what?: string;
+  readonly options: object;
+}
+
+type Request = NonNullable<Caller["request"]>;
+
+/** The most characters of a request's id. */
+const MOST_CHARS = 200;
+
+/** Returns the request that a call is; `undefined` for one without an id. Throws `USAGE` for an id that is none. */
+export function requestOf({ requestId }: Caller, call: AskedCall): Request | undefined {
+  if (requestId === undefined) return undefined;
+  if (requestId === "" || requestId.length > MOST_CHARS || !requestId.isWellFormed()) {
+    throw new ChronicleError("USAGE", "the id of a request is empty, too long or not well-formed text", {
+      hint: `give up to ${MOST_CHARS} characters, or leave it out`,
+    });
+  }
+  const { method, what, options } = call;
+  // Functions, such as `onProgress`, do not change what is done.
+  const given = Object.entries(options).filter(([, value]) => value !== undefined && typeof value !== "function");
+  const text = JSON.stringify([method, what ?? null, given.sort(([a], [b]) => (a < b ? -1 : 1))]);
+  return { id: requestId, asked: sha256(text) };
+}
+
+/** What the log says about a request that was done. */
+interface Again extends DoneRequest {
+  readonly id: string;
+  readonly shape: RestoreShape;
+  readonly notes: readonly string[];
+}
+
+/** Returns what a request did when it was done; `undefined` if it was not done. Throws `USAGE` if it was another. */
+async function again(context: Context, { id: request, asked }: Request): Promise<Again | undefined> {
+  const id = intentOfRequest(request);
+  const done = await doneRequest(context, id);
+  if (done === undefined) return undefined;
+  const { intent, row } = done;
+  if (intent.asked !== asked) throw usedBefore(request);
+  const span = { fromSeq: intent.fromSeq, toSeq: row.seq };
+  const { changes } = await ownChanges(context, span, { isOwn: (record) => record.intent === id });
+  const { stayed = [], keptAt = [] } = intent;
+  const shape: RestoreShape = {
+    changes: changes.map(changeShape),
+    undo_id: id,
+    // The record has the reasons of the apply.
+    skipped: (await meanwhile(context, stayed)).map(skippedShape),
+    conflicts: keptAt.map(conflictShape),
+    dry_run: false,
+    finished: [],
+  };
+  const isPart = stayed.length === MAX_STAYED ? [`at most ${MAX_STAYED} of the paths that were left are named`] : [];
+  return {
+    ...done,
+    id,
+    shape,
+    notes: [`this request was done before, at ${row.ts}: it was not done again`, ...isPart],
+  };
+}
+
+/** Returns the answer to a restore or rollback that was done before; `undefined` if it was not. Throws `USAGE`. */
+export async function restoredBefore(context: Context, request: Request): Promise<RestoreShape | undefined> {
+  const known = await again(context, request);
+  return known === undefined ? undefined : { ...known.shape, notes: [...known.notes] };
+}
+
+/** Returns the answer to an undo or redo that was done before; `undefined` if it was not. Throws `USAGE`. */
+export async function undoneBefore(context: Context, request: Request): Promise<UndoShape | undefined> {
+  const known = await again(context, request);
+  if (known === undefined) return undefined;
+  const { intent, id, shape, notes } = known;
+  const operations = await listOperations(context);
+  const target = operations.find((one) => one.id === intent.target);
+  const left = (await conflictsIn(context, await context.index.records("conflict:"))).filter(
+    ({ record }) => record.undo === id,
+  );
+  return {
+    ...shape,
+    operation: target === undefined ? null : operationShape(target, stackOf(operations)),
+    direction: intent.kind === "redo" ? "redo" : "undo",
+    ...optional({ selection: intent.selection }),
+    notes: [...notes],
+    unmerged: left.map(unmergedShape),
+  };
+}
