@@ -448,7 +448,8 @@ export class RequestAnswer {
     const { caller, isStillAdmitted } = this.#visit;
     using slot = streams.take(caller.id);
     if (slot === undefined) {
-      throw new ChronicleError("RATE_LIMITED", `this token follows ${limits.streams} streams already`, {
+      const who = caller.isOwner ? "the owner of the store" : "this token";
+      throw new ChronicleError("RATE_LIMITED", `${who} follows ${limits.streams} streams already`, {
         hint: "end one of them",
       });
     }

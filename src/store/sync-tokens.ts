@@ -31,7 +31,9 @@ export class SyncTokens {
 
   remove(id: string): void {
     const path = this.#pathOf(id);
-    if (this.#disk.lstat(path) !== undefined) this.#disk.unlink(path);
+    if (this.#disk.lstat(path) === undefined) return;
+    this.#disk.unlink(path);
+    this.#disk.syncFolder(this.#folder);
   }
 
   #pathOf(id: string): string {

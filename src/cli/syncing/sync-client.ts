@@ -52,6 +52,8 @@ export async function backgroundClient(context: CommandContext): Promise<SyncCli
 /** Connects to the syncs of the store's server; `undefined` if it does not run. */
 export async function runningClient(context: CommandContext): Promise<SyncClient | undefined> {
   const { run } = placeOf(context);
+  // Another user's socket could be at an address that is not this user's own.
+  if (!isOwnAddress(new NodeDisk(), run, ownUid())) return undefined;
   return (await whoAnswers(run.address, context.io.version)) === undefined ? undefined : clientAt(run);
 }
 
