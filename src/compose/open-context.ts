@@ -8,7 +8,7 @@ import type { OpenedBlobs } from "../storage/storage-backends.ts";
 import type { StoreLayout } from "../storage/layout.ts";
 import { Signal } from "../util/signal.ts";
 import { answer } from "../engine/log/answer.ts";
-import { workspaceRecord } from "../engine/log/own-record.ts";
+import { workspaceRecord, workspaceRecordInLines } from "../engine/log/own-record.ts";
 import {
   isHosted,
   type Context,
@@ -312,8 +312,10 @@ function realFolder(disk: Disk, folder: string): string[] {
 
 async function rootsOf(history: HistoryContext): Promise<readonly RootRecord[]> {
   const { roots } = await answer(history, ({ damage }) =>
-    workspaceRecord(history).catch((error: unknown) => {
-      throw damage ?? error;
+    workspaceRecord(history).catch(async (error: unknown) => {
+      const inLines = damage === undefined ? undefined : await workspaceRecordInLines(history);
+      if (inLines === undefined) throw damage ?? error;
+      return inLines;
     }),
   );
   if (roots.length === 0) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");

@@ -7,7 +7,7 @@ import type { IndexHead } from "../../storage/index-store.ts";
 import type { LogEnd, LogPosition, RawLine } from "../../storage/event-log.ts";
 import type { HistoryContext, KeptHead, Context } from "./context.ts";
 import { knownDamage, laterCommitEnd, damageAmid } from "./chain-fault.ts";
-import { DAMAGED_LOG, damagedAt } from "./damaged-log.ts";
+import { DAMAGED_LOG, damagedAt, NOT_OPENED, NOTHING_READABLE } from "./damaged-log.ts";
 import { indexedFrom, oldestSeq, refuseOtherHistory } from "./history-start.ts";
 import { logHolds, logHoldsHead } from "./log-holds.ts";
 import { project, projectAnchor, type PlacedEvent } from "./project.ts";
@@ -384,7 +384,8 @@ export function isSealed(
 }
 
 function damagedTail({ from, bad = from, lineNumber, detail }: BadTail): ChronicleError {
-  return damagedAt(bad, lineNumber, detail);
+  if (bad.seq === 1) return damagedAt(bad, lineNumber, detail, NOT_OPENED);
+  return damagedAt(bad, lineNumber, detail, from.seq === 1 ? NOTHING_READABLE : DAMAGED_LOG);
 }
 
 function garbled(seq: number): ChronicleError {

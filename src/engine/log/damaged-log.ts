@@ -13,10 +13,25 @@ export const DAMAGED_LINE = WAYS;
 /** The hint if nothing can be written any more. */
 export const DAMAGED_LOG = `nothing is written any more; ${WAYS}`;
 
+/** The hint if the damage is so early that no state can be read. */
+export const NOTHING_READABLE =
+  "nothing is written any more, and no earlier state can be read; run `chronicle verify` for the whole list, and restore " +
+  "the log from a copy; without one, `chronicle forget` and `chronicle init` begin anew (the recorded contents stay in the store until then)";
+
+/** The hint if the workspace's own first line is damaged and its index is gone: it cannot be opened then. */
+export const NOT_OPENED =
+  "the workspace cannot be opened: restore the log from a copy; without one, `chronicle forget` and `chronicle init` begin anew " +
+  "(the recorded contents stay in the store until then)";
+
 /** Returns the error for a line that does not continue the log. */
-export function damagedAt({ seq, offset }: LogPosition, lineNumber: number, detail: string): ChronicleError {
+export function damagedAt(
+  { seq, offset }: LogPosition,
+  lineNumber: number,
+  detail: string,
+  hint: string = DAMAGED_LOG,
+): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `the log is damaged at event ${seq}: ${detail}`, {
-    hint: DAMAGED_LOG,
+    hint,
     data: { seq, offset, line: lineNumber },
   });
 }

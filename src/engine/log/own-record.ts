@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { decodeWorkspace, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
 import type { HistoryContext } from "./context.ts";
-import { readEvent } from "./read-events.ts";
+import { readEvent, wholeOrNone } from "./read-events.ts";
 import { memoKey } from "./memo.ts";
 
 /**
@@ -29,4 +29,22 @@ export async function workspaceRecord(context: HistoryContext): Promise<Workspac
   const record = decodeWorkspace((await readEvent(context, row)).record);
   context.memo.set(records, { hash: row.hash, record });
   return record;
+}
+
+/**
+ * Returns the last workspace record among the lines of the log that are sound by themselves; `undefined` if there is
+ * none. For a log so damaged that the index has no record: it can still be verified.
+ */
+export async function workspaceRecordInLines({
+  log,
+  workspaceId,
+}: HistoryContext): Promise<WorkspaceRecord | undefined> {
+  let last: WorkspaceRecord | undefined;
+  for await (const lines of log.read()) {
+    for (const { bytes } of lines) {
+      const event = wholeOrNone(bytes);
+      if (event?.recordId === `workspace:${workspaceId}` && event.op === "upsert") last = decodeWorkspace(event.record);
+    }
+  }
+  return last;
 }
