@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { isatty, type WriteStream } from "node:tty";
 import { EXIT } from "../api/problems.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
@@ -10,25 +11,44 @@ import packageJson from "../../package.json" with { type: "json" };
 
 /** Runs the command line of this process. Resolves to the exit code. */
 export async function start(inherited: Inheritance): Promise<number> {
-  return await runCli(processIo(packageJson.version, inherited));
+  const out = new StreamSink(process.stdout);
+  const code = await runCli(processIo(packageJson.version, inherited, out));
+  // A stream emits its errors in a later turn.
+  await setImmediate();
+  return out.failure === undefined ? code : tellLost(out.failure, code);
+}
+
+/** Tells that the answer could not be written. Returns the exit code: that of the command if it failed anyway. */
+function tellLost(failure: Error, code: number): number {
+  process.stderr.write(
+    `chronicle: the answer could not be written: ${failure.message}\n` +
+      "  the command itself has ended: `chronicle list` and `chronicle status` show what it did\n",
+  );
+  return code === EXIT.done ? EXIT.failed : code;
 }
 
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
- * A stream of the process. If its reader closes it (`chronicle log | head`), output is dropped, and the command still
- * runs to its end.
+ * A stream of the process. If its reader closes it (`chronicle log | head`), or it cannot be written, output is
+ * dropped, and the command still runs to its end.
  */
 class StreamSink implements Sink {
   readonly #stream: WriteStream;
   #broken = false;
+  #failure: Error | undefined;
 
   constructor(stream: WriteStream) {
     this.#stream = stream;
     stream.on("error", (error: Error) => {
-      if (errnoOf(error) !== "EPIPE") throw error;
       this.#broken = true;
+      if (errnoOf(error) !== "EPIPE") this.#failure ??= error;
     });
+  }
+
+  /** The error of a write, unless the reader has closed the stream. */
+  get failure(): Error | undefined {
+    return this.#failure;
   }
 
   get isTerminal(): boolean {
@@ -104,14 +124,14 @@ function endSelf(signal: NodeJS.Signals): void {
 }
 
 /** Returns the `Io` of this process. */
-export function processIo(version: string, inherited: Inheritance): Io {
+export function processIo(version: string, inherited: Inheritance, out: Sink = new StreamSink(process.stdout)): Io {
   return {
     argv: process.argv.slice(2),
     env: process.env,
     userHome: ownHome(process.env),
     inherited,
     version,
-    out: new StreamSink(process.stdout),
+    out,
     err: new StreamSink(process.stderr),
     // Not `process.stdin`: opening it would take input that is meant for a child.
     stdinIsTerminal: isatty(0),
