@@ -78,7 +78,7 @@ export interface DatabasePlace {
 }
 
 /**
- * Converts an SQLite error to a `ChronicleError`: `INTEGRITY_VIOLATION` if the file is not a sound database, lacks a
+ * Converts an SQLite error to a `ChronicleError`: `INTEGRITY_VIOLATION` if the file is not a sound database, has a format that SQLite does not know, lacks a
  * table, or a row breaks its table's rules, `LOCKED` if another connection has locked it, else `IO`. Returns an error
  * that is not SQLite's unchanged. SQLite does not pass on the system's error, so after a disk error the disk is probed
  * with a write.
@@ -88,7 +88,7 @@ export function fromSqlite(error: unknown, place: DatabasePlace): unknown {
   if (code === undefined || !(error instanceof Error)) return error;
   const { path } = place;
   const data = { path, sqlite: code };
-  const foreign = code === GENERIC && /^no such (?:table|column)/.test(error.message);
+  const foreign = code === GENERIC && /^(?:no such (?:table|column)|unsupported file format)/.test(error.message);
   if (foreign || code === CORRUPT || code === NOT_A_DATABASE || code === CONSTRAINT) {
     return new ChronicleError("INTEGRITY_VIOLATION", `${path}: ${error.message}`, { cause: error, data });
   }

@@ -161,6 +161,8 @@ describe("SqliteIndexStore on disk", () => {
     ["a cut file", (path) => truncateSync(path, Math.floor(statSync(path).size / 2))],
     ["a file cut within its first page", (path) => truncateSync(path, 1_000)],
     ["a damaged first page", (path) => writeFileSync(path, readFileSync(path).fill(0xff, 100, 4_096))],
+    // The number of the schema's format, in the last byte of bytes 44 to 47.
+    ["a format that SQLite does not know", (path) => writeFileSync(path, readFileSync(path).fill(0x0c, 47, 48))],
     ["a state that is gone", (path) => execute(path, "DELETE FROM state")],
     ["a state of the wrong type", (path) => execute(path, "UPDATE state SET hash = 'zz'")],
     ["a missing table", (path) => execute(path, "DROP TABLE state")],
