@@ -253,6 +253,10 @@ export interface RestoreShape {
   /** The operation id for `undo`; `null` if nothing was changed, for dry runs and for `--to`. */
   undo_id: string | null;
   skipped: SkippedShape[];
+  /**
+   * Files that somebody wrote while they were replaced or removed. `path` is as the operation made it, and what was
+   * written is kept at `kept_at`.
+   */
   conflicts: { path: string; kept_at: string }[];
   dry_run: boolean;
   /** Interrupted operations that were (or would be) finished first, for people. */
@@ -593,7 +597,7 @@ export interface NotRecordedShape {
 export interface NotRolledBackShape {
   reason: string;
   paths: string[];
-  /** The command that undoes these changes, or that gives details. */
+  /** The command that undoes these changes or gives details, or what to do with copies that were kept. */
   hint: string;
 }
 
@@ -617,9 +621,14 @@ export interface RunShape {
   undo_id: string | null;
   /** True if `--rollback-on-failure` undid all changes. */
   rolled_back: boolean;
-  /** The changes of a failed command that `--rollback-on-failure` did not undo, and why. `null`: there are none. */
+  /** What `--rollback-on-failure` did not undo of a failed command, or left beside it, and why. `null`: nothing. */
   not_rolled_back: NotRolledBackShape | null;
   skipped: SkippedShape[];
+  /**
+   * Files that somebody wrote while the rollback replaced or removed them. The file is as it was before the run, and
+   * what was written is kept at `kept_at`.
+   */
+  conflicts: { path: string; kept_at: string }[];
 }
 
 export interface ConfigShape {

@@ -31,6 +31,11 @@ const WORDS: Readonly<Record<ChangeShape["change_type"], string>> = {
   permissions_changed: "permissions changed",
 };
 
+/** Returns a line on a file that somebody wrote meanwhile, and on the copy of what was written. */
+export function copyLine({ path, kept_at: at }: RestoreShape["conflicts"][number]): string {
+  return `Changed meanwhile: ${oneLine(path)}; the other content is at ${oneLine(at)}: compare the two, and remove the copy if it is not needed.`;
+}
+
 /** Returns counts of paths, such as `2 created, 1 deleted`; `nothing` for none. */
 export function countsOf(changes: readonly Pick<ChangeShape, "change_type" | "path">[]): string {
   const types = ["created", "modified", "deleted", "permissions_changed"] as const;

@@ -13,6 +13,7 @@ import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { memoryLocks } from "../storage/memory/memory-lock.ts";
 import type { ProcessEnd } from "../engine/log/context.ts";
+import { optional } from "../util/optional.ts";
 
 /** A machine in memory: whatever is not on its disk is gone when it is opened again, including the indexes. */
 export interface SimMachineOptions {
@@ -36,6 +37,8 @@ export interface SimMachineOptions {
   readonly blobIndex?: BlobIndexOpener;
   /** The retention rules. */
   readonly retention?: StoreOptions["retention"];
+  /** Called with each note for people. */
+  readonly onNote?: StoreOptions["onNote"];
 }
 
 /** Opens a store on a simulated disk: store in `/store`, key and heads in `/config`. */
@@ -46,7 +49,7 @@ export function openSimStore(disk: SimDisk, options: SimMachineOptions): Promise
       configFolder: "/config",
       userHome: "/root",
       waitMs: 50,
-      ...(options.retention === undefined ? {} : { retention: options.retention }),
+      ...optional({ retention: options.retention, onNote: options.onNote }),
     },
     simBackends(disk, options),
   );

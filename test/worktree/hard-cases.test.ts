@@ -300,6 +300,28 @@ describe("restoring where others are", () => {
     expect(fs.readFileSync(join(root, keptAt), "utf8")).toBe("at the last moment");
   });
 
+  test("a copy is removed again where the operation is taken back, since the file has its content", async () => {
+    for (const name of ["a", "b"]) fs.writeFileSync(join(root, name), "old");
+    const disk = new Intruder();
+    const worktree = open(disk);
+    const changes: Change[] = [];
+    for (const name of ["a", "b"])
+      changes.push({
+        path: parsePath(name),
+        before: await entry(worktree, name),
+        after: fileEntry(parsePath(name), "new"),
+      });
+    disk.act = () => {
+      fs.writeFileSync(join(root, "a"), "at the last moment");
+      fs.rmSync(join(root, "b"));
+    };
+    const report = await apply(worktree, changes);
+    expect(report).toMatchObject({ applied: [], blocked: [{ path: "b", reason: "changed" }], conflicts: [] });
+    expect(fs.readdirSync(root)).toEqual(["a"]);
+    expect(fs.readFileSync(join(root, "a"), "utf8")).toBe("at the last moment");
+    expect(fs.statSync(join(root, "a")).nlink).toBe(1);
+  });
+
   /** Takes no new name for a copy. */
   class Full extends Intruder {
     isRefused = false;

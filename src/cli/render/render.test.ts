@@ -87,7 +87,7 @@ const SESSION: SessionShape = {
 function runShape(more: Partial<RunShape>): RunShape {
   const coverage: CoverageShape = { complete: true, omitted: [] };
   const back = { undo_id: "u", rolled_back: false, not_rolled_back: null };
-  const base = { exit_code: 0, signal: null, not_recorded: null, ...back, skipped: [], ambiguous: [] };
+  const base = { exit_code: 0, signal: null, not_recorded: null, ...back, skipped: [], conflicts: [], ambiguous: [] };
   return { session: SESSION, changes: CHANGES, coverage, ...base, ...more };
 }
 
@@ -131,6 +131,23 @@ describe("the summary of a run", () => {
       "chronicle: NOT rolled back: x (they could not be changed; the command failed with exit code 3). " +
         "Next: chronicle restore seq:1 PATH...",
     );
+  });
+
+  it("names the copies of what others wrote during the rollback, once", () => {
+    const conflicts = [{ path: "live", kept_at: "live.conflict-01234567" }];
+    const paths = ["live.conflict-01234567"];
+    const left = { reason: "kept beside", paths, hint: "compare them" };
+    const back = { undo_id: null, exit_code: 3, conflicts };
+    expect(runSummary(runShape({ ...back, not_rolled_back: left }), brief).slice(1)).toEqual([
+      "chronicle: NOT rolled back: live.conflict-01234567 (kept beside; the command failed with exit code 3). Next: compare them",
+    ]);
+    const other = { ...left, paths: ["x"] };
+    expect(runSummary(runShape({ ...back, not_rolled_back: other }), brief).slice(2)).toEqual([
+      "chronicle: what was written to files while they were taken back is kept beside them: live.conflict-01234567",
+    ]);
+    const full = runSummary(runShape({ ...back, not_rolled_back: other }), { ...brief, forPeople: true });
+    expect(full).toContain("  live → live.conflict-01234567");
+    expect(full).toContain("compare each copy with its file, and remove the copies that you do not need");
   });
 
   it("names ten paths for people, and where the rest is", () => {

@@ -1,7 +1,6 @@
 import type { RestoreShape } from "../../api/shapes.ts";
 import { changeLines, type ChangesStyle, countsOf, skippedLines } from "./changes.ts";
 import { counted } from "./words.ts";
-import { printable } from "../../process/printable.ts";
 
 const MOST_LINES = 100;
 
@@ -23,8 +22,20 @@ export function restoredLines(result: RestoreShape, style: ChangesStyle): string
     ...(style.most === 0 ? [] : changeLines(result.changes, style)),
     ...(result.skipped.length === 0 ? [] : [paint("yellow", "left as they are:")]),
     ...skippedLines(result.skipped, { paint, shown: style.shown }),
-    ...(result.conflicts.length === 0 ? [] : [paint("yellow", "changed meanwhile; the other content is kept:")]),
-    ...result.conflicts.map(({ path, kept_at }) => `  ${style.shown(path)} → ${printable(kept_at)}`),
+    ...copyLines(result.conflicts, style),
+  ];
+}
+
+/** Returns lines on the contents that others wrote meanwhile, where they are kept, and what to do with them. */
+export function copyLines(
+  conflicts: RestoreShape["conflicts"],
+  { paint, shown }: Pick<ChangesStyle, "paint" | "shown">,
+): string[] {
+  if (conflicts.length === 0) return [];
+  return [
+    paint("yellow", "changed meanwhile; the other content is kept:"),
+    ...conflicts.map(({ path, kept_at: at }) => `  ${shown(path)} → ${shown(at)}`),
+    paint("dim", "compare each copy with its file, and remove the copies that you do not need"),
   ];
 }
 

@@ -2,6 +2,7 @@ import type { RunShape } from "../../api/shapes.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 import { type Paint, printable, shortened } from "../../process/printable.ts";
 import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
+import { copyLines } from "./restored.ts";
 import { counted } from "./words.ts";
 import { harmlessLines, lossLines, takenBackLines } from "./omitted-changes.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
@@ -91,6 +92,13 @@ function leftLine({ not_rolled_back: left, exit_code: code }: RunShape, { worded
   return [`NOT rolled back: ${what} (${why}). Next: ${worded(left.hint)}`];
 }
 
+/** Returns a line on the copies of what others wrote during the rollback, unless another line has named them. */
+function copiesLine({ conflicts, not_rolled_back: left }: RunShape): string[] {
+  const copies = conflicts.map(({ kept_at: at }) => at).filter((at) => left?.paths.includes(at) !== true);
+  if (copies.length === 0) return [];
+  return [`what was written to files while they were taken back is kept beside them: ${somePaths(copies)}`];
+}
+
 function somePaths(paths: readonly string[]): string {
   const names = paths.slice(0, MOST_AMBIGUOUS).map(printable);
   const rest = paths.length - names.length;
@@ -125,6 +133,7 @@ function briefLines(result: RunShape, style: SummaryStyle): string[] {
     ...missingLine(result),
     ...ambiguousLine(result, style),
     ...leftLine(result, style),
+    ...copiesLine(result),
   ];
   return [`chronicle: ${first}`, ...more.map((line) => `chronicle: ${line}`)];
 }
@@ -151,6 +160,7 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
     ...leftLine(result, summary).map((line) => paint("yellow", line)),
     ...(result.skipped.length === 0 ? [] : [paint("yellow", "not taken back:")]),
     ...skippedLines(result.skipped, style),
+    ...copyLines(result.conflicts, style),
     ...notCoveredLine(result, paint),
     ...(result.changes.length === 0
       ? []

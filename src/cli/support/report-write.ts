@@ -5,7 +5,7 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { hasGitName } from "../../core/filter/git-name.ts";
 import type { CommandContext } from "./context.ts";
 import { changeLines } from "../render/changes.ts";
-import { printable } from "../../process/printable.ts";
+import { copyLines } from "../render/restored.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
 const MOST_LINES = 100;
@@ -32,8 +32,7 @@ export async function reportWrite(
   const paths = context.paths(workspace);
   const shown = (path: string): string => paths.shown(path);
   for (const line of changeLines(result.changes, { paint, shown, most: MOST_LINES })) context.print(line);
-  if (conflicts.length > 0) context.print(paint("yellow", "changed meanwhile; the other content is kept:"));
-  for (const { path, kept_at } of conflicts) context.print(`  ${shown(path)} → ${printable(kept_at)}`);
+  for (const line of copyLines(conflicts, { paint, shown })) context.print(line);
   if (result.changes.length === 0) context.print("nothing to change: it is like that already");
   else context.print(paint("dim", context.worded(await wayBack(workspace, result, shown))));
   return code;

@@ -21,6 +21,7 @@ import { type PathClaim, proveHistories } from "../state/proved-rows.ts";
 import { changeShape, conflictShape, exactPath, shownPath, skippedShape } from "../log/shape.ts";
 import { type ChangedShape, type ForcedHow, orForced, refused, whyRefused } from "./refused.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
+import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
@@ -137,6 +138,7 @@ async function attempt<Shape>(
     if (!done.isNone) return plan.report(await reportOf(context, plan, { done, dryRun: present.dryRun }));
     const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
     const other = isMeanwhile ? await plan.otherwise?.() : undefined;
+    tellOfCopies(context, done.conflicts.map(conflictShape));
     if (other === undefined) throw await whyRefused(context, plan, await meanwhile(context, done.blocked));
     plan = other;
   }

@@ -1,3 +1,4 @@
+import { tellOfCopies } from "../log/tell-of-copies.ts";
 import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
@@ -10,7 +11,7 @@ import { settable } from "./never-set.ts";
 import { keepPlan, openIntents, perform } from "./operate.ts";
 import { compare, type Reading } from "./read-disk.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
-import { givenPath, shownPath } from "../log/shape.ts";
+import { conflictShape, givenPath, shownPath } from "../log/shape.ts";
 
 /** Finds the files that an unclean end (a power failure, a disk pulled out) has damaged, and restores them. */
 
@@ -62,6 +63,7 @@ export async function putBackLost(context: Context, lost: readonly Change[]): Pr
     return perform(context, commit, { id: record.origin, intent, operation });
   });
   tellPutBack(context, report?.applied ?? []);
+  tellOfCopies(context, (report?.conflicts ?? []).map(conflictShape));
   const stuck = [...foreseen, ...missing.values(), ...(report?.blocked ?? [])].filter(
     ({ reason }) => reason !== "changed",
   );

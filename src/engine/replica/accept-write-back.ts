@@ -1,3 +1,5 @@
+import { conflictShape } from "../log/shape.ts";
+import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { type Entry, sameEntry } from "../../core/values/entry.ts";
 import { type WorkspacePath, isWithin } from "../../core/values/path.ts";
 import type { UpstreamChange, WrittenState } from "../../core/tree/upstream-change.ts";
@@ -225,6 +227,7 @@ class Decision {
         return done.records;
       },
     });
+    tellOfCopies(this.#context, report.conflicts.map(conflictShape));
     if (answer === undefined) this.#bar(report.blocked);
     else if (report.blocked.length === 0) noteRemembered(this.#context, { from: seq, to: (await commit.head()).seq });
     return answer;

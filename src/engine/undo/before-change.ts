@@ -8,6 +8,7 @@ import type { BeforeChange } from "../capture/operation-queue.ts";
 import { closeAbandoned, listSessions, abandonedNote } from "../actions/session.ts";
 import { orphanNotes } from "../facts/transactions.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
+import { notesOfCopies } from "../log/tell-of-copies.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { unrecordedChanges } from "../read/diff.ts";
 
@@ -78,8 +79,8 @@ export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): stri
 
 /** Returns notes on finished operations that changed files or left some alone. A sync reports its own steps. */
 export function settledNotes(before: BeforeChange): string[] {
-  const isTold = ({ intent, changes, blocked }: FinishedIntent): boolean =>
-    intent.kind !== "replica" && (changes.length > 0 || blocked.length > 0);
+  const isTold = ({ intent, changes, blocked, conflicts }: FinishedIntent): boolean =>
+    intent.kind !== "replica" && changes.length + blocked.length + conflicts.length > 0;
   return finishedNotes({ ...before, finished: before.finished.filter(isTold) }, false);
 }
 
@@ -89,11 +90,12 @@ export function beforeNotes(before: BeforeChange, dryRun: boolean): string[] {
 }
 
 /** Describes an interrupted operation for people; `verb`: what was, or would be, done about it. */
-function interruptedNote({ intent, state, changes, blocked }: FinishedIntent, verb: string): string {
+function interruptedNote({ intent, state, changes, blocked, conflicts }: FinishedIntent, verb: string): string {
   const left = blocked.map((one) => shownPath(one.path));
   const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;
   const what = state === "abandoned" ? "taking back the" : "the";
-  return `${verb} ${what} interrupted ${intent.summary} (${counted(changes.length)}${rest})`;
+  const copies = notesOfCopies(conflicts.map(conflictShape)).map((note) => `; ${note}`);
+  return `${verb} ${what} interrupted ${intent.summary} (${counted(changes.length)}${rest})${copies.join("")}`;
 }
 
 function counted(paths: number): string {

@@ -129,7 +129,7 @@ async function planResolve(
     ...optional({ proposals }),
     isNothing,
     report: async (done) => {
-      const shape = onePathShape(done);
+      const shape = onePathShape(context, done);
       if (isNothing) await withCommit(context, (commit) => commit.append([conflictDraft(settled)]));
       return { conflict: unmergedShape(settled), ...shape };
     },

@@ -7,7 +7,8 @@ import type { Context } from "../log/context.ts";
 import { fitFolders, type Unmerged } from "../capture/fit-folders.ts";
 import { makeable } from "../capture/never-set.ts";
 import { refused } from "../capture/refused.ts";
-import { changeShape, shownPath } from "../log/shape.ts";
+import { changeShape, conflictShape, shownPath } from "../log/shape.ts";
+import { tellOfCopies } from "../log/tell-of-copies.ts";
 
 /**
  * The common part of operations on one path: restoring a version, and settling a conflict. They are done as a whole,
@@ -44,8 +45,12 @@ export async function planOnePath(
   return { wanted, back: "decided", isWhole: true };
 }
 
-/** Returns what was changed. Throws `REFUSED` if a path was skipped after all. */
-export function onePathShape({ changes, skipped, id }: FileReport): Pick<RestoreShape, "changes" | "undo_id"> {
+/** Returns what was changed, and tells of kept copies. Throws `REFUSED` if a path was skipped after all. */
+export function onePathShape(
+  context: Pick<Context, "tell">,
+  { changes, skipped, id, conflicts }: FileReport,
+): Pick<RestoreShape, "changes" | "undo_id"> {
+  tellOfCopies(context, conflicts.map(conflictShape));
   if (skipped.length > 0) throw refused(skipped);
   return { changes: changes.map(changeShape), undo_id: id ?? null };
 }

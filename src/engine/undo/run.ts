@@ -18,6 +18,7 @@ import type { Session } from "../facts/actions.ts";
 import { asJson, endSession, beginSession, sessionShape } from "../actions/session.ts";
 import { coverageShape, shownPath, changeShape } from "../log/shape.ts";
 import { nameMoment } from "../read/snapshot.ts";
+import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { commitRun, rollbackTransaction, openTransaction } from "./transaction.ts";
 import { optional } from "../../util/optional.ts";
 import type { ProgressOptions, Recording, RunOptions, WatchOptions } from "../../api/workspace-api.ts";
@@ -111,7 +112,8 @@ export async function run(context: Context, options: RunOptions, within: readonl
     });
   } catch (error) {
     await finish(context, session, { recorder, kept });
-    if (transaction !== undefined) await rollbackTransaction(context, transaction);
+    if (transaction !== undefined)
+      tellOfCopies(context, (await rollbackTransaction(context, transaction)).undo.conflicts);
     throw error;
   }
   const done = await finishRun(context, session, { recorder, kept, end, ...networkAtEnd(options) });
@@ -129,6 +131,7 @@ export async function run(context: Context, options: RunOptions, within: readonl
     rolled_back: ended.isRolledBack && ended.left === null,
     not_rolled_back: ended.left,
     skipped: ended.skipped,
+    conflicts: ended.conflicts,
   };
 }
 
@@ -307,9 +310,11 @@ interface TransactionEnd {
   readonly isRolledBack: boolean;
   readonly left: RunShape["not_rolled_back"];
   readonly skipped: RunShape["skipped"];
+  readonly conflicts: RunShape["conflicts"];
 }
 
-const NOTHING_ROLLED_BACK: TransactionEnd = { isRolledBack: false, left: null, skipped: [] };
+/** The result if nothing was to be rolled back. */
+const NOTHING_ROLLED_BACK: TransactionEnd = { isRolledBack: false, left: null, skipped: [], conflicts: [] };
 
 interface CommandEnd {
   readonly end: ProcessEnd;
@@ -330,13 +335,14 @@ async function endTransaction(
     // Another process may have been killed since the run began: finish its interrupted operations.
     const before = await endBefore(context);
     const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
-    const { skipped, unmerged } = undo;
-    return { isRolledBack: undo.undo_id !== null, left: leftOf({ done, skipped, unmerged }), skipped };
+    const { skipped, unmerged, conflicts } = undo;
+    const left = leftOf({ done, skipped, unmerged }) ?? besideOf(conflicts);
+    return { isRolledBack: undo.undo_id !== null, left, skipped, conflicts };
   } catch (error) {
     // The next change would roll this transaction back once this process is gone: the result says what to do.
     const paths = [...done.changes.map((one) => shownPath(one.path)), ...done.ambiguous.map(shownPath)];
     const hint = done.notRecorded?.hint ?? `chronicle transaction rollback ${transaction.slice(0, 8)}`;
-    return { isRolledBack: false, left: { reason: reasonOf(error), paths, hint }, skipped: [] };
+    return { ...NOTHING_ROLLED_BACK, left: { reason: reasonOf(error), paths, hint } };
   }
 }
 
@@ -383,6 +389,14 @@ function leftOf(
     };
   const hint = `chronicle show ${done.session.id.slice(0, 8)}`;
   return { reason: "no capture takes them, so that their earlier content is gone", paths, hint };
+}
+
+/** Returns the copies that a rollback kept of what others wrote meanwhile; `null` if there are none. */
+function besideOf(conflicts: UndoShape["conflicts"]): RunShape["not_rolled_back"] {
+  if (conflicts.length === 0) return null;
+  const reason = "what was written to the files while they were taken back is kept beside them";
+  const hint = "compare each copy with its file, and remove the copies that you do not need";
+  return { reason, paths: conflicts.map(({ kept_at: at }) => at), hint };
 }
 
 function whySkipped(skipped: UndoShape["skipped"]): string {

@@ -34,6 +34,7 @@ import {
   transactionShapes,
   type LoggedTransaction,
 } from "../facts/transactions.ts";
+import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { undoOf, undoWork } from "./undo-selection.ts";
 import { refuseTakenId } from "../facts/taken-ids.ts";
 import { checkActorName, checkVisible } from "../../core/records/actor-name.ts";
@@ -450,6 +451,7 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
   const count = undo.changes.length;
   const done = undo.undo_id === null ? "nothing was recorded in it" : "`chronicle redo` brings it again";
   const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;
+  tellOfCopies(context, undo.conflicts);
   context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
 }
 

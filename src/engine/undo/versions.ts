@@ -51,7 +51,7 @@ export async function restoreVersion(context: Context, asked: string): Promise<V
       summary: `restore of ${shownPath(path)} as replica ${replica.slice(0, 8)} had it`,
       ...change,
       contents: contentsOfVersion(found.record),
-      report: (done) => ({ version, ...onePathShape(done) }),
+      report: (done) => ({ version, ...onePathShape(context, done) }),
     };
   });
 }

@@ -3,7 +3,7 @@ import type { RestoreShape, UndoShape } from "../../api/shapes.ts";
 import type { Answer } from "../tool-answer.ts";
 import { actionId, dryRun, moment, named, paths, pathsIn, selectionOf, selectionShape, redoOf } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
-import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
+import { cappedRestore, changeLines, conflictLine, copyLine, countsOf, skippedLines } from "../show.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
@@ -28,7 +28,7 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
       ...finished.map((one) => `An interrupted step was finished first: ${oneLine(one)}`),
       ...changeLines(changes),
       ...(skipped.length === 0 ? [] : ["Left as they are:", ...skippedLines(skipped)]),
-      ...conflicts.map((one) => `Changed meanwhile: ${oneLine(one.path)}; the other content is at ${one.kept_at}`),
+      ...conflicts.map(copyLine),
       ...(unmerged.length === 0 ? [] : ["Did not merge with later work, and was left as it is:"]),
       ...unmerged.slice(0, 50).map(conflictLine),
       ...(notes ?? []).map((note) => oneLine(note)),

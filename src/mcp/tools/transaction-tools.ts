@@ -5,7 +5,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Answer } from "../tool-answer.ts";
 import { limit, named, transactionId, redoOf } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
-import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
+import { cappedRestore, changeLines, conflictLine, copyLine, countsOf, skippedLines } from "../show.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import { inCalls } from "../tool-words.ts";
@@ -126,13 +126,14 @@ const rollback = defineTool({
   hints: HINTS,
   run: async (workspace, { id }): Promise<Answer> => {
     const { transaction, undo } = await workspace.rollbackTransaction(id);
-    const { changes, skipped, unmerged } = undo;
+    const { changes, skipped, unmerged, conflicts } = undo;
     const notes = undo.notes.map(inCalls);
     return {
       summary: `Transaction ${transaction.id} is ${transaction.status}: ${countsOf(changes)}.`,
       lines: [
         ...changeLines(changes),
         ...(skipped.length === 0 ? [] : ["Left as they are:", ...skippedLines(skipped)]),
+        ...conflicts.map(copyLine),
         ...unmerged.slice(0, MAX_SNAPSHOTS).map(conflictLine),
         ...notes.map((note) => oneLine(note, 2_000)),
       ],

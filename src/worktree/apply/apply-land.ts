@@ -234,7 +234,8 @@ function landReplaced(context: LandContext, step: Step): void {
 /** Keeps a concurrent edit as a conflict copy beside its path; if no copy can be made, gives the file its name back. */
 function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): void {
   try {
-    keepConflict(context, step, from);
+    const copy = keepConflict(context, step, from);
+    context.undo.push(() => dropCopy(context, step, copy));
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     tryPutBack(step, from);
@@ -403,18 +404,27 @@ const MAX_NAME_BYTES = 255;
  * Gives a trashed file that somebody wrote at the last moment a free name beside its path, or in a folder above if its
  * own is gone or takes no new name. If no folder takes one, throws the disk's error and leaves the file in the trash.
  */
-function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): void {
+function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): WorkspacePath {
   const { fs, root } = step.root;
   for (let folder = parentOf(step.inner); ; folder = parentOf(folder)) {
     if (folder !== "" && fs.lstat(folder)?.kind !== "dir") continue;
     try {
       const kept = copyInto(folder, { list, step, trashed });
       list.conflicts.push({ path: step.path, keptAt: pathInRoot(root.id, kept) });
-      return;
+      return kept;
     } catch (error) {
       if (errnoOf(error) === undefined || folder === "") throw error;
     }
   }
+}
+
+/** Removes a conflict copy once its step is undone: the file with its own name is then the same one. */
+function dropCopy({ conflicts }: ConflictList, { root: { fs, root }, inner }: Step, copy: WorkspacePath): void {
+  const [now, kept] = [fs.lstat(inner), fs.lstat(copy)];
+  if (now === undefined || kept === undefined || now.ino !== kept.ino || now.dev !== kept.dev) return;
+  fs.unlink(copy);
+  const keptAt = pathInRoot(root.id, copy);
+  conflicts.splice(0, conflicts.length, ...conflicts.filter((one) => one.keptAt !== keptAt));
 }
 
 interface Copying {

@@ -90,5 +90,5 @@ export async function restore(context: CommandContext): Promise<number> {
   const result = await go(meant, { ...options, dryRun });
   if (context.json) context.printJson(result);
   else print(context, workspace, result, asks);
-  return result.skipped.length > 0 ? EXIT.failed : EXIT.done;
+  return result.skipped.length + result.conflicts.length > 0 ? EXIT.failed : EXIT.done;
 }

@@ -30,7 +30,7 @@ export async function rollback(context: CommandContext): Promise<number> {
     print(context, workspace, { result, asked: asks });
     if (outside.length === 0) await printOutside(context, workspace, id);
   }
-  return result.skipped.length > 0 ? EXIT.failed : EXIT.done;
+  return result.skipped.length + result.conflicts.length > 0 ? EXIT.failed : EXIT.done;
 }
 
 async function agreed(context: CommandContext, workspace: WorkspaceApi, preview: RestoreShape): Promise<boolean> {

@@ -83,7 +83,8 @@ async function rollback(context: CommandContext, id: string | undefined): Promis
   const result = await workspace.rollbackTransaction(id ?? (await innermost(workspace)), options);
   if (context.json) context.printJson(result);
   else printRollback(context, workspace, result);
-  return result.undo.skipped.length + result.undo.unmerged.length > 0 ? EXIT.failed : EXIT.done;
+  const { skipped, unmerged, conflicts } = result.undo;
+  return skipped.length + unmerged.length + conflicts.length > 0 ? EXIT.failed : EXIT.done;
 }
 
 function printRollback(context: CommandContext, workspace: WorkspaceApi, result: TransactionRollbackShape): void {

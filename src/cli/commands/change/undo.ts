@@ -177,5 +177,5 @@ async function stepBack(context: CommandContext, given: Direction): Promise<numb
   else if (isNothing(result)) context.say(`there is nothing to ${direction.verb}`);
   else print(context, workspace, result, { ...direction, asked: asks });
   if (isNothing(result)) return EXIT.notFound;
-  return result.skipped.length + result.unmerged.length > 0 ? EXIT.failed : EXIT.done;
+  return result.skipped.length + result.unmerged.length + result.conflicts.length > 0 ? EXIT.failed : EXIT.done;
 }

@@ -1,0 +1,21 @@
+import type { RestoreShape } from "../../api/shapes.ts";
+import type { Context } from "./context.ts";
+
+/** The most copies that are named. */
+const MOST_TOLD = 20;
+
+/** Returns notes for people on files that others wrote while they were replaced or removed, and on the kept copies. */
+export function notesOfCopies(conflicts: RestoreShape["conflicts"]): string[] {
+  const more = conflicts.length - MOST_TOLD;
+  return [
+    ...conflicts
+      .slice(0, MOST_TOLD)
+      .map(({ path, kept_at: at }) => `${path} was written meanwhile: what was written is kept as ${at}`),
+    ...(more > 0 ? [`${more} more files were written meanwhile, and are kept beside their names`] : []),
+  ];
+}
+
+/** Tells of the copies that an operation kept, if its answer has no place for them. */
+export function tellOfCopies({ tell }: Pick<Context, "tell">, conflicts: RestoreShape["conflicts"]): void {
+  for (const note of notesOfCopies(conflicts)) tell?.(note);
+}
