@@ -60,6 +60,7 @@ been there before and is not deleted; or it was recorded earlier, and could not 
 back to (\`restore MOMENT PATH --force\` brings that state all the same); or it was, or is now, off the record, and nobody has a copy of it. Remove
 such a path yourself, or name an earlier moment. \`special-bits\` means that nothing else would change than setuid, setgid or sticky, which are recorded and never set.
 \`special\` means that a pipe, a socket or a device is in its place: move that away, then the undo by the operation's id brings it back.
+\`left-out\` means the same of a path that no capture takes (git ignores it, say): it has no copy, so that no option replaces it.
 \`ambiguous\` means that no capture takes the path, that it was kept aside, and that other runs or actions were at work beside this one, each of which may
 have changed it: it stays as it is, and \`chronicle undo --since MOMENT\` from before all of them puts it back, with everything since.
 \`erased\` means that the content was erased (\`chronicle erase\`): nothing brings it back; where nothing else was to be done, that is the error \`ERASED\`, exit code 3.

@@ -4,14 +4,14 @@ import { changeBetween } from "../../core/tree/plan.ts";
 import { capture, type CaptureOptions } from "./capture.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { type SkippedPath, type BackTo, leaveUnseen } from "./seen-absent.ts";
-import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
-import type { BlockedPath, PathStat, ApplyReport, OnBlocked } from "../../worktree/worktree.ts";
+import type { BlockedPath, ApplyReport, OnBlocked } from "../../worktree/worktree.ts";
 import type { AsideChangeShape, RestoreShape } from "../../api/shapes.ts";
 import type { Progress } from "../../api/workspace-api.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import { databaseUnits, leaveUnits, unitsAmong, wholeUnits } from "../log/database-units.ts";
 import { amongFolders, type FittedChanges, withFolders } from "./fit-folders.ts";
 import { foresee } from "../facts/foresee.ts";
+import { meanwhile } from "./in-the-way.ts";
 import { makeable, neverSet } from "./never-set.ts";
 import { asideStepOf, isNone, operate, type Operation, type OperationReport } from "./operate.ts";
 import { compare, readDisk } from "./read-disk.ts";
@@ -401,108 +401,4 @@ async function inUnrecorded(context: Context, changes: readonly Change[]): Promi
   );
   const folders = [...within.keys()].filter((folder) => folder !== undefined).filter((folder) => !made.has(folder));
   return (await unrecordedOf(context, folders)).flatMap((folder) => within.get(folder) ?? []);
-}
-
-/**
- * Somebody may change paths while an operation is running: a program may keep writing a log, say. The operation leaves
- * these paths alone, names them, and does everything else.
- */
-
-interface LeftPath<Reason> extends Omit<BlockedPath, "reason"> {
-  readonly reason: Reason;
-}
-
-/**
- * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before, so a path
- * that was not as the plan expected was changed meanwhile, or has a special file in its place, which no capture takes.
- */
-export async function meanwhile<Reason extends string>(
-  { worktree }: Pick<Context, "worktree">,
-  blocked: readonly LeftPath<Reason>[],
-): Promise<LeftPath<Reason | SkippedPath["reason"]>[]> {
-  const changed = blocked.filter(({ reason }) => reason === "changed").map(({ path }) => path);
-  const special = await specialAt(worktree, [...new Set(changed.flatMap(pathAndFolders))]);
-  return blocked.map((one) => {
-    if (one.reason !== "changed") return one;
-    const inPlace = pathAndFolders(one.path).find((path) => special.has(path));
-    return inPlace === undefined ? changedMeanwhile(one.path, one.with) : behindSpecial(one.path, inPlace);
-  });
-}
-
-function pathAndFolders(path: WorkspacePath): WorkspacePath[] {
-  return [path, ...foldersAbove(path)];
-}
-
-async function specialAt(
-  worktree: Context["worktree"],
-  paths: readonly WorkspacePath[],
-): Promise<ReadonlySet<WorkspacePath>> {
-  const stats = await lookAt(worktree, paths);
-  const isSpecial = (stat: PathStat): boolean => stat !== undefined && stat !== "unknown" && stat.kind === "special";
-  return new Set(stats.flatMap(([path, stat]) => (isSpecial(stat) ? [path] : [])));
-}
-
-function behindSpecial(path: WorkspacePath, inPlace: WorkspacePath): SkippedPath {
-  const where = path === inPlace ? "its place" : `the place of ${shownPath(inPlace)}`;
-  return { path, reason: "special", detail: `a pipe, a socket or a device is in ${where}: move it away first` };
-}
-
-/** Returns a path that is left alone because it, or a file (`cause`) of the same database, was changed meanwhile. */
-export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
-  const detail = "it is not as it was recorded when this operation began";
-  return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
-}
-
-/**
- * A path counts as being written if it changed less than this time before a check, and changes again within it. In ms.
- */
-const RECENT_MS = 2_000;
-
-/** The wait between two checks, in ms. */
-const BETWEEN_MS = 20;
-
-/**
- * Returns the paths that somebody is still writing: each was changed a moment ago, and changes again during the check.
- * Resolves at once if all are present and none was changed in the last two seconds; otherwise after two seconds at the
- * latest.
- */
-export async function beingWritten(
-  context: Context,
-  paths: readonly WorkspacePath[],
-): Promise<ReadonlySet<WorkspacePath>> {
-  const { pause, worktree } = context;
-  const written = new Set<WorkspacePath>();
-  if (pause === undefined) return written;
-  const before = new Map(await lookAt(worktree, paths));
-  for (let waited = 0; waited < RECENT_MS; waited += BETWEEN_MS) {
-    const open = paths.filter((path) => !written.has(path));
-    if (!open.some((path) => isRecent(before.get(path), context.now()))) break;
-    await pause(BETWEEN_MS);
-    for (const [path, stat] of await lookAt(worktree, open)) if (isOther(before.get(path), stat)) written.add(path);
-  }
-  return written;
-}
-
-async function lookAt(
-  worktree: Context["worktree"],
-  paths: readonly WorkspacePath[],
-): Promise<[WorkspacePath, PathStat][]> {
-  const stats = await worktree.stats(paths);
-  return paths.map((path, i) => [path, stats[i]]);
-}
-
-function isRecent(stat: PathStat, nowMs: number): boolean {
-  // An absent file may appear again in a moment: programs replace files.
-  if (stat === undefined || stat === "unknown") return true;
-  return Number(newest(stat) / 1_000_000n) > nowMs - RECENT_MS;
-}
-
-function isOther(known: PathStat, now: PathStat): boolean {
-  if (known === undefined || known === "unknown" || now === undefined || now === "unknown")
-    return (known === undefined) !== (now === undefined);
-  return known.ino !== now.ino || known.size !== now.size || newest(known) !== newest(now);
-}
-
-function newest({ mtimeNs, ctimeNs }: { readonly mtimeNs: bigint; readonly ctimeNs: bigint }): bigint {
-  return mtimeNs > ctimeNs ? mtimeNs : ctimeNs;
 }

@@ -229,6 +229,7 @@ const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "no-space",
   "busy",
   "special",
+  "left-out",
 ]);
 
 /** Returns notes for people on how to undo later what an undo left, if that is possible. `how`: the command. */

@@ -250,7 +250,7 @@ function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): stri
   const restoring = `\`chronicle restore seq:${fromSeq} PATH\``;
   const isLeft = (why: string): boolean => skipped.some(({ reason }) => reason === why);
   return [
-    ...(isLeft("special")
+    ...(isLeft("special") || isLeft("left-out")
       ? [`once nothing is in its place any more, ${restoring} makes what was left as it was before`]
       : []),
     ...(isLeft("changed-meanwhile")

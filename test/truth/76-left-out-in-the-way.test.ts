@@ -1,0 +1,52 @@
+import { mkdirSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { Project } from "../helpers/project.ts";
+
+const IGNORED = "what git ignores, and nobody has a copy of\n";
+
+/** A project whose files a run has removed, and where ignored paths have taken their places since. */
+async function taken(project: Project) {
+  for (const name of ["file", "folder/inside", "both"]) project.write(name, "before\n");
+  project.write("other", "before\n");
+  const workspace = await project.init();
+  await workspace.run({ command: ["sh", "-c", "rm -r file folder both; echo after > other"], cwd: project.folder });
+  project.write(".gitignore", "file\nfolder\nboth\n");
+  project.write("file", IGNORED);
+  project.write("folder", IGNORED);
+  mkdirSync(project.at("both"));
+  project.write("both/made", IGNORED);
+  return workspace;
+}
+
+const LEFT = [
+  { path: "both", reason: "left-out" },
+  { path: "file", reason: "left-out", detail: expect.stringContaining("move it away") as unknown },
+  { path: "folder", reason: "left-out" },
+  { path: "folder/inside", reason: "left-out", detail: expect.stringContaining("the place of folder") as unknown },
+];
+
+describe("Truth 76: something that no capture takes is in the way", () => {
+  it("it is named as such, stays, and the same undo goes on once it is moved away", async () => {
+    await using project = new Project();
+    const workspace = await taken(project);
+    expect((await workspace.undo({ dryRun: true })).skipped).toMatchObject(LEFT);
+    const undone = await workspace.undo();
+    expect(undone.changes.map(({ path }) => path)).toEqual(["other"]);
+    expect(undone.skipped).toMatchObject(LEFT);
+    expect(undone.notes).toEqual([expect.stringContaining("once nothing is in its way")]);
+    expect([project.read("file"), project.read("folder"), project.read("both/made")]).toEqual(Array(3).fill(IGNORED));
+    for (const name of ["file", "folder", "both"]) project.remove(name);
+    const run = (await workspace.operations()).find(({ kind }) => kind === "run");
+    const again = await workspace.undo({ operation: run?.id ?? "" });
+    expect([again.skipped, project.read("folder/inside"), project.read("file")]).toEqual([[], "before\n", "before\n"]);
+  });
+
+  it("a restore of that path alone is refused with that reason", async () => {
+    await using project = new Project();
+    const workspace = await taken(project);
+    await expect(workspace.restore("0", { paths: ["file"] })).rejects.toMatchObject({
+      code: "REFUSED",
+      data: { blocked: [{ path: "file", reason: "left-out" }] },
+    });
+  });
+});
