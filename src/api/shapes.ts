@@ -26,7 +26,7 @@ export interface OmittedChangeShape {
   /** The reason for the omission, as in `omitted` of `CoverageShape`. */
   reason: string;
   detail?: string;
-  /** True if its earlier content was kept aside, so `undo` restores it. */
+  /** True if its earlier content is kept aside, so `undo` restores it: for some days, and unless it is erased. */
   kept: boolean;
   /** True if its earlier content is gone for good. */
   lost: boolean;

@@ -287,3 +287,37 @@ test("what was freed after the switch was turned off is not said to be kept unti
   expect(skipped).toMatchObject([{ path: ".env", reason: "content-missing" }]);
   expect(skipped[0]?.detail).toBe("it was kept aside, and was freed after `keepAside` was switched off");
 });
+
+test("what was freed or erased is no longer said to be kept, and is said to be lost unless it was put back", async () => {
+  const { project, workspace, sh } = await begun();
+  await using _ = project;
+  const back = (await sh("rm .env")).session.session_id;
+  await workspace.undo();
+  const gone = (await sh("rm .env")).session.session_id;
+  const changeOf = async (id: string) => (await workspace.session(id)).omitted_changes;
+  expect(await changeOf(back)).toMatchObject([{ path: ".env", kept: true, lost: false }]);
+  const erased = await workspace.erase({ what: ".env" });
+  expect(await changeOf(gone)).toMatchObject([{ path: ".env", kept: false, lost: true }]);
+  await workspace.unerase(erased.id ?? "");
+  expect(await changeOf(gone)).toMatchObject([{ path: ".env", kept: true, lost: false }]);
+  await workspace.configure({ keepAside: false });
+  await workspace.gc();
+  expect(await changeOf(back)).toMatchObject([{ path: ".env", kept: false, lost: false }]);
+  expect(await changeOf(gone)).toMatchObject([{ path: ".env", kept: false, lost: true }]);
+  expect((await workspace.sessions()).at(-1)?.omitted_changes).toMatchObject([{ kept: false, lost: true }]);
+});
+
+test("the same of an action", async () => {
+  const { project, workspace } = await begun();
+  await using _ = project;
+  const request = { type: "run_command", payload: { command: "rm .env" }, session: "s" };
+  let id = "";
+  await workspace.action(request, (action) => {
+    id = action?.id ?? "";
+    rmSync(join(project.folder, ".env"));
+  });
+  expect((await workspace.showAction(id)).omitted_changes).toMatchObject([{ path: ".env", kept: true, lost: false }]);
+  await workspace.configure({ keepAside: false });
+  await workspace.gc();
+  expect((await workspace.showAction(id)).omitted_changes).toMatchObject([{ path: ".env", kept: false, lost: true }]);
+});

@@ -2,12 +2,13 @@ import type { SessionShape } from "../../api/shapes.ts";
 import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Context } from "../log/context.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
+import { withCopiesThere } from "../facts/copies-there.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
 import { listSessions, sessionShape } from "./session.ts";
 
 /** Returns all sessions, oldest first: those here, and those that ran at replicas. */
 export async function everySession(context: Context): Promise<SessionShape[]> {
-  const here = (await listSessions(context)).map(sessionShape);
+  const here = (await withCopiesThere(context, await listSessions(context))).map(sessionShape);
   return [...here, ...(await replicaSessions(context))].sort((a, b) => a.from_seq - b.from_seq);
 }
 

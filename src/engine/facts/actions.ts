@@ -9,6 +9,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { keepsAction, type PruneRecord } from "../../core/records/prune-record.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { catchUp } from "../log/catch-up.ts";
+import { withCopiesThere } from "./copies-there.ts";
 import { omittedChangeShape } from "./omitted-changes.ts";
 import { pruningInForce } from "./pruning.ts";
 import { coverageShape, shownPath } from "../log/shape.ts";
@@ -255,8 +256,8 @@ export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): vo
 }
 
 /** Returns actions in the form of the API. */
-export async function actionShapes(_context: Context, actions: readonly LoggedAction[]): Promise<ActionShape[]> {
-  return actions.map(actionShape);
+export async function actionShapes(context: Context, actions: readonly LoggedAction[]): Promise<ActionShape[]> {
+  return (await withCopiesThere(context, actions)).map(actionShape);
 }
 
 /** Returns an action in the form of the API. */
