@@ -312,7 +312,13 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
     if (!isFolder && verdicts.every(({ tracked }) => tracked)) return "by-name";
     const present = new Map<WorkspacePath, Entry | undefined>();
     for (const [i, path] of paths.entries()) present.set(path, await entryAt(context, { path, stat: stats[i], write }));
-    return await decideOn(context, write, present);
+    const decided = await decideOn(context, write, present);
+    if (decided === "by-name" && isFolder) {
+      // A capture would record what it can of the folder, although the write is then refused.
+      const { omitted } = await context.worktree.scan({ only: paths, named: true }, () => undefined);
+      refuseUncaptured(write, omitted);
+    }
+    return decided;
   } catch (error) {
     return ofOneWrite(error);
   }
