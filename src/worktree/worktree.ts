@@ -225,6 +225,7 @@ export interface LimitExcess {
 /** Content of any size, in pieces (structurally a `BlobReader`). */
 export interface ContentReader {
   readonly size: number;
+  /** Reads the content from its beginning; may be called again. */
   pieces(): AsyncIterable<Uint8Array>;
 }
 

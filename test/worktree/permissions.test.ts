@@ -373,3 +373,37 @@ test("a file that was written at the last moment is kept also in folders that ar
   expect(keptAt).toMatch(/^ro\/a\.conflict-/);
   expect(disk.lstat("/base/ro")?.mode).toBe(0o555);
 });
+
+/** Contents of any size by their hashes. */
+function contentsOf(all: ReadonlyMap<Hash, Buffer>): typeof contents {
+  return async function* (hashes) {
+    for (const hash of hashes) {
+      const bytes = all.get(hash) ?? Buffer.alloc(0);
+      const pieces = async function* (): AsyncGenerator<Uint8Array> {
+        yield bytes;
+      };
+      yield [hash, { size: bytes.length, pieces }] as const;
+    }
+  };
+}
+
+test.each([
+  ["a large content of two files", Buffer.alloc(9 * 1024 * 1024, "x"), 2, [0o200, 0o200]],
+  ["a large content, once of a file that may be read", Buffer.alloc(9 * 1024 * 1024, "x"), 2, [0o200, 0o640]],
+  ["more files than are synced one by one", Buffer.from("new"), 300, [0o200, 0o000]],
+])("files that their maker may not read are put back: %s", async (_what, bytes, count, modes) => {
+  const disk = plant({});
+  const hash = sha256(bytes);
+  const changes = Array.from({ length: count }, (_, i): Change => {
+    const path = parsePath(`f${i}`);
+    const mode = modes[i % modes.length] ?? 0;
+    return { path, before: undefined, after: { path, kind: "file", mode, size: bytes.length, mtimeMs: 0, hash } };
+  });
+  const from = contentsOf(new Map([[hash, bytes]]));
+  const report = await worktreeOn(disk).apply({ token: "TOKEN", changes, contents: from, onBlocked: "fail" });
+  expect([report.blocked, report.applied.length]).toEqual([[], count]);
+  for (const { path, after } of changes) {
+    expect(disk.lstat(`/base/${path}`)).toMatchObject({ mode: after?.mode, size: bytes.length });
+    expect(disk.content(`/base/${path}`)?.equals(bytes)).toBe(true);
+  }
+});

@@ -10,7 +10,7 @@ import type { Disk, FileStat, Owner } from "../../disk/disk.ts";
 import type { OpenedFile } from "../files/confined-fs.ts";
 import { type EarlyTree, adoptEarly, type AdoptedTree } from "./early-stage.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
-import { withMode } from "./staging.ts";
+import { isReadableMode, withMode } from "./staging.ts";
 
 /** Up to this many files are synced one by one; more, by one `syncAllBeside` if the platform has it. */
 const FEW = 256;
@@ -194,14 +194,16 @@ async function stageContent(
   reader: ContentReader | undefined,
   each: boolean,
 ): Promise<void> {
-  const [first, ...others] = steps;
+  // A large content is copied from the first of its files, which must be readable.
+  const [first, ...others] = [...steps].sort((a, b) => Number(isReadable(b)) - Number(isReadable(a)));
   if (first === undefined) return;
   try {
     if (reader === undefined) throw new ChronicleError("BLOB_MISSING", "the content is not in the store");
     const held = await stageFirst(context, first, reader, each);
     for (const step of others) {
-      if (held === undefined) copyStaged(context, first, step, each);
-      else stageHeld(context, step, held, each);
+      if (held !== undefined) stageHeld(context, step, held, each);
+      else if (isReadable(first)) copyStaged(context, first, step, each);
+      else await stageFirst(context, step, reader, each);
     }
   } catch (error) {
     if (!isContentTrouble(error)) throw error;
@@ -210,6 +212,11 @@ async function stageContent(
       block(step, "content-missing", error.message);
     }
   }
+}
+
+/** True if the maker of the step's file may open it once it has its mode. */
+function isReadable({ root, after }: Step): boolean {
+  return !root.traits.modes || isReadableMode(after?.mode ?? OWN_MODE);
 }
 
 function isContentTrouble(error: unknown): error is ChronicleError {
@@ -301,7 +308,7 @@ function finishFile(
   // Writing and changing the owner clear setuid and setgid, so these bits are set last.
   if ((after.mode & 0o6000) !== 0 && modes) disk.chmod(file.fd, after.mode);
   if (request.keepMtime === true && isKeptTime(after.mtimeMs)) disk.setMtime(file.fd, timeNsOf(after));
-  if (done.each) disk.sync(file.fd);
+  if (done.each || !isReadable(step)) disk.sync(file.fd);
   syncs?.finished(file);
   step.stat = request.keepMtime === true || (after.mode & 0o6000) !== 0 ? disk.fstat(file.fd) : made;
 }
@@ -322,12 +329,15 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
   }
 }
 
-/** Syncs one staged path. With `each`, files have been synced when they were written. */
+/**
+ * Syncs one staged path. With `each`, files have been synced when they were written. So has a file that could not be
+ * opened any more.
+ */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;
   if (step.staged === undefined) return;
   if (step.after?.kind === "dir") syncFolder(step);
-  if (each || step.after?.kind !== "file") return;
+  if (each || step.after?.kind !== "file" || !isReadable(step)) return;
   using file = fs.openRead(step.staged);
   disk.sync(file.fd);
 }
@@ -392,7 +402,7 @@ type Wanted = ReadonlyMap<Hash, readonly Step[]>;
 /** The largest content for the workers, in bytes. The store keeps larger ones in their own files, read in pieces. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
-/** Writing clears setuid and setgid, so files with these bits are not for the workers. */
+/** Writing clears setuid and setgid, so files with these bits are not for the workers. Nor are unreadable ones. */
 const SET_ID = 0o6000;
 
 function splitForWorkers(wanted: Wanted): { readonly forWorkers: Wanted; readonly others: Wanted } {
@@ -408,8 +418,9 @@ function those(wanted: Wanted, is: (step: Step) => boolean): Wanted {
   return found;
 }
 
-function isPlainFile({ after, staged }: Step): boolean {
-  if (after?.kind !== "file" || staged === undefined) return false;
+function isPlainFile(step: Step): boolean {
+  const { after, staged } = step;
+  if (after?.kind !== "file" || staged === undefined || !isReadable(step)) return false;
   return after.size <= MOST_BYTES && (after.mode & SET_ID) === 0;
 }
 

@@ -2,7 +2,7 @@ import type { Entry } from "../../core/values/entry.ts";
 import { type WorkspacePath, parentOf, ROOT, comparePaths } from "../../core/values/path.ts";
 import type { Disk, FileStat } from "../../disk/disk.ts";
 import type { OpenRoot } from "../scan/scan.ts";
-import { type Staging, stagingFor, stagingPlaces } from "./staging.ts";
+import { isReadableMode, type Staging, stagingFor, stagingPlaces } from "./staging.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { ApplyRequest } from "../worktree.ts";
 import { NOT_EMPTY } from "../../core/values/errno.ts";
@@ -205,6 +205,8 @@ export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepM
     const { after, todo } = step;
     if (step.blocked !== undefined || after?.kind !== "file" || (todo !== "create" && todo !== "replace")) continue;
     const early = step.root.root.id === undefined ? files.get(step.inner) : undefined;
+    // A file that its maker may not open could not be synced with the others.
+    if (!isReadableMode(after.mode)) continue;
     if (early === undefined || early.entry.hash !== after.hash || early.entry.mode !== after.mode) continue;
     if (early.stat.size === after.size) step.early = early.stat;
   }

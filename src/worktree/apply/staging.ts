@@ -380,6 +380,11 @@ function sweep(disk: Disk, { base, folder, clear }: Place): void {
 /** Errnos of a file system that keeps no modes. */
 const KEEPS_NONE: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
+/** True if the owner of a file with this mode may open it for reading. */
+export function isReadableMode(mode: number): boolean {
+  return (mode & 0o400) !== 0;
+}
+
 /** Permission bits, which a folder's default access control list may clear in new files. */
 const PLAIN = 0o777;
 
