@@ -609,6 +609,11 @@ export interface RunShape {
    * transaction). This run does not own these changes, so its undo leaves them.
    */
   ambiguous: string[];
+  /**
+   * Notes on listed paths of which it is not known what was there before: git ignored them, say. Undo leaves them.
+   * Absent if there are none.
+   */
+  notes?: string[];
   coverage: CoverageShape;
   /**
    * The reason why the command's changes could not be recorded (no room, for example). `changes` then lists only those

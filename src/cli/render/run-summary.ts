@@ -9,6 +9,7 @@ import type { WithGlobalOptions } from "../table/with-global-options.ts";
 
 const MOST_PATHS = 10;
 const MOST_AMBIGUOUS = 3;
+const MOST_NOTES = 3;
 const LONGEST_COMMAND = 60;
 
 /** The style of a summary. People at a terminal get the paths; a log file gets one line, and one for each remark. */
@@ -92,6 +93,15 @@ function leftLine({ not_rolled_back: left, exit_code: code }: RunShape, { worded
   return [`NOT rolled back: ${what} (${why}). Next: ${worded(left.hint)}`];
 }
 
+/** Returns lines on listed paths of which it is not known what was there before. */
+function noteLines({ notes = [] }: RunShape): string[] {
+  const more = notes.length - MOST_NOTES;
+  return [
+    ...notes.slice(0, MOST_NOTES).map((note) => `note: ${printable(note)}`),
+    ...(more > 0 ? [`note: ${more.toLocaleString("en-US")} more, of which it is not known what was there`] : []),
+  ];
+}
+
 /** Returns a line on the copies of what others wrote during the rollback, unless another line has named them. */
 function copiesLine({ conflicts, not_rolled_back: left }: RunShape): string[] {
   const copies = conflicts.map(({ kept_at: at }) => at).filter((at) => left?.paths.includes(at) !== true);
@@ -129,6 +139,7 @@ function briefLines(result: RunShape, style: SummaryStyle): string[] {
     ...lossLines(result.session.omitted_changes).map((line) => `WARNING: ${line}`),
     ...harmlessOf(result),
     ...comebackLine(result, style),
+    ...noteLines(result),
     ...offRecordLine(result),
     ...missingLine(result),
     ...ambiguousLine(result, style),
@@ -153,6 +164,7 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
     ...lossLines(result.session.omitted_changes).map((line) => paint("red", line)),
     ...harmlessOf(result),
     ...comebackLine(result, summary),
+    ...noteLines(result).map((line) => paint("yellow", line)),
     ...offRecordLine(result),
     ...(missing.length === 0 ? [] : [paint("yellow", "not recorded, cannot be taken back:")]),
     ...skippedLines(missing, style),

@@ -20,6 +20,7 @@ import { coverageShape, shownPath, changeShape } from "../log/shape.ts";
 import { nameMoment } from "../read/snapshot.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { commitRun, rollbackTransaction, openTransaction } from "./transaction.ts";
+import { unknownBeforeRun } from "./unknown-before.ts";
 import { optional } from "../../util/optional.ts";
 import type { ProgressOptions, Recording, RunOptions, WatchOptions } from "../../api/workspace-api.ts";
 import { maskCommand } from "../../core/shell/mask-secrets.ts";
@@ -123,6 +124,7 @@ export async function run(context: Context, options: RunOptions, within: readonl
     session: sessionShape(done.session),
     changes: done.changes.map(changeShape),
     ambiguous: done.ambiguous.map(shownPath),
+    ...(done.unknown.length === 0 ? {} : { notes: [...done.unknown] }),
     coverage: done.coverage,
     not_recorded: ended.isRolledBack ? null : done.notRecorded,
     exit_code: end.code,
@@ -171,6 +173,8 @@ interface Finished {
   readonly session: Session;
   readonly changes: readonly Change[];
   readonly ambiguous: readonly WorkspacePath[];
+  /** Notes on changes of which it is not known what was there before. */
+  readonly unknown: readonly string[];
   readonly coverage: RunShape["coverage"];
   /** Why the changes of the command were not recorded; `null`: they were. */
   readonly notRecorded: RunShape["not_recorded"];
@@ -215,7 +219,8 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
       changed: changes.length,
     },
   );
-  return { session: ended, changes, ambiguous, coverage: coverageShape(last.coverage), notRecorded: null };
+  const unknown = await unknownBeforeRun(context, changes, { fromSeq, omitted: kept.omitted });
+  return { session: ended, changes, ambiguous, unknown, coverage: coverageShape(last.coverage), notRecorded: null };
 }
 
 /**
@@ -284,6 +289,7 @@ async function finishRun(context: Context, session: Session, ending: Ending): Pr
       session: { ...session, exitCode, signal },
       changes,
       ambiguous,
+      unknown: [],
       coverage: { complete: false, omitted: [] },
       notRecorded: { reason: `${reasonOf(error)}${advice}`, hint },
     };

@@ -3,6 +3,7 @@ import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Context } from "../log/context.ts";
 import { type WorkspacePath, isWithin } from "../../core/values/path.ts";
 import { backTo, SeenAbsent } from "../capture/seen-absent.ts";
+import { unknownNotes } from "./unknown-before.ts";
 import {
   type OwnEvents,
   withoutEvents,
@@ -468,7 +469,7 @@ export async function changesOfSelection(
   const { lost } = work;
   // If all of the work lies before the beginning of the history, an empty list would be wrong.
   if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
-  const notes = [...unlistedNotes(work), ...(await unknownNotes(context, groups, work))];
+  const notes = [...unlistedNotes(work), ...(await unknownOf(context, groups, work))];
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
   return {
     selection: work.label,
@@ -491,27 +492,13 @@ function unlistedNotes({ lost, keepers = [] }: Work): string[] {
   ];
 }
 
-/**
- * Returns notes for people on listed changes for which it is not known what was at the path before. Without a note, the
- * list would claim that the path was created, or changed from its earlier recorded state. An undo leaves such a path.
- */
-async function unknownNotes(
-  context: Context,
-  paths: readonly PathGroups[],
-  { back }: Pick<Work, "back">,
-): Promise<string[]> {
-  const seen = new SeenAbsent(context);
-  const notes: string[] = [];
-  for (const { path, groups, first } of paths) {
+/** Returns notes for people on listed changes of which it is not known what was at the path before. */
+function unknownOf(context: Context, paths: readonly PathGroups[], { back }: Pick<Work, "back">): Promise<string[]> {
+  const asked = paths.flatMap(({ path, groups, first }) => {
     const { before, after } = { before: groups.at(0)?.before, after: groups.at(-1)?.after };
-    if (sameEntry(before, after)) continue;
-    const doubt = await seen.doubtOf({ path, before: after, after: before }, backTo(first, back));
-    if (doubt !== undefined) notes.push(`${shownPath(path)}: ${doubt}`);
-  }
-  const more = notes.length - MOST_PATHS;
-  return more <= 0
-    ? notes
-    : [...notes.slice(0, MOST_PATHS), `and ${more} more, of which it is not known what was there`];
+    return sameEntry(before, after) ? [] : [{ path, before, after, back: backTo(first, back) }];
+  });
+  return unknownNotes(context, asked);
 }
 
 const MOST_PATHS = 20;

@@ -1,0 +1,51 @@
+import { changeType } from "../../core/values/entry.ts";
+import { foldersAbove } from "../../core/values/path.ts";
+import type { BackTo } from "../capture/seen-absent.ts";
+import { SeenAbsent } from "../capture/seen-absent.ts";
+import type { OwnChange } from "../facts/first-event.ts";
+import type { OmittedPaths } from "../facts/omitted-changes.ts";
+import type { Context } from "../log/context.ts";
+import { shownPath } from "../log/shape.ts";
+
+/** The most paths that notes name. */
+const MOST_PATHS = 20;
+
+/** A change, and the moment to which an undo takes its path. */
+type Asked = Pick<OwnChange, "path" | "before" | "after"> & { readonly back: BackTo };
+
+/**
+ * Returns notes for people on changes of which it is not known what was at the path before: it is not said to have been
+ * created, or changed from its earlier recorded state. An undo leaves such a path.
+ */
+export async function unknownNotes(context: Context, changes: Iterable<Asked>): Promise<string[]> {
+  const seen = new SeenAbsent(context);
+  const notes: string[] = [];
+  for (const { path, before, after, back } of changes) {
+    const doubt = await seen.doubtOf({ path, before: after, after: before }, back);
+    if (doubt !== undefined) notes.push(`${shownPath(path)}: ${doubt}`);
+  }
+  const more = notes.length - MOST_PATHS;
+  return more <= 0
+    ? notes
+    : [...notes.slice(0, MOST_PATHS), `and ${more} more, of which it is not known what was there`];
+}
+
+/**
+ * Returns such notes on the changes of a run. Only paths that were omitted when it began (`omitted`), or that lie in an
+ * omitted folder, can have been there without a record.
+ */
+export async function unknownBeforeRun(
+  context: Context,
+  changes: readonly OwnChange[],
+  { fromSeq, omitted }: { readonly fromSeq: number; readonly omitted: OmittedPaths },
+): Promise<string[]> {
+  const mayBe = changes.filter(
+    (change) =>
+      changeType(change) === "created" && [change.path, ...foldersAbove(change.path)].some((path) => omitted.has(path)),
+  );
+  const back = { seqs: [fromSeq] };
+  return unknownNotes(
+    context,
+    mayBe.map((change) => ({ ...change, back: { ...back, action: change.first.action } })),
+  );
+}

@@ -1,0 +1,36 @@
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { Project } from "../helpers/project.ts";
+
+describe("Truth 77: a run that makes git track an ignored file has not created it", () => {
+  it("its answer says so, as changes does, and undo leaves the file", async () => {
+    await using project = new Project();
+    const git = (...args: string[]): void => void execFileSync("git", ["-C", project.folder, ...args]);
+    git("init", "-q");
+    project.write(".gitignore", "*.log\nbuild/\n");
+    for (const name of ["added.log", "listed.log", "build/made"]) project.write(name, "before the run\n");
+    const workspace = await project.init();
+    const script = 'git add -f added.log; printf "*.log\\n!listed.log\\n" > .gitignore; echo new > new';
+    const ran = await workspace.run({ command: ["sh", "-c", script], cwd: project.folder });
+    expect(ran.notes).toEqual([
+      "added.log: it was excluded then, so it may have been there",
+      "build: it was excluded then, so it may have been there",
+      "build/made: it was excluded then, so it may have been there",
+      "listed.log: it was excluded then, so it may have been there",
+    ]);
+    expect((await workspace.changes({ session: ran.session.session_id })).notes).toEqual(ran.notes);
+    expect((await workspace.undo()).skipped.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(["added.log", "listed.log", "build/made"]),
+    );
+    expect(project.read("added.log")).toBe("before the run\n");
+  });
+
+  it("a run that creates nothing of that kind has no notes", async () => {
+    await using project = new Project();
+    project.write(".gitignore", "*.log\n");
+    project.write("x.log", "ignored\n");
+    const workspace = await project.init();
+    const ran = await workspace.run({ command: ["sh", "-c", "echo new > new"], cwd: project.folder });
+    expect([ran.notes, ran.changes.length]).toEqual([undefined, 1]);
+  });
+});
