@@ -14,6 +14,7 @@ import { isUndone, listOperations, stackOf } from "./operations.ts";
 import { isEditedSince, mergingUndo, type Step } from "./step.ts";
 import { listSessions } from "../actions/session.ts";
 import { activeTransactions } from "../facts/transactions.ts";
+import { countChanges } from "./transaction.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
 /** A line of the list. Its item is made only if it is shown. */
@@ -77,6 +78,9 @@ async function isStateGone(context: Context, seq: number): Promise<boolean> {
 
 const PAGE = 200;
 
+/** The causes of edits that captures record: of nobody's work, or of that of an open transaction. */
+const OF_CAPTURES: ReadonlySet<unknown> = new Set(["capture", "transaction"]);
+
 /**
  * Returns the command that restores the state before the edits that were recorded for a snapshot (empty if that state
  * was pruned or compacted away), and the number of paths those edits changed. The snapshot's own count begins at the
@@ -102,8 +106,9 @@ async function beforeSnapshot(
 
 /**
  * Yields the events of the edits that captures recorded in (after, before), newest first, up to the last file event of
- * an operation, a run, an action or a sync: those have lines of their own. Passes over all other events (a coverage, a
- * setting, a session, a proposal): they change no file.
+ * an operation, a run, an action or a sync: those have lines of their own. Plain edits in a transaction are such edits,
+ * too: they are part of its line, and it may be open for long. Passes over all other events (a coverage, a setting, a
+ * session, a proposal): they change no file.
  */
 async function* capturedBefore(context: Context, before: number, after: number): AsyncGenerator<LogEvent> {
   let to = before - 1;
@@ -111,7 +116,7 @@ async function* capturedBefore(context: Context, before: number, after: number):
     const rows = await context.index.events({ from: after + 1, to, limit: PAGE, descending: true });
     const ofFiles = rows.filter((row) => row.recordId.startsWith("file") && !isInBase(row));
     for (const event of await readEvents(context, ofFiles)) {
-      if (event.record["cause"] !== "capture") return;
+      if (!OF_CAPTURES.has(event.record["cause"])) return;
       yield event;
     }
     to = (rows.at(-1)?.seq ?? 0) - 1;
@@ -167,12 +172,12 @@ async function transactionLines(context: Context): Promise<RecentLine[]> {
     .filter(({ parent }) => parent === undefined)
     .map((one) => ({
       seq: one.fromSeq + 1,
-      item: () => ({
+      item: async () => ({
         kind: "transaction" as const,
         id: one.id,
         timestamp: one.startedAt,
         summary: `${one.name ?? `transaction ${one.id.slice(0, 8)}`} (open)`,
-        changed: 0,
+        changed: await countChanges(context, one),
         back: `chronicle transaction rollback ${one.id.slice(0, 8)}`,
       }),
     }));

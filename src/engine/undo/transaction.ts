@@ -194,8 +194,11 @@ export async function commitRun(context: Context, id: string): Promise<void> {
   await finish(context, id, { status: "committed", changed: await countChanges(context, transaction) });
 }
 
-/** Returns the number of paths that the transaction changed. Changes that were undone already do not count. */
-async function countChanges(context: Context, transaction: LoggedTransaction): Promise<number> {
+/**
+ * Returns the number of paths that the transaction has changed, as far as they are recorded. Changes that were undone
+ * already do not count.
+ */
+export async function countChanges(context: Context, transaction: LoggedTransaction): Promise<number> {
   const committed = { ...transaction, status: "committed" as const, lastSeq: (await context.index.head()).seq };
   const { own } = await undoOf(context, await workOfTransaction(context, committed));
   return netChanges(await groupsOf(context, own)).length;
