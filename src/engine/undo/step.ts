@@ -165,7 +165,7 @@ async function redoOf(
   const own = await eventsOfWork(context, { label, fromSeq, toSeq, isOwn: (record) => record.intent === id });
   return {
     kind: "redo",
-    summary: `redo of ${label}`,
+    summary: `redo of ${wordsOfUndo(operation) ?? label}`,
     label,
     own,
     about: { target: id },
@@ -175,12 +175,16 @@ async function redoOf(
   };
 }
 
+/** Returns what an undo has undone, in the words of its summary. */
+function wordsOfUndo({ summary }: LoggedOperation): string | undefined {
+  return summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : undefined;
+}
+
+const UNDO_OF = "undo of ";
+
 /** Returns the work that a redone undo had undone, to undo it again. */
-async function again(
-  context: Context,
-  { id, selective, fromSeq }: LoggedOperation,
-  operations: readonly LoggedOperation[],
-): Promise<Work> {
+async function again(context: Context, undo: LoggedOperation, operations: readonly LoggedOperation[]): Promise<Work> {
+  const { id, selective, fromSeq } = undo;
   const transactions = await allTransactions(context);
   const { selection = "" } = selective ?? {};
   // Includes the changes that did not merge: they are tried again.
@@ -189,6 +193,7 @@ async function again(
   const first = took[0]?.[0] ?? fromSeq;
   return {
     label: selection,
+    ...optional({ known: wordsOfUndo(undo) }),
     operation: id,
     keepers: await keepersWithin(context, takenWith(id, operations)),
     fromSeq: first - 1,
@@ -316,9 +321,10 @@ export async function partStep(
 }
 
 /** Returns an operation as work: its own events, those of everything within it, and what was kept aside for them. */
-async function workOf(context: Context, { id, fromSeq, toSeq }: LoggedOperation): Promise<Work> {
+async function workOf(context: Context, { id, kind, summary, fromSeq, toSeq }: LoggedOperation): Promise<Work> {
   const owners = await ownersIn(context);
   const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);
   const keepers = await keepersWithin(context, new Set([id]));
-  return { label: `operation ${id}`, operation: id, fromSeq, toSeq, back: fromSeq, isOwn, keepers };
+  const known = `${kind}: ${summary}`;
+  return { label: `operation ${id}`, known, operation: id, fromSeq, toSeq, back: fromSeq, isOwn, keepers };
 }
