@@ -580,7 +580,7 @@ export interface WorkspaceShape {
   seq: number;
   created: string;
   last_event: string | null;
-  /** True if the folder still exists, or the workspace has none. */
+  /** True if the folder is there, also if it was removed and made again, or if the workspace has none. */
   present: boolean;
   /** True if the workspace is archived, so it can only be read. */
   archived?: true;

@@ -440,7 +440,7 @@ class FileStore implements StoreApi {
     const [old] = found.folders;
     if (old === undefined) {
       throw new ChronicleError("REFUSED", `workspace ${found.id} has no folder that could have been moved`, {
-        hint: `put its files into one: \`chronicle -w ${found.id} restore latest --to DIR\``,
+        hint: `put its files into one: \`chronicle -w ${found.id} restore now --to DIR\``,
         data: { workspace: found.id },
       });
     }

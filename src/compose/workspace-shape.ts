@@ -25,6 +25,19 @@ export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspa
 }
 
 /**
+ * True if a folder is at the place of a workspace's folder that was removed: commands there mean this workspace. On
+ * another file system than the recorded one, it is another folder, since that one may only not be mounted.
+ */
+function isMadeAgain(
+  { backends: { disk } }: StoreParts,
+  { folders: [place], single, device }: ListedWorkspace,
+): boolean {
+  if (place === undefined || single) return false;
+  const stat = disk.lstat(place);
+  return stat?.kind === "dir" && String(stat.dev) === device;
+}
+
+/**
  * Returns a workspace as programs see it in a list. Reads the last bytes of the log, and opens the workspace only if
  * they are not enough. A workspace that cannot be opened is listed with its problem, so that it can be
  * forgotten. Returns `undefined` if it was forgotten meanwhile.
@@ -41,7 +54,7 @@ export async function workspaceShape(
     path: folders[0] ?? "",
     roots: [...folders],
     created,
-    present: isPresent(parts, one),
+    present: isPresent(parts, one) || isMadeAgain(parts, one),
     ...optional({ archived }),
   };
   if (one.problem !== undefined) return { ...shape, seq: 0, last_event: null, problem: one.problem };

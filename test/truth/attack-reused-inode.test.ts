@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
@@ -57,6 +57,33 @@ describe("Truth: a new folder is not taken for the one whose inode it has", () =
     renameSync(at("copy"), at("last"));
     expect((await box.must(["snapshot"], { cwd: "last" })).stdout).toMatch(/^snapshot 2/);
     expect((await box.json(["workspaces"])).value).toMatchObject([{ id, path: at("last"), present: true }]);
+  });
+});
+
+describe("Truth: a folder that was removed and made again is there", () => {
+  it("workspaces says so, as commands in it mean its history", async () => {
+    using box = new Sandbox();
+    box.write("a", "one\n");
+    await box.must(["init"]);
+    const listed = async (): Promise<unknown> => (await box.json(["workspaces"], { cwd: "." })).value;
+    rmSync(box.project, { recursive: true });
+    expect(await listed()).toMatchObject([{ path: box.project, present: false }]);
+    mkdirSync(box.project);
+    expect(await listed()).toMatchObject([{ path: box.project, present: true }]);
+    expect((await box.must(["status"])).stdout).toContain("1 deleted");
+    expect((await box.must(["workspaces"])).stdout).not.toContain("another is there");
+  });
+});
+
+describe("Truth: a workspace without a folder", () => {
+  it("is not adopted; the hint puts its present files into a folder", async () => {
+    using box = new Sandbox();
+    const id = (await box.must(["workspaces", "create", "site"])).stdout.trim();
+    await box.must(["-w", id, "put", "index.html", "-"], { input: "hi\n" });
+    const refused = await box.call(["init", "--adopt", id]);
+    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining(`-w ${id} restore now --to DIR`)]);
+    await box.must(["-w", id, "restore", "now", "--to", "../out"]);
+    expect(existsSync(join(box.folder, "out/index.html"))).toBe(true);
   });
 });
 
