@@ -371,7 +371,9 @@ class LiveUnits {
     for (const suffix of UNIT_SUFFIXES) {
       const path = besideDatabase(database, suffix);
       const part = unit.beside.get(suffix);
-      results.push(part === undefined ? { path, gone: true } : partResult(path, part, unit.proved));
+      const errno = unit.unreadable.get(suffix);
+      if (errno !== undefined) results.push({ path, omission: { path, reason: "unreadable", detail: errno } });
+      else results.push(part === undefined ? { path, gone: true } : partResult(path, part, unit.proved));
     }
     return [...results, ...this.#derived(database)];
   }

@@ -36,8 +36,10 @@ export interface UnitRead {
   /** False if after every attempt the copies could still be inconsistent, because the files changed meanwhile. */
   readonly proved: boolean;
   readonly database: UnitPart;
-  /** The companion files that exist. */
+  /** The companion files that exist and could be read. */
   readonly beside: ReadonlyMap<UnitSuffix, UnitPart>;
+  /** The companion files that exist and could not be read, with the errno. The copies are incomplete without them. */
+  readonly unreadable: ReadonlyMap<UnitSuffix, string>;
 }
 
 const ATTEMPTS = 3;
@@ -57,7 +59,7 @@ export function readSqliteUnit(fs: ConfinedFs, path: WorkspacePath, sink: Stable
   for (let attempt = 1; ; attempt += 1) {
     const looked = attemptOf(fs, path, sink);
     if (looked === undefined) return undefined;
-    if (looked.proved || attempt === ATTEMPTS) return stored(looked, sink);
+    if (looked.proved || looked.unreadable.size > 0 || attempt === ATTEMPTS) return stored(looked, sink);
   }
 }
 
@@ -70,14 +72,16 @@ interface LookedUnit {
   readonly proved: boolean;
   readonly database: Looked;
   readonly beside: ReadonlyMap<UnitSuffix, Looked>;
+  readonly unreadable: UnitRead["unreadable"];
 }
 
-function stored({ proved, database, beside }: LookedUnit, sink: StableSink): UnitRead {
+function stored({ proved, database, beside, unreadable }: LookedUnit, sink: StableSink): UnitRead {
   const put = ({ content, ...part }: Looked): UnitPart => ({
     ...part,
     hash: typeof content === "string" ? content : sink.small(content),
   });
-  return { proved, database: put(database), beside: new Map([...beside].map(([suffix, part]) => [suffix, put(part)])) };
+  const parts = new Map([...beside].map(([suffix, part]) => [suffix, put(part)]));
+  return { proved, database: put(database), beside: parts, unreadable };
 }
 
 /** True if the first bytes of this file are those of an SQLite database. */
@@ -102,7 +106,33 @@ function attemptOf(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looke
   const isCovered = [...marks.values()].some((mark) => mark.covers);
   const isStill =
     !database.moved && isSameStat(database.stat, now ?? database.stat) && isEqual(header, headerOf(fs, path));
-  return { proved: isSameFile && isSameGeneration && (isCovered || isStill), database, beside };
+  const unreadable = unreadableOf(fs, path, beside);
+  const isWhole = isSameFile && isSameGeneration && unreadable.size === 0;
+  return { proved: isWhole && (isCovered || isStill), database, beside, unreadable };
+}
+
+/** Errnos of opening a file that is there and may not be read. */
+const NOT_PERMITTED: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
+
+/** Returns the companion files that are there and may not be read. They hold pages that the database lacks. */
+function unreadableOf(
+  fs: ConfinedFs,
+  path: WorkspacePath,
+  read: ReadonlyMap<UnitSuffix, Looked>,
+): Map<UnitSuffix, string> {
+  const unreadable = new Map<UnitSuffix, string>();
+  for (const suffix of UNIT_SUFFIXES) {
+    const beside = besideDatabase(path, suffix);
+    if (read.has(suffix) || fs.lstat(beside)?.kind !== "file") continue;
+    try {
+      fs.openRead(beside)[Symbol.dispose]();
+    } catch (error) {
+      const errno = errnoOf(error) ?? "";
+      if (NOT_PERMITTED.has(errno)) unreadable.set(suffix, errno);
+      else if (!NOT_THERE.has(errno)) throw error;
+    }
+  }
+  return unreadable;
 }
 
 interface Mark {
