@@ -574,6 +574,22 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.stat("a")?.mode).toBe(0o755);
       });
 
+      test("setgid and sticky of a folder are set; those of a folder that is there stay where they are masked", async () => {
+        edit.makeFolder("dir");
+        edit.write("dir/x", "1");
+        edit.chmod("dir", 0o3755);
+        const before = await captured();
+        edit.remove("dir");
+        await captured();
+        await recorder.apply(recorder.changesTo(before));
+        expect(edit.stat("dir")?.mode).toBe(0o3755);
+        const entry = (await captured()).get(asPath("dir"));
+        if (entry === undefined) throw new Error("not captured");
+        const changes: Change[] = [{ path: asPath("dir"), before: entry, after: { ...entry, mode: 0o700 } }];
+        await recorder.apply(changes, { maskMode: 0o7000 });
+        expect(edit.stat("dir")?.mode).toBe(0o3700);
+      });
+
       test("the same request again, finishing, changes nothing and says it is done", async () => {
         smallTree();
         const before = await captured();

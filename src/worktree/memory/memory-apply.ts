@@ -9,6 +9,7 @@ import { changedText } from "../apply/apply-check.ts";
 import { BlockedPaths } from "../apply/blocked-paths.ts";
 
 const DEFAULT_MASK = 0o7000;
+const DEFAULT_FOLDER_MASK = 0o4000;
 
 /** Returns the entry of a file in memory. */
 export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
@@ -36,14 +37,21 @@ export class MemoryApply {
   constructor(files: MemoryFiles, request: MemoryRequest) {
     this.#files = files;
     this.#request = request;
-    const mask = request.maskMode ?? DEFAULT_MASK;
     const sorted = request.changes.toSorted((a, b) => comparePaths(a.path, b.path));
     this.#changes = new Map(
       sorted.map(({ path, before, after }) => {
-        return [path, { path, before, after: after && { ...after, mode: after.mode & ~mask } }];
+        return [path, { path, before, after: after && { ...after, mode: this.#modeOf(after) } }];
       }),
     );
     this.#blocked = new BlockedPaths(this.#changes);
+  }
+
+  /** Returns the mode that a path gets: without the masked bits, which an existing folder keeps. */
+  #modeOf({ path, kind, mode }: Entry): number {
+    const mask = this.#request.maskMode ?? (kind === "dir" ? DEFAULT_FOLDER_MASK : DEFAULT_MASK);
+    const present = this.#files.get(path);
+    const kept = kind === "dir" && present?.kind === "dir" ? memoryEntry(path, present).mode & mask : 0;
+    return (mode & ~mask) | kept;
   }
 
   /** Reports what an apply would do if all contents were available. */
