@@ -424,7 +424,8 @@ function dropCopy({ conflicts }: ConflictList, { root: { fs, root }, inner }: St
   if (now === undefined || kept === undefined || now.ino !== kept.ino || now.dev !== kept.dev) return;
   fs.unlink(copy);
   const keptAt = pathInRoot(root.id, copy);
-  conflicts.splice(0, conflicts.length, ...conflicts.filter((one) => one.keptAt !== keptAt));
+  const at = conflicts.findIndex((one) => one.keptAt === keptAt);
+  if (at >= 0) conflicts.splice(at, 1);
 }
 
 interface Copying {
