@@ -1,4 +1,4 @@
-import type { ChangeShape, IterationShape, LogEventShape } from "./shapes.ts";
+import type { ChangeShape, IterationShape, LogEventShape, SkippedShape } from "./shapes.ts";
 
 /** Reading and writing files of a workspace, with or without a folder on disk. */
 
@@ -114,6 +114,8 @@ export interface FileWriteShape {
   undo_id: string | null;
   /** Files that somebody else wrote at the last moment, and where their content is kept. */
   conflicts?: { path: string; kept_at: string }[];
+  /** Folders that stay after a move or a deletion, since they hold files that are not recorded. */
+  skipped?: SkippedShape[];
 }
 
 export interface HistoryOptions {

@@ -12,7 +12,7 @@ import type { Commit } from "../commit/commit.ts";
 import { closing, fileDraft, fileDrafts, opening } from "../commit/operation-drafts.ts";
 import { asMade, MOST_INLINE, todoOf } from "../capture/operate.ts";
 import { refused } from "../capture/refused.ts";
-import { targetOf, writeShape } from "./write-answer.ts";
+import { stayingFolders, targetOf, writeShape } from "./write-answer.ts";
 import type { PlannedWrite, TargetOutcome } from "./write-batch.ts";
 
 interface Opened {
@@ -209,7 +209,9 @@ async function outcomeOf(context: Context, one: Applied, seq: number): Promise<T
   const applied = new Set(report.applied);
   const changes = planned.changes.filter((change) => applied.has(change.path));
   const { conflicts } = report;
-  return { answer: writeShape(write, { seq, now, changes, id: changes.length === 0 ? undefined : id, conflicts }) };
+  const staying = report.blocked.length === 0 ? [] : await stayingFolders(context, write, seq);
+  const done = { seq, now, changes, id: changes.length === 0 ? undefined : id, conflicts, staying };
+  return { answer: writeShape(write, done) };
 }
 
 /** Contents of at least this many bytes are not announced: sending one would take longer than making it durable. */

@@ -7,7 +7,7 @@ import { doneRequest, usedBefore } from "../facts/taken-ids.ts";
 import { fileShape, isPresent } from "../state/file-shape.ts";
 import { ownChanges } from "../facts/own-changes.ts";
 import type { ReadyWrite } from "./ready-write.ts";
-import { changeShape, conflictShape } from "../log/shape.ts";
+import { changeShape, conflictShape, skippedShape } from "../log/shape.ts";
 import type { PathState } from "./write-state.ts";
 
 /** The result of a write, for the client that asked for it. */
@@ -19,6 +19,8 @@ export interface WriteDone {
   /** `undefined`: nothing was changed. */
   readonly id: string | undefined;
   readonly conflicts?: ApplyReport["conflicts"];
+  /** Folders that stayed (see `stayingFolders`). */
+  readonly staying?: readonly WorkspacePath[];
 }
 
 /** Returns the path whose state the answer to a write shows. */
@@ -27,14 +29,29 @@ export function targetOf(write: ReadyWrite): WorkspacePath {
 }
 
 /** Returns the answer to a write. */
-export function writeShape(write: ReadyWrite, { seq, now, changes, id, conflicts = [] }: WriteDone): FileWriteShape {
+export function writeShape(
+  write: ReadyWrite,
+  { seq, now, changes, id, conflicts = [], staying = [] }: WriteDone,
+): FileWriteShape {
   return {
     seq,
     file: shapeAt(targetOf(write), now),
     changes: changes.map(changeShape),
     undo_id: id ?? null,
     ...(conflicts.length === 0 ? {} : { conflicts: conflicts.map(conflictShape) }),
+    ...(staying.length === 0 ? {} : { skipped: staying.map((path) => skippedShape({ path, ...STAYS })) }),
   };
+}
+
+const STAYS = { reason: "not-empty", detail: "it holds files that are not recorded" };
+
+/** Returns the folders that a move or a deletion, which ended with event `seq`, has left where they are. */
+export async function stayingFolders({ index }: Context, write: ReadyWrite, seq: number): Promise<WorkspacePath[]> {
+  const paths: WorkspacePath[] = [];
+  if (write.kind !== "move" && write.kind !== "delete") return paths;
+  for await (const rows of index.entriesAt(seq, write.path))
+    for (const { path, entry } of rows) if (entry !== undefined) paths.push(path);
+  return paths;
 }
 
 function shapeAt(path: WorkspacePath, now: PathState): FileShape | null {
@@ -60,5 +77,6 @@ export async function answerAgain(
     intent.paths === 0 ? { changes: [] } : await ownChanges(context, span, { isOwn: (record) => record.intent === id });
   const at = await context.index.iterationAt(targetOf(write), row.seq);
   const now = at ?? { entry: undefined, iteration: 0, seq: 0 };
-  return writeShape(write, { seq: row.seq, now, changes, id: intent.paths === 0 ? undefined : id });
+  const staying = (intent.skipped ?? 0) === 0 ? [] : await stayingFolders(context, write, row.seq);
+  return writeShape(write, { seq: row.seq, now, changes, id: intent.paths === 0 ? undefined : id, staying });
 }

@@ -9,7 +9,8 @@ import type { Explanation, PathStat } from "../../worktree/worktree.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { refuseErased } from "../facts/erased-look.ts";
 import { refuseTakenId } from "../facts/taken-ids.ts";
-import { notThere, planWrite } from "./plan-write.ts";
+import { hinderingWrite, isAgents, refuseLeftOut } from "./left-out-of-write.ts";
+import { planWrite } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { shownPath } from "../log/shape.ts";
 import { answerAgain, writeShape } from "./write-answer.ts";
@@ -183,16 +184,17 @@ async function prepare(context: Context, writes: readonly ReadyWrite[]): Promise
     else if (before !== "by-name") decided.set(write, before);
   }
   const round = writes.filter((write) => !decided.has(write));
-  const captured = round.length === 0 ? undefined : await captureBefore(context, round, asIs);
+  const captured = round.length === 0 ? [] : await captureBefore(context, round, asIs);
+  const omitted = captured.flatMap(({ coverage }) => coverage.omitted);
   return {
     decided,
     ground: async () => ({
-      tally: captured ?? { entries: 0, bytes: 0 },
+      tally: captured.at(-1) ?? { entries: 0, bytes: 0 },
       isUnrecordedFolder: async (path) => (await context.worktree.inspect(path))?.kind === "dir",
       areHoldersRecorded: true,
     }),
     plan: async (batch, write) => {
-      if (!asIs.has(write)) refuseUncaptured(write, captured?.coverage.omitted ?? []);
+      if (!asIs.has(write)) refuseUncaptured(write, await hinderingWrite(context, write, omitted));
       return batch.plan(write, asIs.has(write));
     },
   };
@@ -217,18 +219,26 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
   return end < 0 ? { round: [...writes], rest: [] } : { round: writes.slice(0, end), rest: writes.slice(end) };
 }
 
-/** Records what is at the paths of writes: by name where it is about to be replaced, else what the rules take in. */
+/**
+ * Records what is at the paths of writes: by name where it is about to be replaced, else what the rules take in. Of a
+ * folder of an agent's write, only what the rules take in is recorded.
+ */
 async function captureBefore(
   context: Context,
   round: readonly ReadyWrite[],
   asIs: ReadonlySet<ReadyWrite>,
-): Promise<Capture> {
+): Promise<Capture[]> {
   const how = { cause: "capture", reserve: true } as const;
+  const byName = { ...how, named: true, holders: true } as const;
   const kept = round.filter((write) => asIs.has(write)).flatMap(pathsOf);
-  const replaced = round.filter((write) => !asIs.has(write)).flatMap(pathsOf);
-  const seen = kept.length === 0 ? undefined : await capture(context, { ...how, only: kept });
-  if (seen !== undefined && replaced.length === 0) return seen;
-  return capture(context, { ...how, only: replaced, named: true, holders: true });
+  const replacing = round.filter((write) => !asIs.has(write));
+  const whole = replacing.filter((write) => !isAgents(write)).flatMap(pathsOf);
+  const alone = replacing.filter(isAgents).flatMap(pathsOf);
+  const captured: Capture[] = [];
+  if (kept.length > 0) captured.push(await capture(context, { ...how, only: kept }));
+  if (whole.length > 0) captured.push(await capture(context, { ...byName, only: whole }));
+  if (alone.length > 0) captured.push(await capture(context, { ...byName, only: alone, alone: true }));
+  return captured;
 }
 
 /**
@@ -306,8 +316,12 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
     const paths = pathsOf(write);
     const verdicts = await Promise.all(paths.map((path) => context.worktree.explain(path)));
     paths.forEach((path, i) => refuseUntouchable(path, verdicts[i]));
-    if (await isHiddenSource(context, write, verdicts[0])) throw notThere(write.path);
     const stats = await context.worktree.stats(paths);
+    await refuseLeftOut(
+      context,
+      write,
+      paths.map((path, i) => ({ path, verdict: verdicts[i], stat: stats[i] })),
+    );
     const isFolder = stats.some((stat) => typeof stat === "object" && stat.kind === "dir");
     if (!isFolder && verdicts.every(({ tracked }) => tracked)) return "by-name";
     const present = new Map<WorkspacePath, Entry | undefined>();
@@ -322,20 +336,6 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
   } catch (error) {
     return ofOneWrite(error);
   }
-}
-
-/**
- * True if an agent would move something that the rules leave out and that is not recorded. A move would record it under
- * a name by which it can be read, so for an agent nothing is there, as in its reads.
- */
-async function isHiddenSource(
-  context: Context,
-  { kind, path, by }: ReadyWrite,
-  verdict: Explanation | undefined,
-): Promise<boolean> {
-  if (kind !== "move" || by.caller.role !== "agent" || verdict?.tracked !== false) return false;
-  const { seq } = await context.index.head();
-  return (await context.index.iterationAt(path, seq))?.entry === undefined;
 }
 
 /** Refuses git's own state, where a hook could be put that the next commit runs, and Chronicle's staging folder. */
