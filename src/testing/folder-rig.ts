@@ -150,6 +150,8 @@ export class RigDesk {
   readonly happened: SyncEvent[] = [];
   /** True if nobody can be reached. */
   isCut = false;
+  /** The error with which the server there refuses a connection. */
+  refusal: ChronicleError | undefined;
   /**
    * The ends whose frames do not arrive (`a`: the origin's), without any error. New connections are made, and behave
    * alike.
@@ -320,6 +322,7 @@ export class RigDesk {
   async #connect(): Promise<Channel> {
     this.dialled.push(this.#clock.now);
     if (this.isCut) throw new ChronicleError("UNAVAILABLE", "the network is cut");
+    if (this.refusal !== undefined) throw this.refusal;
     const deliver: LinkOptions["deliver"] = ({ from, bytes }) => {
       if (this.silent.has(from) || (from === "a" && this.#isLost(bytes))) return [];
       const damage = from === "a" ? this.damages.shift() : undefined;

@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { MAX_FRAME_BYTES, MAX_HEAD_BYTES, PROTOCOL_VERSION } from "./limits.ts";
+import { notOffered } from "./wire-errors.ts";
 import { freeBytes } from "../../util/free-bytes.ts";
 
 /**
@@ -70,11 +71,15 @@ export function encodeFrame(payload: FramePayload, sent: number): Buffer {
   return frame;
 }
 
+const HTTP = Buffer.from("HTTP/");
+
 /**
- * Throws `INTEGRITY_VIOLATION` if the bytes do not begin as a header does. They may be fewer than a header, so that a
- * peer that speaks HTTP is told at once.
+ * Throws `INTEGRITY_VIOLATION` if the bytes do not begin as a header does, and `UNAVAILABLE` for a server's answer by
+ * HTTP. They may be fewer than a header, so that a peer that speaks HTTP is told at once.
  */
 function checkStart(bytes: Buffer): void {
+  const answer = bytes.subarray(0, HTTP.length);
+  if (answer.length > 0 && answer.equals(HTTP.subarray(0, answer.length))) throw notOffered();
   const known = Math.min(bytes.length, 3);
   if (known > 0 && bytes.readUIntBE(0, known) !== MAGIC >>> (8 * (3 - known))) broken("it does not begin with CHR");
 }

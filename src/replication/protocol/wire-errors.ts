@@ -83,6 +83,17 @@ export function isFromPeer(error: ChronicleError): boolean {
   return error.data["peer"] === true;
 }
 
+/**
+ * Returns the error for a server that was an origin, or may be one, and lets no replica in now: it was started without
+ * `--replication`. It is retried, since the server may be started again.
+ */
+export function notOffered(cause?: unknown): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", "the server there does not offer replication now", {
+    hint: "start it there with `serve --replication`",
+    ...optional({ cause }),
+  });
+}
+
 /** Codes of the errors that this side raises for what the peer has sent. */
 const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   "USAGE",

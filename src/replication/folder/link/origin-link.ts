@@ -14,7 +14,7 @@ import type { WitnessNotes } from "../../replica/witness-notes.ts";
 import type { WriteJournal } from "../../replica/write-journal.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { ConnectionKeeper, type LinkState } from "./connection-keeper.ts";
-import { isViolation } from "../../protocol/wire-errors.ts";
+import { isViolation, notOffered } from "../../protocol/wire-errors.ts";
 import { optional } from "../../../util/optional.ts";
 
 /** The parts that a replica talks to its origin with. */
@@ -107,9 +107,9 @@ export class OriginLink {
   start(): void {
     if (this.#keeper !== undefined) return;
     this.#become("connecting", undefined);
-    const { connect, timers, random, session } = this.#options;
+    const { timers, random, session } = this.#options;
     const keeper = new ConnectionKeeper({
-      connect,
+      connect: (signal) => this.#connect(signal),
       timers,
       random,
       isFinal: () => hasWitnessed(session.notes),
@@ -137,6 +137,19 @@ export class OriginLink {
   regain(): void {
     this.#hasRegained = false;
     this.session?.regain();
+  }
+
+  /**
+   * Connects. A server that was this replica's origin may offer replication again: that it does not now is no refusal.
+   */
+  async #connect(signal: AbortSignal): Promise<Channel> {
+    const { connect, record } = this.#options;
+    try {
+      return await connect(signal);
+    } catch (error) {
+      const isOff = error instanceof ChronicleError && error.code === "NOT_FOUND" && record().origin !== "";
+      throw isOff ? notOffered(error) : error;
+    }
   }
 
   #begin(channel: Channel, welcome: () => void): ReplicaSession {
