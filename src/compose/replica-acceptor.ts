@@ -2,7 +2,7 @@ import type { ReplicaAdmission, ReplicaPresenter, ReplicaAcceptor } from "../api
 import { ChronicleError } from "../core/values/errors.ts";
 import type { WriteBackBatch, WriteBackEntry } from "../core/records/write-back.ts";
 import type { WriteBackTarget } from "../replication/origin/write-back-intake.ts";
-import { claimedName, NOBODYS } from "../core/records/actor-name.ts";
+import { claimedName } from "../core/records/actor-name.ts";
 import type { ReplicaCursors } from "../replication/origin/replica-cursors.ts";
 import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { OriginAcceptor } from "../replication/origin/origin-acceptor.ts";
@@ -36,16 +36,15 @@ export function openAcceptor(parts: StoreParts, onError: (error: unknown) => voi
 
 /**
  * Restricts what a replica may write: nothing if it is read-only. If the admission names an actor, this name replaces
- * those of people and of Chronicle in the entries that the replica sends; `ambiguous` stays.
+ * those of people and of Chronicle in the entries that the replica sends. `ambiguous` is replaced as well: it would keep
+ * the work of an agent out of every selection by actor or session.
  */
 function admittedWrites(
   target: WriteBackTarget,
   { readOnly, actor }: Pick<ReplicaAdmission, "readOnly" | "actor">,
 ): WriteBackTarget {
   const named = (entry: WriteBackEntry): WriteBackEntry =>
-    actor === undefined || entry.actor === NOBODYS || claimedName(entry.actor) === undefined
-      ? entry
-      : { ...entry, actor };
+    actor === undefined || claimedName(entry.actor) === undefined ? entry : { ...entry, actor };
   return {
     settled: (replica) => target.settled(replica),
     reserve: (bytes) => target.reserve(bytes),

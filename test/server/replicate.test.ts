@@ -245,7 +245,7 @@ describe("a server", () => {
     await using plain = await Serving.start();
     await expect(Talk.onPort(plain, OPERATOR)).rejects.toMatchObject({ code: "NOT_FOUND" });
     await using talk = await Talk.onSocket(plain);
-    await expect(talk.hello()).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
+    await expect(talk.hello()).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
   it("that fails tells a replica no path of its machine, and has the whole in its diagnostics", async () => {

@@ -156,4 +156,14 @@ describe("Truth 56: what a replica writes back", () => {
     const [resumed] = await written(serving.token("agent"), [{ session: "its-own", turn: "t3" }]);
     expect(resumed?.["session"]).toBe("its-own");
   });
+
+  it("under the name of changes whose owner is not known is the token's, unless it is an operator's", async () => {
+    const claims = [{ actor: "ambiguous" }, { actor: "Ambiguous", session: "its-own" }, { actor: "us\u212er" }];
+    const token = serving.token("agent");
+    const { name } = (await serving.ask("/v1/me", { token })).json<{ name: string }>();
+    expect((await written(token, claims)).map(({ actor }) => actor)).toEqual([name, name, name]);
+    expect((await written(serving.token("operator"), claims)).map(({ actor }) => actor)).toEqual(
+      claims.map(({ actor }) => actor),
+    );
+  });
 });

@@ -17,6 +17,8 @@ describe("a name that is a person's, or looks like one", () => {
       "ꓧꓴꓟꓮꓠ",
     ],
     ...["h u m a n", "h*u*m*a*n", "hurnan", "🇭🇺🇲🇦🇳", "🅗🅤🅜🅐🅝", "һυmап", "ΗUMAN"],
+    // Letters by digits and signs, letters with strokes, of phonetics and of Coptic.
+    ...["hum4n", "HUM4N", "hum@n", "ħuman", "ɦumɑɳ", "ɦʊɱɑɳ", "hum∂n", "hu௱an"],
   ])("%j is human", (name) => expect(claimedName(name)).toBe("human"));
 
   it.each([
@@ -27,6 +29,20 @@ describe("a name that is a person's, or looks like one", () => {
     ["admln", "admin"],
     ["ѕуѕтем", "system"],
     ["аmbiguous", "ambiguous"],
+    ["us℮r", "user"],
+    ["us℮r℮", undefined],
+    ["p℮rson", "person"],
+    ["op€rator", "operator"],
+    ["0p3r470r", "operator"],
+    ["us3r", "user"],
+    ["5y$7em", "system"],
+    ["r00t", "root"],
+    ["r००t", "root"],
+    ["øwner", "owner"],
+    ["ⲟⲣⲉrⲁⲧⲟr", "operator"],
+    ["ΟᏢЕRАTОR", "operator"],
+    ["!", undefined],
+    ["4m8!9u0u5", "ambiguous"],
   ])("%j is %s", (name, word) => expect(claimedName(name)).toBe(word));
 
   it.each([
@@ -42,6 +58,7 @@ describe("a name that is a person's, or looks like one", () => {
       "operators",
       "user1",
       "root-cause-bot",
+      ...["gpt-4", "gpt-4o", "o3", "r2d2", "claude-3-5", "h4x", "pers0", "user 2", "us→r→us", "★", "4", "3"],
       "",
       "*",
     ],

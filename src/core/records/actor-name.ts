@@ -7,25 +7,29 @@ const RESERVED = [
   ...["system", "chronicle", "ambiguous"],
 ];
 /** The actor in records of changes whose owner is not known. */
-export const NOBODYS = "ambiguous";
+const NOBODYS = "ambiguous";
 /** Stands for a letter of another script. */
 const ANY = "*";
 
 /**
- * Letters of other scripts that look like Latin ones, each row with its look-alikes: the letters of UTS #39
- * (confusables.txt) that occur in names. NFKD handles full-width and mathematical letters and those with marks. Among
- * Latin letters, a letter of another script matches any letter.
+ * Letters, digits and signs that look like Latin letters, each row with its look-alikes: the letters of UTS #39
+ * (confusables.txt) that occur in names, and what is written for letters (`hum4n`). A capital letter that no row has is
+ * read as its small one. NFKD handles full-width and mathematical letters and those with marks. Among Latin letters, any
+ * other letter, digit or sign beyond ASCII matches any letter.
  */
 const LOOKS: readonly (readonly [string, string])[] = [
   ["АВЕКМНОРСТУХЅІЈԌԚԜՏ", "abekmhopctyxsijgqws"],
   ["авеһнікмпорсѕтухјԁԛԝѵӏгцьүґıʟ", "abehhikmnopcstyxjdqwvlrubyrll"],
   ["ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹ", "abezhikmnoptyxc"],
   ["αβγεηικνορτυχωϲσ", "abyenikvoptuxwco"],
-  ["հոսօցզռւրԱՕՍԼ", "hnuogqnlnuousl"],
+  ["հոսօցզռւրԱՕՍԼ", "hnuogqnlnuoul"],
   ["ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnopqrstuvwyz"],
   ["ꓮꓐꓚꓓꓰꓝꓖꓧꓲꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ", "abcdefghijklmnoprstuvwxyz"],
   ["ᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᎡᏒᏚᎢᏙᏔᏃ", "abcdehjklmprrstvwz"],
-  ["0|", "ol"],
+  ["ⲁⲃⲉⲏⲓⲕⲙⲛⲟⲣⲥⲧⲩⲭⲍ", "abehikmnopctyxz"],
+  ["đħłøŧŋɑɓɔɕɖɗəɛɠɡɦɩɨɭɫɱɲɳɵɾɽʂʃʈʉʊʋʍʏʐʒ", "dhlotnabccddeegghiillmnnorrsstuuvwyzz"],
+  // Digits and signs that are written for letters.
+  ["℮€3@45$7890|!", "eeeaasstbgoli"],
 ];
 const LOOK_OF = new Map(
   LOOKS.flatMap(([letters, latin]) => {
@@ -44,7 +48,8 @@ export function claimedName(name: string): string | undefined {
   const letters = [...name.normalize("NFKD")].filter(
     (letter) => !/\p{M}|\p{Default_Ignorable_Code_Point}|\*/u.test(letter),
   );
-  const read = (letter: string): string => LOOK_OF.get(letter) ?? signed(letter) ?? letter;
+  const known = (letter: string): string | undefined => LOOK_OF.get(letter) ?? signed(letter);
+  const read = (letter: string): string => known(letter) ?? known(letter.toLowerCase()) ?? letter;
   const seen = folded(letters.map(read).join(""));
   const open = folded(letters.map((letter) => (isForeign(letter) ? ANY : read(letter))).join(""));
   return RESERVED.find((word) => seen === folded(word) || mayBe(open, folded(word)));
@@ -110,8 +115,9 @@ function folded(text: string): string {
     .replaceAll("cl", "d");
 }
 
+/** True for a letter, digit or sign beyond ASCII that may stand for a letter. */
 function isForeign(letter: string): boolean {
-  return /\p{L}/u.test(letter) && !/[a-z]/i.test(letter);
+  return /[\p{L}\p{N}\p{S}]/u.test(letter) && !/\p{ASCII}/u.test(letter) && signed(letter) === undefined;
 }
 
 /** Returns the Latin letter of a boxed, circled or flag letter. */
