@@ -182,6 +182,10 @@ export interface SyncShape {
   git_left_out?: number;
   /** The first twenty of these paths, in path order. */
   git_left_out_paths?: LeftOutPathShape[];
+  /** How many of the `kept_back` paths are secrets by their names: each stays on its side. */
+  secrets?: number;
+  /** The first twenty of these paths, in path order. */
+  secret_paths?: LeftOutPathShape[];
   /**
    * The number of the `kept_back` paths that the folder's disk cannot hold, such as links and some names. They stay at
    * the origin.

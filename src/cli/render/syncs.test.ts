@@ -54,6 +54,11 @@ describe("a sync", () => {
     [{ kept_back: 1 }, "up to date; 1 change stays here: the origin refuses it"],
     [{ kept_back: 1, left_out: 1 }, "in sync, but for 1 editors' file that stays where made"],
     [{ kept_back: 1, git_left_out: 1 }, "in sync, but for 1 git repository's state that stays where made"],
+    [{ kept_back: 2, secrets: 2 }, "in sync, but for 2 secrets that stay where made"],
+    [
+      { kept_back: 2, secrets: 1, erased: 1 },
+      "in sync, but for 1 secret and 1 file whose content was erased that stays where made",
+    ],
     [{ kept_back: 2, erased: 2 }, "in sync, but for 2 files whose content was erased"],
     [
       { kept_back: 3, left_out: 1, git_left_out: 2 },

@@ -47,13 +47,14 @@ interface RefusedStyle {
 
 /**
  * Returns lines on paths that stay where they are: those that the origin refused, with the reason and the remedy,
- * editors' own files, git's own state, paths that the folder's disk cannot hold, and files with an erased content.
+ * editors' own files, git's own state, secrets, paths that the folder's disk cannot hold, and files with an erased content.
  */
 export function keptLines(sync: SyncShape, style: RefusedStyle): string[] {
   return [
     ...refusedLines(sync, style),
     ...leftOutLines(sync, style),
     ...gitLines(sync, style),
+    ...secretLines(sync, style),
     ...notHeldLines(sync, style),
     ...erasedLines(sync, style),
   ];
@@ -89,6 +90,18 @@ function gitLines(
     ...named.map(({ path, side }) => paint("dim", `  - ${shown(path)}  stays ${SIDES[side]}: git's own state`)),
     ...(more === 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
     paint("dim", `    ${worded("git's own state is never replicated: to have the repository on both sides, use git")}`),
+  ];
+}
+
+function secretLines({ secret_paths: paths = [], secrets: count = 0 }: SyncShape, style: RefusedStyle): string[] {
+  const { paint, shown, worded, most = Infinity } = style;
+  if (count === 0) return [];
+  const named = paths.slice(0, most);
+  const more = count - named.length;
+  return [
+    ...named.map(({ path, side }) => paint("dim", `  - ${shown(path)}  stays ${SIDES[side]}: a secret by its name`)),
+    ...(more === 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
+    paint("dim", `    ${worded("to have such files on both sides, start the sync again with --with-protected")}`),
   ];
 }
 
@@ -132,8 +145,9 @@ function refusedLines(sync: SyncShape, style: RefusedStyle): string[] {
 }
 
 function refusedCount(sync: SyncShape): number {
-  const { kept_back: kept = 0, left_out: leftOut = 0, git_left_out: git = 0, not_held: notHeld = 0, erased = 0 } = sync;
-  return kept - leftOut - git - notHeld - erased;
+  const { kept_back: kept = 0, left_out: leftOut = 0, git_left_out: git = 0, secrets = 0 } = sync;
+  const { not_held: notHeld = 0, erased = 0 } = sync;
+  return kept - leftOut - git - secrets - notHeld - erased;
 }
 
 /** Returns the origin's address and its workspace: the name that was asked for, else the beginning of the id. */
@@ -176,6 +190,7 @@ function inSyncText(sync: SyncShape, paint: Paint): string {
     read_only: isReadOnly,
     left_out: leftOut = 0,
     git_left_out: git = 0,
+    secrets = 0,
     not_held: notHeld = 0,
     erased = 0,
   } = sync;
@@ -187,14 +202,13 @@ function inSyncText(sync: SyncShape, paint: Paint): string {
   const beside = [
     ...(leftOut === 0 ? [] : [counted(leftOut, "editors' file")]),
     ...(git === 0 ? [] : [counted(git, "git repository's state", "git repositories' states")]),
+    ...(secrets === 0 ? [] : [counted(secrets, "secret")]),
     ...(notHeld === 0 ? [] : [`${counted(notHeld, "path")} that the folder's disk cannot hold`]),
     ...(erased === 0 ? [] : [`${counted(erased, "file")} whose content was erased`]),
   ].join(" and ");
-  const stays = leftOut + git === 1 ? "stays" : "stay";
-  return paint(
-    "green",
-    beside === "" ? "in sync" : inSyncBut(beside, leftOut + git > 0 ? ` that ${stays} where made` : ""),
-  );
+  const where = leftOut + git + secrets;
+  const stays = where === 1 ? "stays" : "stay";
+  return paint("green", beside === "" ? "in sync" : inSyncBut(beside, where > 0 ? ` that ${stays} where made` : ""));
 }
 
 function inSyncBut(what: string, why: string): string {

@@ -36,6 +36,7 @@ import {
   type LossDecision,
   type Losses,
 } from "./deletion-guard.ts";
+import type { SecretPaths } from "../paths/secret-paths.ts";
 import type { GitPaths } from "../paths/git-paths.ts";
 import { ignoredOn } from "./ignored-paths.ts";
 import { type CycleOutcome, readCycle, type CycleSides } from "./read-cycle.ts";
@@ -65,6 +66,7 @@ export interface CycleParts {
   readonly names: SharedNames;
   readonly editorFiles: EditorFiles;
   readonly gitPaths: GitPaths;
+  readonly secrets: SecretPaths;
   readonly notHeld: NotHeldPaths;
   /** The folder on disk now; `undefined`: there is none. */
   readonly identity: () => FolderIdentity | undefined;
@@ -432,7 +434,7 @@ export class FolderCycle implements Disposable {
   }
 
   async #plan(decided: LossDecision | Kept | undefined): Promise<Planned> {
-    const { context, mirror, journal, rules, nameRules, editorFiles, gitPaths, notHeld } = this.#parts;
+    const { context, mirror, journal, rules, nameRules, editorFiles, gitPaths, secrets, notHeld } = this.#parts;
     const [local, head, applied] = [(await context.index.head()).seq, mirror.head.seq, this.#applied];
     const conflicts = (this.#open = await this.#readConflicts());
     const reached = { applied, head, local };
@@ -441,7 +443,7 @@ export class FolderCycle implements Disposable {
     const both = { mirror, own: context.index, ...reached, conflicts, rules, ...this.#sources };
     gitPaths.begin();
     const mayHaveLeft = (await mirror.lastErasure()) > applied;
-    const ground = { ...both, editorFiles, gitPaths, notHeld, isDeleting, mayHaveLeft };
+    const ground = { ...both, editorFiles, gitPaths, secrets, notHeld, isDeleting, mayHaveLeft };
     const again = [...journal.again];
     const isPlain = decided === undefined && conflicts.length + again.length === 0 && !this.#isLookedAtAgain;
     const first = isPlain ? await planFirst({ ...ground, nameRules }) : undefined;

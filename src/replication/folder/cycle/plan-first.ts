@@ -10,7 +10,7 @@ import type { CycleSides } from "./read-cycle.ts";
 /** A folder and its origin before they have met. */
 export interface FirstSides extends Pick<
   CycleSides,
-  "applied" | "local" | "head" | "mirror" | "rules" | "editorFiles" | "gitPaths" | "notHeld"
+  "applied" | "local" | "head" | "mirror" | "rules" | "editorFiles" | "gitPaths" | "secrets" | "notHeld"
 > {
   readonly own: Pick<IndexStore, "touched">;
   /** The name rules of the folder's disk. */
@@ -46,12 +46,13 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
 
 /** True if the folder takes the origin's entry, and can hold it. */
 async function mayCome(
-  { rules, editorFiles, gitPaths, notHeld }: FirstSides,
+  { rules, editorFiles, gitPaths, secrets, notHeld }: FirstSides,
   path: WorkspacePath,
   entry: Entry | undefined,
 ): Promise<boolean> {
   const sides = { path, local: undefined, remote: entry };
   gitPaths?.note(sides);
+  secrets?.note(sides);
   const isFolder = entry?.kind === "dir";
   const isShared = rules.isShared(path, isFolder) && !rules.keepsApart(sides);
   if (path === ROOT || !isShared || gitPaths?.holds(path, isFolder) === true) return false;

@@ -9,6 +9,7 @@ import { NEVER, onCommonGround, type BothHistories } from "../ground/common-grou
 import type { CyclePath } from "../ground/decide-cycle.ts";
 import type { EditorFiles } from "../paths/editor-files.ts";
 import type { GitPaths } from "../paths/git-paths.ts";
+import type { SecretPaths } from "../paths/secret-paths.ts";
 import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
@@ -48,6 +49,8 @@ export interface CycleSides {
   readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
   /** Receives the compared paths, to find those that are a repository's own state. Default: none. */
   readonly gitPaths?: Pick<GitPaths, "note" | "holds"> | undefined;
+  /** Receives the compared paths, to find the secrets that stay on their side. Default: none. */
+  readonly secrets?: Pick<SecretPaths, "note"> | undefined;
   /** Decides what the folder's disk cannot hold. Default: it can hold everything. */
   readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
 }
@@ -75,8 +78,11 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   for (const path of found.keys()) beneath.delete(path);
   await readInto(found, beneath, sides);
   const common = await onCommonGround(await withoutEditorFiles(found.values(), sides), sides);
-  const { rules, notHeld, gitPaths } = sides;
-  for (const one of found.values()) gitPaths?.note(one);
+  const { rules, notHeld, gitPaths, secrets } = sides;
+  for (const one of found.values()) {
+    gitPaths?.note(one);
+    secrets?.note(one);
+  }
   const ground = await onOwnGround(await onErasedGround(common, sides), sides);
   const all = notHeld === undefined ? ground : notHeld.sides(ground);
   return all.filter((one) => {

@@ -136,6 +136,13 @@ export class ReplicatedPaths {
     return isRecordedSecret(local, path, here) || isRecordedSecret(remote, path, there);
   }
 
+  /** True if each side keeps its own state of a file because it is, or was recorded as, a secret. */
+  keepsSecret(sides: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
+    const { path } = sides;
+    if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
+    return this.#staysAsSecret(path, this.#names) || this.keepsApart(sides);
+  }
+
   /** Sets the names of secrets: a name on either side makes a secret. Returns false if nothing changed. */
   know(here: ProtectedNames, there: ProtectedNames): boolean {
     const isSame = this.#names.here.text === here.text && this.#names.there.text === there.text;

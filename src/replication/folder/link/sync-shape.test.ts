@@ -34,6 +34,7 @@ it.each([
       ...{ isWatchDegraded: false, origin: 3, head: 2, applied: 2, pending: 0, refused: new Map(), leftOut: new Map() },
       ...{
         gitLeftOut: new Map(),
+        secrets: new Map(),
         notHeld: new Map(),
         erased: [],
         isReadOnly: false,

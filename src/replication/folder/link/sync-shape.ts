@@ -47,6 +47,8 @@ export interface SyncFacts {
   readonly leftOut: ReadonlyMap<WorkspacePath, LeftOut>;
   /** The state of git repositories, which stays where it is. */
   readonly gitLeftOut: ReadonlyMap<WorkspacePath, SidesOf>;
+  /** Files that are secrets by their names, which stay where they are. */
+  readonly secrets: ReadonlyMap<WorkspacePath, SidesOf>;
   /** Paths that the folder's disk cannot hold. */
   readonly notHeld: ReadonlyMap<WorkspacePath, NotHeld>;
   /** Paths that hold an erased content here: it is neither recorded nor sent. */
@@ -125,6 +127,8 @@ type LeftOutShape = Pick<
   | "left_out_paths"
   | "git_left_out"
   | "git_left_out_paths"
+  | "secrets"
+  | "secret_paths"
   | "not_held"
   | "not_held_paths"
   | "erased"
@@ -132,13 +136,14 @@ type LeftOutShape = Pick<
 >;
 
 function keptBack(facts: SyncFacts): Pick<SyncShape, "kept_back" | "refused" | "read_only"> & LeftOutShape {
-  const { refused, leftOut, gitLeftOut, notHeld, erased } = facts;
+  const { refused, leftOut, gitLeftOut, secrets, notHeld, erased } = facts;
   const isReadOnly = mayOnlyRead(facts);
-  const kept = refused.size + leftOut.size + gitLeftOut.size + notHeld.size + erased.length;
+  const kept = refused.size + leftOut.size + gitLeftOut.size + secrets.size + notHeld.size + erased.length;
   return {
     ...(kept === 0 ? {} : { kept_back: kept }),
     ...(leftOut.size === 0 ? {} : { left_out: leftOut.size, left_out_paths: leftOutPaths(leftOut) }),
     ...(gitLeftOut.size === 0 ? {} : { git_left_out: gitLeftOut.size, git_left_out_paths: leftOutPaths(gitLeftOut) }),
+    ...(secrets.size === 0 ? {} : { secrets: secrets.size, secret_paths: leftOutPaths(secrets) }),
     ...(notHeld.size === 0 ? {} : { not_held: notHeld.size, not_held_paths: notHeldPaths(notHeld) }),
     ...(erased.length === 0 ? {} : { erased: erased.length, erased_paths: erasedPaths(erased) }),
     ...(refused.size === 0 || isReadOnly ? {} : { refused: refusedPaths(refused) }),

@@ -18,6 +18,7 @@ import { FolderCycle } from "../cycle/folder-cycle.ts";
 import type { LossDecision } from "../cycle/deletion-guard.ts";
 import { type FolderJournal, openJournal } from "../cycle/folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
+import { SecretPaths } from "../paths/secret-paths.ts";
 import { GitPaths } from "../paths/git-paths.ts";
 import { NotHeldPaths } from "../paths/not-held-paths.ts";
 import { haltedSync, nothingHalted, nothingLost, notUnderWay } from "../cycle/not-under-way.ts";
@@ -77,6 +78,7 @@ export class FolderSync {
   readonly #editorFiles: EditorFiles;
   readonly #names: SharedNames;
   readonly #gitPaths = new GitPaths(() => this.#parts.context.worktree.gitTops());
+  readonly #secrets: SecretPaths;
   readonly #notHeld = new NotHeldPaths(() => this.#parts.context.worktree.traitsOf(ROOT));
   readonly #journal: FolderJournal;
   readonly #probe: RefusalProbe;
@@ -107,6 +109,7 @@ export class FolderSync {
     const names = (this.#names = new SharedNames({ context, mirror }, rules));
     const inTurn = <T>(work: () => Promise<T>): Promise<T> => this.#inTurn(work);
     const editorFiles = (this.#editorFiles = new EditorFiles(context, mirror, record));
+    const secrets = (this.#secrets = new SecretPaths(rules));
     const notHeld = this.#notHeld;
     const shared = { context, mirror, rules, names, editorFiles, notHeld };
     this.#journal = openJournal({ ...shared, record: () => this.record }, record);
@@ -123,7 +126,7 @@ export class FolderSync {
         journal: this.#journal,
         rules,
         names,
-        ...{ editorFiles, gitPaths: this.#gitPaths, notHeld },
+        ...{ editorFiles, gitPaths: this.#gitPaths, secrets, notHeld },
         onDue: () => this.#loop.wake(),
         onProgress: (progress) => this.#applying(progress),
       },
@@ -214,6 +217,7 @@ export class FolderSync {
       refused: this.#journal.refused,
       leftOut: this.#editorFiles.leftOut,
       gitLeftOut: this.#gitPaths.leftOut,
+      secrets: this.#secrets.leftOut,
       notHeld: this.#notHeld.leftOut,
       erased: context.live.erased,
       isReadOnly: this.#link.isReadOnly,

@@ -1,0 +1,27 @@
+import { sameEntry } from "../../../core/values/entry.ts";
+import type { WorkspacePath } from "../../../core/values/path.ts";
+import type { CyclePath } from "../ground/decide-cycle.ts";
+import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+import type { SidesOf } from "./git-paths.ts";
+
+/** The files that stay on their side because they are secrets by their names, as far as they were compared. */
+export class SecretPaths {
+  readonly #found = new Map<WorkspacePath, SidesOf>();
+  readonly #rules: Pick<ReplicatedPaths, "keepsSecret">;
+
+  constructor(rules: Pick<ReplicatedPaths, "keepsSecret">) {
+    this.#rules = rules;
+  }
+
+  get leftOut(): ReadonlyMap<WorkspacePath, SidesOf> {
+    return this.#found;
+  }
+
+  /** Notes whether a compared path stays on its side, and on which sides it is. */
+  note(sides: Pick<CyclePath, "path" | "local" | "remote">): void {
+    const { path, local, remote } = sides;
+    const isThere = local?.kind === "file" || remote?.kind === "file";
+    if (!isThere || sameEntry(local, remote) || !this.#rules.keepsSecret(sides)) this.#found.delete(path);
+    else this.#found.set(path, { here: local !== undefined, there: remote !== undefined });
+  }
+}
