@@ -49,6 +49,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     heavy: {
       history: new HeavyReads(options.limits.heavyReads, "checks of histories"),
       answer: new HeavyReads(options.limits.heavyReads, "large answers"),
+      scan: new HeavyReads(options.limits.heavyReads, "reads of what is on disk now"),
     },
   };
   const onError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>

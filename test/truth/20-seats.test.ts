@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Caller } from "../../src/server/callers/caller.ts";
 import { HeavyReads } from "../../src/server/callers/heavy-reads.ts";
@@ -94,6 +96,33 @@ describe("Truth 20: nobody keeps others out", () => {
     expect([status, headers["retry-after"]]).toEqual([429, "1"]);
     await isWellForOperators(serving);
     for (const socket of sockets) socket.destroy();
+  });
+
+  test.each([
+    ["a list", "files?fresh=true"],
+    ["a description", "file?path=many&fresh=true"],
+    ["a content", "files/many?fresh=true"],
+  ])("%s as it is on disk now: one scan at a time, and so many waiting", async (_, asked) => {
+    await using serving = await Serving.start({
+      folder: true,
+      limits: { heavyReads: 2 },
+      before: async (_store, base) => {
+        const many = join(base, "project", "many");
+        mkdirSync(many);
+        for (let n = 0; n < 100; n += 1) writeFileSync(join(many, `${n}`), "");
+      },
+    });
+    const { default_workspace: id } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();
+    const base = `/v1/workspaces/${id}`;
+    const token = serving.token("reader");
+    const answers = await Promise.all(Array.from({ length: 12 }, () => serving.ask(`${base}/${asked}`, { token })));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]?.json()["detail"]).toContain("waits for 2 reads of what is on disk now already");
+    // Other readers, and reads of what is recorded, go on.
+    expect((await serving.ask(`${base}/${asked}`, { token: serving.token("reader") })).status).not.toBe(429);
+    const plain = await Promise.all(Array.from({ length: 12 }, () => serving.ask(`${base}/files`, { token })));
+    expect(plain.map(({ status }) => status)).toEqual(plain.map(() => 200));
   });
 
   test("subscriptions of one token, over however many connections", async () => {

@@ -12,11 +12,8 @@ import type * as z from "zod";
  * published types of the client must need no package that is not installed with it.
  */
 
-/**
- * A kind of request that takes long. Each kind has a queue of its own, since answers take seconds and histories
- * minutes.
- */
-export type Heavy = "history" | "answer";
+/** A kind of request that takes long. Each kind has a queue of its own, since answers take seconds and histories minutes. */
+export type Heavy = "history" | "answer" | "scan";
 
 /** The description of a route: its texts, the role that it needs, and its treatment by a server. */
 interface RouteText {
@@ -27,8 +24,8 @@ interface RouteText {
   /** The group, such as `files`, `history`, `actions`. */
   readonly tag: string;
   /**
-   * The reason why the route takes long: it reads a whole `history`, or makes a large `answer`. A server limits how
-   * many such requests run at once.
+   * What takes the route long: it reads a whole `history`, makes a large `answer`, or scans what is on disk (`scan`). A
+   * server limits how many such requests run at once.
    */
   readonly heavy?: Heavy;
   /** The flag of the query that makes the route heavy; without it, the route always is. */

@@ -1,5 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { type Leave, TurnQueue } from "../../util/turn-queue.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import type { Caller } from "./caller.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
@@ -44,6 +45,9 @@ export class HeavyReads {
     taken.defer(await this.#enter(workspace));
     const [one, other] = this.#lanes;
     taken.defer(await entered(one.users <= other.users ? one : other));
+    // A read may keep the thread until it ends. Requests that have arrived by now are let in and counted before: each
+    // turn of the event loop accepts one connection.
+    for (let turns = 0; turns <= this.#most; turns += 1) await yieldToEventLoop();
     return taken.move();
   }
 

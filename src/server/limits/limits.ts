@@ -40,10 +40,7 @@ export interface ServerLimits {
   readonly requestsPerSocket: number;
   /** The most event streams of one caller at once. */
   readonly streams: number;
-  /**
-   * The most reads of whole histories, and the most requests for large answers, that one token may have running or
-   * waiting.
-   */
+  /** The most reads of whole histories, requests for large answers, and `fresh` reads, that one token may have running or waiting. */
   readonly heavyReads: number;
   /** The most gateway subscriptions at once, with one token. */
   readonly subscriptions: number;

@@ -12,6 +12,9 @@ import { slicedPieces } from "../pieces.ts";
 
 const tag = "files";
 const at = moment("the moment to read at (default: the last recorded state)").optional();
+/** What a read of the present state takes: a scan of the folder, at worst of all of it. */
+const scanning = { heavy: "scan", heavyWith: "fresh" } as const;
+
 const fresh = flag("record edits on disk first, if the workspace has a folder").optional();
 const as = (meant: "content" | "history" | "iteration") =>
   z
@@ -44,6 +47,7 @@ function contentOf(content: FileContent): ContentReply {
 const list = workspaceRoute(calls.listFiles, {
   tag,
   role: "reader",
+  ...scanning,
   summary: "List files",
   description:
     "Paths in their order, folders among them; `depth=1` gives the direct children. `next` is the `after` of the next page.",
@@ -64,6 +68,7 @@ const list = workspaceRoute(calls.listFiles, {
 const describe = workspaceRoute(calls.describeFile, {
   tag,
   role: "reader",
+  ...scanning,
   summary: "What is recorded of one path, without its content",
   query: z.strictObject({
     path: path("the path"),
@@ -84,6 +89,7 @@ const describe = workspaceRoute(calls.describeFile, {
 const read = workspaceRoute(calls.readFile, {
   tag,
   role: "reader",
+  ...scanning,
   summary: "Read a file",
   description:
     "Its content, with `ETag` (the hash), `Range`, and what is recorded of it in `Chronicle-*` headers. For a link, its target.",

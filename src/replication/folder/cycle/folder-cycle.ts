@@ -350,16 +350,17 @@ export class FolderCycle implements Disposable {
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
-    const settled = (await settledConflicts(this.#parts.context)).flatMap(({ record: { path, sync } }) =>
-      sync?.origin === origin ? [[path, Math.max(sync.upstreamSeq, sync.since ?? 0)] as const] : [],
+    const settled = (await settledConflicts(this.#parts.context)).filter(
+      ({ record }) => record.sync?.origin === origin,
     );
-    return new Map(settled);
+    return new Map(
+      settled.map(({ record: { path, sync } }) => [path, Math.max(sync?.upstreamSeq ?? 0, sync?.since ?? 0)]),
+    );
   }
 
   /** Resolves to the open conflicts with the origin, as of now. */
   async openConflicts(): Promise<readonly IdentifiedConflict[]> {
-    const { context } = this.#parts;
-    await catchUp(context, { recover: false });
+    await catchUp(this.#parts.context, { recover: false });
     return (this.#open = await this.#readConflicts());
   }
 
@@ -429,8 +430,8 @@ export class FolderCycle implements Disposable {
   }
 
   async #readConflicts(): Promise<readonly IdentifiedConflict[]> {
-    const { origin } = this.#record;
-    return (await openConflicts(this.#parts.context)).filter(({ record }) => record.sync?.origin === origin);
+    const isOurs = ({ record }: IdentifiedConflict): boolean => record.sync?.origin === this.#record.origin;
+    return (await openConflicts(this.#parts.context)).filter(isOurs);
   }
 
   async #plan(decided: LossDecision | Kept | undefined): Promise<Planned> {
