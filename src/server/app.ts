@@ -9,6 +9,8 @@ import type { AdmittedRequest } from "./callers/admission.ts";
 import { type Answering, knowsCommands, type MountedRoute, RequestAnswer, type Shared } from "./answer-request.ts";
 import type { ServerApp, AdmittedUpgrade } from "./http-server.ts";
 import { formProblem, makeProblem, type Problem, problemOf } from "./answers/problem.ts";
+import type { Heavy } from "../api/routes/row.ts";
+import type { ServerLimits } from "./limits/limits.ts";
 import { HeavyReads } from "./callers/heavy-reads.ts";
 import { Refusals } from "./limits/refusals.ts";
 import type { RequestTally } from "./limits/metrics.ts";
@@ -40,17 +42,21 @@ interface StatefulRequest extends IncomingMessage {
   [STATE]?: RequestState;
 }
 
+function heavyReads({ heavyReads: most }: ServerLimits): Readonly<Record<Heavy, HeavyReads>> {
+  return {
+    history: new HeavyReads(most, "checks of histories"),
+    answer: new HeavyReads(most, "large answers"),
+    scan: new HeavyReads(most, "reads of what is on disk now"),
+  };
+}
+
 /** Returns the app that answers all requests but those of quick routes. The rows of the table are routes of Fastify. */
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
   const shared = {
     ...options,
     refusals: new Refusals(),
     streams: new ConcurrencyLimit(options.limits.streams),
-    heavy: {
-      history: new HeavyReads(options.limits.heavyReads, "checks of histories"),
-      answer: new HeavyReads(options.limits.heavyReads, "large answers"),
-      scan: new HeavyReads(options.limits.heavyReads, "reads of what is on disk now"),
-    },
+    heavy: heavyReads(options.limits),
   };
   const onError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
     fail(options, request, reply, error);

@@ -36,7 +36,6 @@ import {
   type LossDecision,
   type Losses,
 } from "./deletion-guard.ts";
-import type { SecretPaths } from "../paths/secret-paths.ts";
 import type { GitPaths } from "../paths/git-paths.ts";
 import { ignoredOn } from "./ignored-paths.ts";
 import { type CycleOutcome, readCycle, type CycleSides } from "./read-cycle.ts";
@@ -66,7 +65,7 @@ export interface CycleParts {
   readonly names: SharedNames;
   readonly editorFiles: EditorFiles;
   readonly gitPaths: GitPaths;
-  readonly secrets: SecretPaths;
+  readonly secrets: CycleSides["secrets"];
   readonly notHeld: NotHeldPaths;
   /** The folder on disk now; `undefined`: there is none. */
   readonly identity: () => FolderIdentity | undefined;
@@ -350,12 +349,10 @@ export class FolderCycle implements Disposable {
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
-    const settled = (await settledConflicts(this.#parts.context)).filter(
-      ({ record }) => record.sync?.origin === origin,
+    const settled = (await settledConflicts(this.#parts.context)).flatMap(({ record: { path, sync } }) =>
+      sync?.origin === origin ? [[path, Math.max(sync.upstreamSeq, sync.since ?? 0)] as const] : [],
     );
-    return new Map(
-      settled.map(({ record: { path, sync } }) => [path, Math.max(sync?.upstreamSeq ?? 0, sync?.since ?? 0)]),
-    );
+    return new Map(settled);
   }
 
   /** Resolves to the open conflicts with the origin, as of now. */
