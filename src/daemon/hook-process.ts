@@ -1,7 +1,6 @@
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 import { errnoOf } from "../core/values/errors.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
-import { writeFully } from "../disk/write-fully.ts";
 import { openStore, openStoreOnce } from "../open.ts";
 import { ownHome, retentionDefaults } from "../process/environment.ts";
 import type { HookIo } from "./hook-io.ts";
@@ -10,6 +9,14 @@ const READ_BYTES = 64 * 1024;
 const STDIN = 0;
 const STDOUT = 1;
 const STDERR = 2;
+
+/** The time between two attempts to write into a full pipe, in milliseconds. */
+const FULL_PIPE_MS = 5;
+
+/** Blocks this thread: nobody changes what it waits on. */
+function sleep(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
 
 /**
  * The surroundings of a process that answers one hook and ends. Reads and writes by descriptor: loading Node's streams
@@ -57,12 +64,22 @@ export class HookProcess implements HookIo {
     return open({ retentionDefaults, ...options });
   }
 
+  /**
+   * Writes all of a text. A pipe that is full and does not block is waited for, as one that blocks would be: the agent
+   * ends a hook that takes too long.
+   */
   #write(fd: number, text: string): void {
-    try {
-      writeFully(this.#disk, fd, Buffer.from(text), null);
-    } catch (error) {
-      // The reader is gone, so the output is not missed.
-      if (errnoOf(error) !== "EPIPE") throw error;
+    let rest: Uint8Array = Buffer.from(text);
+    while (rest.length > 0) {
+      try {
+        rest = rest.subarray(this.#disk.write(fd, rest, null));
+      } catch (error) {
+        const errno = errnoOf(error);
+        // The reader is gone, so the output is not missed.
+        if (errno === "EPIPE") return;
+        if (errno !== "EAGAIN") throw error;
+        sleep(FULL_PIPE_MS);
+      }
     }
   }
 }
