@@ -98,6 +98,13 @@ const NAMED_RULES: readonly NamedRule[] = [
     isSecret: isSecretName,
     mask: MASK,
   },
+  // `--pwd=…` and `…;Pwd=…` of a connection string. A path there is a folder.
+  {
+    name: /(?:(?<![\w-])--?|;\s{0,4})(pwd)=(?![./~$])/gi,
+    value: /"[^"]*"?|'[^']*'?|[^\s&;|'"]+/y,
+    isSecret: () => true,
+    mask: MASK,
+  },
 ];
 
 function maskNamed(text: string, { name, value, isSecret, mask }: NamedRule): string {
@@ -143,7 +150,13 @@ function maskShapes(text: string): string {
 const SHELL = /^(?:ba|da|z|k|a|fi)?sh$|^su$|^eval$/;
 
 /** The kind of the next word, after a flag or a name. */
-type Next = "plain" | "command" | "assigned" | "secret" | Exclude<ToolFlag["takes"], "next" | "apart" | "attached">;
+type Next =
+  | "plain"
+  | "command"
+  | "assigned"
+  | "secret"
+  | "pwd"
+  | Exclude<ToolFlag["takes"], "next" | "apart" | "attached" | "nothing">;
 
 /** The progress of matching the words of a rule. */
 interface Progress {
@@ -180,6 +193,8 @@ class Words {
   #taken(word: string, as: Next): string | undefined {
     // In `--token --verbose`, the first flag has no value.
     if (as === "secret" && !/^--[a-z]/i.test(word)) return MASK;
+    // A path is the folder to work in.
+    if (as === "pwd" && !/^(?:[./~$]|--)/.test(word)) return MASK;
     if (as === "user" && word.includes(":")) return `${word.slice(0, word.indexOf(":"))}:${MASK}`;
     if (as === "percent" && word.includes("%")) return `${word.slice(0, word.indexOf("%"))}%${MASK}`;
     if (as === "pair" && word.includes("=")) return `${word.slice(0, word.indexOf("="))}=${MASK}`;
@@ -195,10 +210,11 @@ class Words {
     this.#learn(word.slice(word.lastIndexOf("/") + 1));
     if (word === "eval" || word.endsWith("/eval") || (this.#isShell && /^-[a-z]*c$/.test(word))) this.#next = "command";
     else if (/^--?[a-z][\w.-]{1,63}$/i.test(word) && isSecretName(word.replace(/^-+/, ""))) this.#next = "secret";
+    else if (/^--?pwd$/i.test(word)) this.#next = "pwd";
     else if (this.#isFirst && isSecretVariable(word)) this.#next = "assigned";
-    const flag = this.#tool.find(({ flags }) => flags.includes(word));
-    if (flag !== undefined && flag.takes !== "attached" && this.#isAfter(flag)) {
-      this.#next = flag.takes === "next" || flag.takes === "apart" ? "secret" : flag.takes;
+    const flag = this.#tool.find((one) => one.flags.includes(word) && this.#isAfter(one));
+    if (flag !== undefined && flag.takes !== "attached") {
+      this.#next = nextAfter(flag.takes);
     }
     this.#seen.add(word);
   }
@@ -262,6 +278,11 @@ class Words {
   }
 }
 
+function nextAfter(takes: Exclude<ToolFlag["takes"], "attached">): Next {
+  if (takes === "next" || takes === "apart") return "secret";
+  return takes === "nothing" ? "plain" : takes;
+}
+
 function begun(rules: readonly ToolWords[]): Progress[] {
   return rules.map((rule) => ({ rule, matched: 0, count: 0, from: Number.POSITIVE_INFINITY }));
 }
@@ -293,7 +314,7 @@ function attachedTo({ takes }: ToolFlag, start: string, rest: string): string | 
     if (name !== undefined) return `${start}=${name}=${MASK}`;
     return takes === "user" && rest.startsWith("=") ? `${start}=${maskUser(rest.slice(1))}` : undefined;
   }
-  if (takes === "source" || takes === "apart") return undefined;
+  if (takes === "source" || takes === "apart" || takes === "nothing") return undefined;
   if (takes === "user") return `${start}${maskUser(rest)}`;
   if (takes === "percent")
     return rest.includes("%") ? `${start}${rest.slice(0, rest.indexOf("%"))}%${MASK}` : undefined;

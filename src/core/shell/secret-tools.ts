@@ -3,11 +3,11 @@
 /**
  * The form in which a flag takes a secret: in the `next` argument (or in its own, as `-pX`), only `apart` from it,
  * `attached` to the flag, as `user:secret` or `user%secret` (`percent`), as one of OpenSSL's sources (`pass:…`,
- * `env:…`, `file:…`), or as `name=secret` (`pair`).
+ * `env:…`, `file:…`), or as `name=secret` (`pair`). `nothing`: the flag has the name of a secret, and no value.
  */
 export interface ToolFlag {
   readonly flags: readonly string[];
-  readonly takes: "next" | "apart" | "attached" | "user" | "percent" | "source" | "pair";
+  readonly takes: "next" | "apart" | "attached" | "user" | "percent" | "source" | "pair" | "nothing";
   /** Applies only after this subcommand. */
   readonly after?: string;
 }
@@ -32,40 +32,71 @@ const DASH_P: readonly ToolFlag[] = [{ flags: ["-p"], takes: "next" }];
 const DASH_CAPITAL_P: readonly ToolFlag[] = [{ flags: ["-P"], takes: "next" }];
 const DASH_W: readonly ToolFlag[] = [{ flags: ["-w"], takes: "next" }];
 const PERCENT: readonly ToolFlag[] = [{ flags: ["-U", "--user"], takes: "percent" }];
+const PUBLISH: readonly ToolFlag[] = [{ flags: ["-p"], takes: "next", after: "publish" }];
+const AUTH: readonly ToolFlag[] = [{ flags: ["-a", "--auth"], takes: "user" }];
 const REGISTRY: readonly ToolFlag[] = [LOGIN, { flags: ["--creds", "--src-creds", "--dest-creds"], takes: "user" }];
 
 /** Keyed by the program's name. */
 export const TOOL_FLAGS: Readonly<Record<string, readonly ToolFlag[]>> = {
   "7z": DATABASE,
+  "7za": DATABASE,
+  "7zr": DATABASE,
+  "7zz": DATABASE,
   az: [LOGIN],
+  bcp: DASH_CAPITAL_P,
   buildah: REGISTRY,
+  cf: [LOGIN],
+  cosign: [LOGIN],
   cqlsh: DASH_P,
-  curl: [{ flags: ["-u", "--user", "-U", "--proxy-user"], takes: "user" }],
+  crane: [LOGIN],
+  curl: [
+    { flags: ["-u", "--user", "-U", "--proxy-user", "-E", "--cert", "--proxy-cert"], takes: "user" },
+    { flags: ["-b"], takes: "pair" },
+  ],
   docker: REGISTRY,
   gh: [{ flags: ["-b", "--body"], takes: "next", after: "secret" }],
+  groupadd: DASH_P,
+  groupmod: DASH_P,
   helm: [LOGIN],
-  http: [{ flags: ["-a", "--auth"], takes: "user" }],
-  https: [{ flags: ["-a", "--auth"], takes: "user" }],
+  http: AUTH,
+  https: AUTH,
+  ibmcloud: [LOGIN],
   ipmitool: DASH_CAPITAL_P,
   kubectl: [{ flags: ["--from-literal"], takes: "pair", after: "secret" }],
   ldapadd: DASH_W,
+  ldapcompare: DASH_W,
   ldapdelete: DASH_W,
+  ldapexop: DASH_W,
   ldapmodify: DASH_W,
+  ldapmodrdn: DASH_W,
   ldappasswd: [{ flags: ["-w", "-s", "-a"], takes: "next" }],
   ldapsearch: DASH_W,
   ldapwhoami: DASH_W,
   mariadb: DATABASE,
+  "mariadb-admin": DATABASE,
+  "mariadb-dump": DATABASE,
+  "mariadb-import": DATABASE,
+  maturin: [...PUBLISH, { flags: ["-p"], takes: "next", after: "upload" }],
   mongo: DASH_P,
   mongodump: DASH_P,
   mongoexport: DASH_P,
+  mongofiles: DASH_P,
   mongoimport: DASH_P,
   mongorestore: DASH_P,
   mongosh: DASH_P,
+  mongostat: DASH_P,
+  mongotop: DASH_P,
   mosquitto_pub: DASH_CAPITAL_P,
+  mosquitto_rr: DASH_CAPITAL_P,
   mosquitto_sub: DASH_CAPITAL_P,
   mysql: DATABASE,
   mysqladmin: DATABASE,
+  mysqlcheck: DATABASE,
   mysqldump: DATABASE,
+  mysqlimport: DATABASE,
+  mysqlpump: DATABASE,
+  mysqlshow: DATABASE,
+  mysqlslap: DATABASE,
   nerdctl: REGISTRY,
   oc: [LOGIN, { flags: ["--from-literal"], takes: "pair", after: "secret" }],
   openssl: [
@@ -73,8 +104,13 @@ export const TOOL_FLAGS: Readonly<Record<string, readonly ToolFlag[]>> = {
     { flags: ["-pass", "-passin", "-passout", "-password"], takes: "source" },
   ],
   oras: REGISTRY,
+  pdm: [{ flags: ["-P"], takes: "next", after: "publish" }],
   podman: REGISTRY,
+  poetry: PUBLISH,
+  pulumi: [{ flags: ["--secret"], takes: "nothing" }],
+  rar: DATABASE,
   "redis-cli": [{ flags: ["-a"], takes: "next" }],
+  regctl: [LOGIN],
   rpcclient: PERCENT,
   security: [
     { flags: ["-w"], takes: "next", after: "add-generic-password" },
@@ -83,14 +119,21 @@ export const TOOL_FLAGS: Readonly<Record<string, readonly ToolFlag[]>> = {
     { flags: ["-P"], takes: "next", after: "import" },
   ],
   skopeo: REGISTRY,
+  smbcacls: PERCENT,
   smbclient: PERCENT,
+  smbget: PERCENT,
   sqlcmd: DASH_CAPITAL_P,
   sshpass: [...DASH_P, ...DATABASE],
   "ssh-keygen": [{ flags: ["-N", "-P"], takes: "next" }],
   twine: DASH_P,
+  unrar: DATABASE,
   unzip: DASH_CAPITAL_P,
   useradd: DASH_P,
   usermod: DASH_P,
+  uv: [{ flags: ["-t", "-p"], takes: "next", after: "publish" }],
+  "valkey-cli": [{ flags: ["-a"], takes: "next" }],
+  xh: AUTH,
+  xhs: AUTH,
   zip: DASH_CAPITAL_P,
 };
 
@@ -133,7 +176,7 @@ export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
   pip: CONFIG_SET,
   pnpm: CONFIG_SET,
   poetry: CONFIG,
-  pulumi: CONFIG_SET,
+  pulumi: [...CONFIG_SET, { after: ["config", "set"], secret: 2, flag: /^--secret$/ }],
   rabbitmqctl: [
     { after: ["add_user"], secret: 2 },
     { after: ["change_password"], secret: 2 },
