@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ChronicleError } from "../../src/core/values/errors.ts";
-import { problemOf } from "../../src/server/answers/problem.ts";
+import { problemOf, problemReply } from "../../src/server/answers/problem.ts";
 import { HINTS_HEADER, WITH_COMMANDS } from "../../src/api/routes/content-headers.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 
@@ -16,6 +16,13 @@ describe("a problem", () => {
     expect(problemOf(error, { hidden: [], report })).toEqual({
       ...{ type: "about:blank", title: "Conflict", status: 409, code: "REFUSED", detail: "no", hint: "so" },
       data: { path: "a", n: 1, list: ["x"] },
+    });
+  });
+
+  it("of a quick route has the title of its status, as every other", () => {
+    expect(JSON.parse(String(problemReply(426, "FORMAT_UNSUPPORTED", "it leaves").body))).toEqual({
+      ...{ type: "about:blank", title: "Upgrade Required", status: 426 },
+      ...{ code: "FORMAT_UNSUPPORTED", detail: "it leaves" },
     });
   });
 

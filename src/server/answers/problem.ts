@@ -166,6 +166,6 @@ export function problemReply(status: number, code: string, detail: string): Serv
   return {
     status,
     headers: { "content-type": "application/problem+json" },
-    body: JSON.stringify({ type: "about:blank", title: code, status, code, detail }),
+    body: JSON.stringify(makeProblem(status, code, detail)),
   };
 }
