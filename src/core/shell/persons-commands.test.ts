@@ -15,6 +15,28 @@ function judged(line: string): string | undefined {
   return personsCommandIn(line, PLACE);
 }
 
+test.each([
+  [`env -C ${STORE} rm -rf workspaces`, `${STORE}/workspaces`],
+  ["env --chdir=/home/u/.local/state rm -rf chronicle", STORE],
+  [`sudo -u me -D ${STORE} rm -rf .`, STORE],
+  ["sudo --chdir /home/u env -C .config rm chronicle/key.pem", KEY],
+  [`rm -rf /proc/self/root${STORE}`, STORE],
+  [`rm //proc/thread-self/root/proc/self/root${KEY}`, KEY],
+  ["cd /home/u && rm -rf /proc/self/cwd/.local/state/chronicle", STORE],
+  [`cd /proc/self/root/home/u/.config && rm chronicle/key.pem`, KEY],
+])("%j reaches %s", (line, path) => expect(judged(line)).toBe(path));
+
+test.each([
+  `env -C /w rm -rf workspaces; sudo -C 3 rm x; env -u A rm y`,
+  "rm -rf /proc/self/cwd/build /proc/self/root/w/build",
+  `env ls -C ${STORE}; sudo -D ${STORE} ls`,
+])("%j reaches nothing", (line) => expect(judged(line)).toBeUndefined());
+
+test("a folder that is itself such a link is no endless way", () => {
+  for (const cwd of ["/proc/self/cwd", "/proc/self/root/proc/self/cwd/x"])
+    expect(personsCommandIn("cd /proc/self/cwd; rm a /proc/self/cwd/b", { ...PLACE, cwd })).toBeUndefined();
+});
+
 describe("commands that only a person may give", () => {
   test.each([
     ["chronicle forget 01JD -y", "chronicle forget"],

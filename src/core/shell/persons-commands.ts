@@ -7,6 +7,7 @@ import {
   ASSIGNMENT,
   isScriptFlag,
   SHELLS,
+  foldersOfPrefixes,
   withoutPrefixes,
 } from "./shell-options.ts";
 import { type ShellWord, readShell, type ShellCommand } from "./shell-words.ts";
@@ -151,7 +152,9 @@ class Guard {
       const hit = this.#touched(output, cwd, false);
       if (hit !== undefined) return hit;
     }
-    return this.#words(split(withoutPrefixes(command.words)), cwd, depth);
+    let at = cwd;
+    for (const folder of foldersOfPrefixes(command.words)) at = this.#within(folder, at);
+    return this.#words(split(withoutPrefixes(command.words)), at, depth);
   }
 
   #words(words: readonly ShellWord[], cwd: string | undefined, depth: number): string | undefined {
@@ -235,7 +238,7 @@ class Guard {
 
   #touched(word: ShellWord, cwd: string | undefined, deep: boolean): string | undefined {
     if (!word.known || word.text === "" || (cwd === undefined && !word.text.startsWith("/"))) return undefined;
-    const path = posix.resolve("/", cwd ?? "/", word.text);
+    const path = resolved(word.text, cwd ?? "/");
     const parts = partsOf(path);
     const matches = parts.map((part) => (word.glob < 0 ? undefined : globPattern(part)));
     const isHit = (guarded: readonly string[]): boolean =>
@@ -255,8 +258,22 @@ class Guard {
   #within(folder: ShellWord, cwd: string | undefined): string | undefined {
     if (!folder.known || folder.glob >= 0 || folder.text === "-") return undefined;
     if (cwd === undefined && !folder.text.startsWith("/")) return undefined;
-    return posix.resolve("/", cwd ?? "/", folder.text);
+    return resolved(folder.text, cwd ?? "/");
   }
+}
+
+/** Matches the links of a process to its own root and folder, which are those of the shell. */
+const OWN_LINKS = /^\/proc\/(?:self|thread-self)\/(root|cwd)(?=\/|$)/;
+
+/** Resolves a path from a folder, through `/proc/self/root` and `/proc/self/cwd`. Each makes the path shorter. */
+function resolved(text: string, cwd: string): string {
+  // `..` behind such a link begins at its target.
+  const given = posix.isAbsolute(text) ? text.replace(/\/{2,}/g, "/") : text;
+  const [link, which] = OWN_LINKS.exec(given) ?? [];
+  if (link === undefined) return posix.resolve("/", cwd, text);
+  // A folder that is given as such a link is not known.
+  const from = which === "root" || cwd === "/" || OWN_LINKS.test(cwd) ? "" : cwd;
+  return resolved(`${from}${given.slice(link.length)}` || "/", cwd);
 }
 
 /** Splits a first word that holds blanks: it comes from an unquoted variable, as no name of a program holds a blank. */

@@ -122,6 +122,27 @@ export function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord
   return inner.slice(afterPrefixes(inner));
 }
 
+/** The options with which a prefix names the folder that the command runs in. */
+const FOLDERS: Readonly<Record<string, RegExp>> = {
+  env: /^(?:-C|--chdir(?:=|$))/,
+  sudo: /^(?:-D|--chdir(?:=|$))/,
+};
+
+/** Returns the folders that the prefixes of a command name, in their order: `env -C DIR`, `sudo -D DIR`. */
+export function foldersOfPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
+  const folders: ShellWord[] = [];
+  let option: RegExp | undefined;
+  for (const [at, word] of words.slice(0, afterPrefixes(words)).entries()) {
+    option = FOLDERS[posix.basename(word.text)] ?? option;
+    const flag = option?.exec(word.text)?.[0];
+    if (flag === undefined) continue;
+    const attached = word.text.slice(flag.length);
+    const folder = attached === "" ? words[at + 1] : { ...word, text: attached };
+    if (folder !== undefined) folders.push(folder);
+  }
+  return folders;
+}
+
 /** Returns the index of the command, or of the option of `env` whose value is the command. */
 function afterPrefixes(words: readonly ShellWord[]): number {
   let prefix = "";
