@@ -9,6 +9,8 @@ const PLACE = {
 };
 
 const STORE = "/home/u/.local/state/chronicle";
+/** The root and the folder of whoever opens them. */
+const OWN = { root: "/proc/self/root", cwd: "/proc/self/cwd" };
 const KEY = "/home/u/.config/chronicle/key.pem";
 
 function judged(line: string): string | undefined {
@@ -21,19 +23,19 @@ test.each([
   [`sudo -u me -D ${STORE} rm -rf .`, STORE],
   ["sudo --chdir /home/u env -C .config rm chronicle/key.pem", KEY],
   [`rm -rf /proc/self/root${STORE}`, STORE],
-  [`rm //proc/thread-self/root/proc/self/root${KEY}`, KEY],
+  [`rm //proc/thread-self/root${OWN.root}${KEY}`, KEY],
   ["cd /home/u && rm -rf /proc/self/cwd/.local/state/chronicle", STORE],
-  [`cd /proc/self/root/home/u/.config && rm chronicle/key.pem`, KEY],
+  [`cd ${OWN.root}/home/u/.config && rm chronicle/key.pem`, KEY],
 ])("%j reaches %s", (line, path) => expect(judged(line)).toBe(path));
 
 test.each([
   `env -C /w rm -rf workspaces; sudo -C 3 rm x; env -u A rm y`,
-  "rm -rf /proc/self/cwd/build /proc/self/root/w/build",
+  `rm -rf ${OWN.cwd}/build ${OWN.root}/w/build`,
   `env ls -C ${STORE}; sudo -D ${STORE} ls`,
 ])("%j reaches nothing", (line) => expect(judged(line)).toBeUndefined());
 
 test("a folder that is itself such a link is no endless way", () => {
-  for (const cwd of ["/proc/self/cwd", "/proc/self/root/proc/self/cwd/x"])
+  for (const cwd of [OWN.cwd, `${OWN.root}${OWN.cwd}/x`])
     expect(personsCommandIn("cd /proc/self/cwd; rm a /proc/self/cwd/b", { ...PLACE, cwd })).toBeUndefined();
 });
 
