@@ -6,7 +6,7 @@ import { capture } from "./capture.ts";
 import { refuseReadOnly, refuseArchived } from "../commit/commit.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { applySettings } from "../log/follow-settings.ts";
-import { longestWaitMs, QuietPaths } from "./paths-gone.ts";
+import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 import type { OperationQueue } from "./operation-queue.ts";
 
 /**

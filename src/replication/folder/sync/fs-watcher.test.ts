@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig, writeSim } from "../../../testing/folder-rig.ts";
 import { capture } from "../../../engine/capture/capture.ts";
 import { historyOf } from "../../../engine/read/history.ts";
-import { longestWaitMs } from "../../../engine/capture/paths-gone.ts";
+import { longestWaitMs } from "../../../engine/capture/quiet-paths.ts";
 import { FOLDER } from "../../../testing/sync-machine.ts";
 import { FsWatcher } from "./fs-watcher.ts";
 

@@ -2,7 +2,7 @@ import type { WorkspacePath } from "../../../core/values/path.ts";
 import { capture } from "../../../engine/capture/capture.ts";
 import type { Context } from "../../../engine/log/context.ts";
 import { followSettings } from "../../../engine/log/follow-settings.ts";
-import { longestWaitMs, QuietPaths } from "../../../engine/capture/paths-gone.ts";
+import { longestWaitMs, QuietPaths } from "../../../engine/capture/quiet-paths.ts";
 import { endOrphans } from "../../../engine/undo/transaction.ts";
 import type { Timers } from "../../../util/timers.ts";
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
-import { longestWaitMs, QuietPaths } from "./paths-gone.ts";
+import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
  * A call of `onQuiet`: when, for which paths (`undefined`: everything), and whether these were waited for long enough.

@@ -1,0 +1,129 @@
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Timers } from "../../util/timers.ts";
+
+/** Options that say how long paths are waited for. */
+interface QuietPathsOptions {
+  /** The time without a hint after which a path is quiet, in milliseconds. */
+  readonly quietMs: number;
+  /** The longest wait after the first hint at a path that never becomes quiet, in milliseconds. */
+  readonly mostMs: number;
+  readonly timers: Timers;
+  /**
+   * Called with the paths that are quiet now, or, if `isLate`, were waited for long enough; `undefined`: everything.
+   */
+  readonly onQuiet: (paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean) => void;
+}
+
+/**
+ * The lower bound of the longest wait, in milliseconds: most files are written in less, and a log that grows for ever
+ * is still captured this often.
+ */
+const LEAST_MOST_MS = 5_000;
+
+/** The longest wait as a multiple of the time for which a path must have been quiet. */
+const MOST_DELAYS = 20;
+
+/** Returns the longest wait for a path that never becomes quiet, in milliseconds. */
+export function longestWaitMs(quietMs: number): number {
+  return Math.max(LEAST_MOST_MS, quietMs * MOST_DELAYS);
+}
+
+/** Paths with a timer in common. */
+interface Group {
+  readonly paths: Set<WorkspacePath>;
+  readonly timer: Disposable;
+}
+
+/** `isAll`: the group stands for all paths. `isLate`: its timer ends the longest wait. */
+interface GroupKind {
+  readonly isAll: boolean;
+  readonly isLate: boolean;
+}
+
+/** The two groups of a waiting path: one until it is quiet, one for the longest wait. */
+interface Waiting {
+  quiet: Group;
+  readonly most: Group;
+}
+
+/** Stands for all paths if the changed ones are unknown. */
+const EVERYTHING = "" as WorkspacePath;
+
+/**
+ * Holds paths back while they are being written. A file is scanned once it was quiet for a moment: before that, it may
+ * be half written. A file that is never quiet is scanned after the longest wait.
+ */
+export class QuietPaths {
+  readonly #options: QuietPathsOptions;
+  readonly #waiting = new Map<WorkspacePath, Waiting>();
+  #everything: Waiting | undefined;
+
+  constructor(options: QuietPathsOptions) {
+    this.#options = options;
+  }
+
+  /** Notes that something was changed at these paths; `undefined`: anywhere. */
+  hint(paths: readonly WorkspacePath[] | undefined): void {
+    const { quietMs, mostMs } = this.#options;
+    const named = paths ?? [EVERYTHING];
+    if (named.length === 0) return;
+    const isAll = paths === undefined;
+    const quiet = this.#group(quietMs, { isAll, isLate: false });
+    let most: Group | undefined;
+    for (const path of named) {
+      const known = isAll ? this.#everything : this.#waiting.get(path);
+      if (known !== undefined) leave(known.quiet, path);
+      const waiting = known ?? { quiet, most: (most ??= this.#group(mostMs, { isAll, isLate: true })) };
+      waiting.quiet = quiet;
+      quiet.paths.add(path);
+      waiting.most.paths.add(path);
+      if (isAll) this.#everything = waiting;
+      else this.#waiting.set(path, waiting);
+    }
+  }
+
+  /** True if the path is being waited for. */
+  holds(path: WorkspacePath): boolean {
+    return this.#waiting.has(path);
+  }
+
+  /** Stops waiting. Returns the paths that were waited for; `isAll`: all paths were waited for as well. */
+  clear(): { readonly paths: readonly WorkspacePath[]; readonly isAll: boolean } {
+    const held = { paths: [...this.#waiting.keys()], isAll: this.#everything !== undefined };
+    for (const [path, waiting] of this.#waiting) forget(waiting, path);
+    if (this.#everything !== undefined) forget(this.#everything, EVERYTHING);
+    this.#waiting.clear();
+    this.#everything = undefined;
+    return held;
+  }
+
+  #group(ms: number, how: GroupKind): Group {
+    const paths = new Set<WorkspacePath>();
+    return { paths, timer: this.#options.timers.after(ms, () => this.#ripe(paths, how)) };
+  }
+
+  #ripe(paths: ReadonlySet<WorkspacePath>, { isAll, isLate }: GroupKind): void {
+    const ripe = new Set(paths);
+    if (isAll) {
+      if (this.#everything !== undefined) forget(this.#everything, EVERYTHING);
+      this.#everything = undefined;
+    } else {
+      for (const path of ripe) {
+        const waiting = this.#waiting.get(path);
+        this.#waiting.delete(path);
+        if (waiting !== undefined) forget(waiting, path);
+      }
+    }
+    if (ripe.size > 0) this.#options.onQuiet(isAll ? undefined : ripe, isLate);
+  }
+}
+
+function forget({ quiet, most }: Waiting, path: WorkspacePath): void {
+  leave(quiet, path);
+  leave(most, path);
+}
+
+function leave({ paths, timer }: Group, path: WorkspacePath): void {
+  paths.delete(path);
+  if (paths.size === 0) timer[Symbol.dispose]();
+}
