@@ -358,7 +358,10 @@ function watchedBy(
     };
   };
   return new Proxy(worktree, {
-    get: (target, key) => (key === "watch" ? watch : (Reflect.get(target, key, target) as unknown)),
+    get: (target, key) => {
+      const value: unknown = key === "watch" ? watch : Reflect.get(target, key, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
   });
 }
 

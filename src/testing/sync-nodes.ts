@@ -36,6 +36,10 @@ class LifeTimers implements Timers {
     this.#machine = machine;
   }
 
+  get now(): number {
+    return this.#clock.now;
+  }
+
   after(ms: number, run: () => void): Disposable {
     const { disk } = this.#machine;
     return this.#clock.after(ms, () => {
@@ -292,6 +296,9 @@ function watchedBy(
     return { degraded: false, settled: async () => isWhole(), close: async () => undefined };
   };
   return new Proxy(worktree, {
-    get: (target, key) => (key === "watch" ? watch : (Reflect.get(target, key, target) as unknown)),
+    get: (target, key) => {
+      const value: unknown = key === "watch" ? watch : Reflect.get(target, key, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
   });
 }

@@ -1,17 +1,29 @@
 /** A source of timers. A simulation provides its own. */
 export interface Timers {
+  /** Milliseconds since some moment, for durations: it never goes back. */
+  readonly now: number;
   /** Calls `run` once after `ms` milliseconds, unless the result is disposed of before. */
   after(ms: number, run: () => void): Disposable;
 }
 
 /** The timers of Node.js, which do not keep the process alive. */
-export const NODE_TIMERS: Timers = {
-  after(ms, run) {
-    const timer = setTimeout(run, ms);
-    timer.unref();
-    return { [Symbol.dispose]: () => clearTimeout(timer) };
-  },
-};
+export const NODE_TIMERS: Timers = nodeTimers({ isLasting: false });
+
+/** The timers of Node.js, which keep the process alive until they have run or were disposed of. */
+export const LASTING_TIMERS: Timers = nodeTimers({ isLasting: true });
+
+function nodeTimers({ isLasting }: { readonly isLasting: boolean }): Timers {
+  return {
+    get now() {
+      return performance.now();
+    },
+    after(ms, run) {
+      const timer = setTimeout(run, ms);
+      if (!isLasting) timer.unref();
+      return { [Symbol.dispose]: () => clearTimeout(timer) };
+    },
+  };
+}
 
 /** Longest delay of a timer in Node.js. */
 const LONGEST_MS = 2 ** 31 - 1;

@@ -1,12 +1,13 @@
 import type { FollowOptions } from "../../api/workspace-api.ts";
 import { isTroubleOfDisk } from "../../core/values/errno.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
+import { LASTING_TIMERS } from "../../util/timers.ts";
+import { optional } from "../../util/optional.ts";
 import { capture } from "./capture.ts";
 import { refuseReadOnly, refuseArchived } from "../commit/commit.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { applySettings } from "../log/follow-settings.ts";
-import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
+import { HintedCapture } from "./hinted-capture.ts";
 import type { OperationQueue } from "./operation-queue.ts";
 
 /**
@@ -14,20 +15,9 @@ import type { OperationQueue } from "./operation-queue.ts";
  * bursts.
  */
 const SETTLE_MS = 50;
-/** Timers that keep the process alive, as do the captures that they begin. */
-const TIMERS = {
-  after(ms: number, run: () => void): Disposable {
-    const timer = setTimeout(run, ms);
-    return { [Symbol.dispose]: () => clearTimeout(timer) };
-  },
-};
 /** The first and the longest delay before a failed capture is retried, in milliseconds. */
 const RETRY_MS = 2_000;
 const LONGEST_RETRY_MS = 30_000;
-/**
- * The wait between two scans is at least this many times the time of a scan: a busy folder is not read all the time.
- */
-const BUSY_FACTOR = 3;
 
 /** The reason why nothing can be recorded. `read-only`: the workspace is archived. */
 type Trouble = "disk" | "read-only" | "other";
@@ -38,25 +28,9 @@ type Trouble = "disk" | "read-only" | "other";
  */
 export class LiveRecorder {
   readonly #context: Context;
-  readonly #queue: OperationQueue;
+  readonly #hinted: HintedCapture;
   #onError: FollowOptions["onError"];
-  #listening: Disposable | undefined;
-  #timer: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
-  #working: Promise<void> | undefined;
-  #isWanted = false;
-  /** Paths that are still being written. They stay in `live`, so that a full scan takes them without waiting. */
-  readonly #busy = new QuietPaths({
-    ...{ quietMs: SETTLE_MS, mostMs: longestWaitMs(SETTLE_MS), timers: TIMERS },
-    onQuiet: (paths, isLate) => {
-      // Chronicle's own writes need no scan, and so neither the lock nor a read of the log's end.
-      if (!this.#context.live.dropUnchanged()) return;
-      if (isLate) for (const path of paths ?? []) this.#late.add(path);
-      this.#plan(0);
-    },
-  });
-  /** Paths whose longest wait is over. */
-  #late = new Set<WorkspacePath>();
   readonly #first = Promise.withResolvers<void>();
   #retryMs = RETRY_MS;
   /** The last error, while it persists. */
@@ -64,7 +38,16 @@ export class LiveRecorder {
 
   constructor(context: Context, queue: OperationQueue) {
     this.#context = context;
-    this.#queue = queue;
+    this.#hinted = new HintedCapture({
+      dirty: context.live,
+      quietMs: SETTLE_MS,
+      // The captures keep the process alive, and so do the timers that begin them.
+      timers: LASTING_TIMERS,
+      inTurn: (scan) => queue.change(scan),
+      prepare: () => this.#prepare(),
+      capture: (only) => capture(context, { cause: "capture", ...optional({ only }) }),
+      onScanned: (error) => this.#scanned(error),
+    });
   }
 
   /**
@@ -75,8 +58,8 @@ export class LiveRecorder {
     if (isHosted(this.#context.worktree.roots)) return this.#first.resolve();
     refuseReadOnly(this.#context);
     this.#onError = onError;
-    this.#listening ??= this.#context.live.hinted.listen((paths) => this.#busy.hint(paths));
-    this.#plan(0);
+    this.#hinted.start();
+    this.#hinted.want();
   }
 
   /** Resolves when the changes from before the start are recorded, recording them has failed, or it was stopped. */
@@ -86,41 +69,28 @@ export class LiveRecorder {
 
   /** Stops recording. Resolves when no scan is running. */
   async stop(): Promise<void> {
-    this.#listening?.[Symbol.dispose]();
-    this.#listening = undefined;
-    clearTimeout(this.#timer);
     clearTimeout(this.#retry);
-    this.#busy.clear();
-    await this.#working;
+    await this.#hinted.stop();
     this.#first.resolve();
   }
 
-  #plan(delay: number): void {
-    this.#isWanted = true;
-    if (this.#listening === undefined || this.#timer !== undefined || this.#working !== undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#working = this.#work();
-    }, delay);
+  async #prepare(): Promise<boolean> {
+    clearTimeout(this.#retry);
+    // An archived workspace takes no contents either, and a capture would store them.
+    await refuseArchived(this.#context);
+    return applySettings(this.#context);
   }
 
-  async #work(): Promise<void> {
-    const began = performance.now();
-    clearTimeout(this.#retry);
-    this.#isWanted = false;
-    let trouble: Trouble | undefined;
-    try {
-      await this.#queue.change(() => this.#look());
+  #scanned(error: unknown): void {
+    if (error === undefined) {
       this.#told = undefined;
       this.#retryMs = RETRY_MS;
-    } catch (error) {
-      trouble = troubleOf(error);
+    } else {
+      const trouble = troubleOf(error);
       this.#failed(error, trouble);
+      this.#planAgain(trouble);
     }
-    this.#working = undefined;
     this.#first.resolve();
-    if (trouble !== undefined) this.#planAgain(trouble);
-    if (this.#isWanted) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
   }
 
   /**
@@ -129,36 +99,13 @@ export class LiveRecorder {
    * is not retried: the first change after it is unarchived leads to a full scan.
    */
   #planAgain(trouble: Trouble): void {
-    if (this.#listening === undefined) return;
-    // We cannot tell which of these paths were recorded.
-    this.#context.live.giveBack(undefined);
-    if (trouble === "read-only") return;
-    if (trouble === "disk") this.#plan(this.#retryMs);
-    else this.#retry = setTimeout(() => this.#plan(0), this.#retryMs);
+    if (!this.#hinted.isStarted || trouble === "read-only") return;
+    clearTimeout(this.#retry);
+    if (trouble === "disk") {
+      this.#hinted.rest(this.#retryMs);
+      this.#hinted.want();
+    } else this.#retry = setTimeout(() => this.#hinted.want(), this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
-  }
-
-  async #look(): Promise<void> {
-    const { live } = this.#context;
-    // An archived workspace takes no contents either, and a capture would store them.
-    await refuseArchived(this.#context);
-    // Folders may be tracked now that were not before.
-    if (await applySettings(this.#context)) await live.restart();
-    await live.settle();
-    const late = this.#late;
-    this.#late = new Set();
-    const hinted = live.takeHinted();
-    if (hinted === undefined) {
-      await capture(this.#context, { cause: "capture" });
-      return;
-    }
-    const isBusy = (path: WorkspacePath): boolean => this.#busy.holds(path) && !late.has(path);
-    const only = hinted.filter((path) => !isBusy(path));
-    live.giveBack(hinted.filter(isBusy));
-    if (only.length > 0) {
-      const { coverage } = await capture(this.#context, { cause: "capture", only });
-      live.looked({ only, omitted: coverage.omitted });
-    }
   }
 
   #failed(error: unknown, trouble: Trouble): void {

@@ -17,7 +17,7 @@ interface Look {
 export class DirtyPaths {
   /** Emits the paths at which something may have changed; `undefined`: anywhere. */
   readonly hinted = new Signal<readonly WorkspacePath[] | undefined>();
-  readonly #worktree: Worktree;
+  readonly #worktree: Pick<Worktree, "watch" | "isUnchanged">;
   readonly #dirty = new Set<WorkspacePath>();
   #everything = true;
   #handle: WatchHandle | undefined;
@@ -25,7 +25,7 @@ export class DirtyPaths {
   #erasures: object | undefined;
   #rules: string | undefined;
 
-  constructor(worktree: Worktree) {
+  constructor(worktree: Pick<Worktree, "watch" | "isUnchanged">) {
     this.#worktree = worktree;
   }
 
@@ -39,9 +39,15 @@ export class DirtyPaths {
    * full one.
    */
   async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+    this.giveBack(undefined);
+  }
+
+  /** Ends the watcher. Later changes are unknown, so the next scan is a full one. */
+  async stop(): Promise<void> {
     await this.#handle?.close();
     this.#handle = undefined;
-    await this.start();
     this.giveBack(undefined);
   }
 
@@ -93,15 +99,25 @@ export class DirtyPaths {
     return paths;
   }
 
+  /** The paths that are still to be scanned; `undefined` if everything is. They stay so. */
+  get left(): readonly WorkspacePath[] | undefined {
+    return this.#everything ? undefined : [...this.#dirty];
+  }
+
   /**
-   * Drops the hints on files that certainly are unchanged: Chronicle itself has just written them. Returns whether any
-   * hint is left. No hint is lost: a change after the stat of a file is reported later.
+   * Drops the hints on those of these paths that are files and certainly unchanged: Chronicle itself has just written
+   * them. Returns whether any of the paths, or everything, is still to be scanned. No hint is lost: a change after the
+   * stat of a file is reported later.
    */
-  dropUnchanged(): boolean {
+  dropUnchanged(paths: Iterable<WorkspacePath>): boolean {
     const omitted = new Set(this.#omitted.map(({ path }) => path));
-    for (const path of this.#dirty)
+    let isAnyLeft = this.#everything;
+    for (const path of paths) {
+      if (!this.#dirty.has(path)) continue;
       if (!omitted.has(path) && this.#worktree.isUnchanged(path)) this.#dirty.delete(path);
-    return this.#everything || this.#dirty.size > 0;
+      else isAnyLeft = true;
+    }
+    return isAnyLeft;
   }
 
   /**

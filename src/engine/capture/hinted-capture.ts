@@ -1,0 +1,194 @@
+import type { Coverage } from "../../core/records/coverage.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Timers } from "../../util/timers.ts";
+import type { DirtyPaths } from "../log/dirty-paths.ts";
+import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
+
+/**
+ * After a hinted scan, the next one waits for `times` its duration, so that a busy folder is not read all the time, but
+ * for at most `mostMs`.
+ */
+const REST = { times: 3, mostMs: 10_000 };
+
+/** What is the caller's own in a hinted capture. */
+interface HintedCaptureOptions {
+  /** Emits the hints, and knows the paths that are to be scanned. */
+  readonly dirty: DirtyPaths;
+  /** The time for which a path must have been quiet before it is scanned, in milliseconds. */
+  readonly quietMs: number;
+  /** The longest wait for a path that never becomes quiet, in milliseconds. Default: `longestWaitMs`. */
+  readonly mostMs?: number;
+  readonly timers: Timers;
+  /** Runs a scan when no other change of the workspace is under way. */
+  readonly inTurn: (scan: () => Promise<void>) => Promise<void>;
+  /** Called before each scan. Returns true if other folders are tracked now. Throws if nothing may be scanned. */
+  readonly prepare: () => Promise<boolean>;
+  /** Records what has changed at these paths; `undefined`: everywhere. */
+  readonly capture: (only: readonly WorkspacePath[] | undefined) => Promise<{ readonly coverage: Coverage }>;
+  /** Called after each scan, also if nothing had changed; with the error if one failed that no caller waits for. */
+  readonly onScanned: (error?: unknown) => void;
+}
+
+/**
+ * Captures a folder as it changes: hints say which paths to scan, and a path is scanned once it was quiet for a moment.
+ *
+ * - No hinted path is lost. It stays dirty until a scan takes it, and a scan that leaves it out gives it back.
+ * - No file that is being written is scanned, unless it was waited for long enough, or everything is scanned.
+ * - After a scan that failed, the next one is a full scan: we cannot tell which paths were recorded.
+ * - Files that Chronicle itself has just written are not read again.
+ * - One scan runs at a time. Paths that become quiet meanwhile are scanned after it.
+ * - After the tracked folders have changed, they are watched anew before they are scanned.
+ */
+export class HintedCapture {
+  readonly #options: HintedCaptureOptions;
+  /** Paths that are being written. They stay dirty, so that a full scan takes them without waiting. */
+  readonly #busy: QuietPaths;
+  /** Paths that were waited for and are not scanned yet; true: they may still be being written. */
+  #ripe = new Map<WorkspacePath, boolean>();
+  #listening: Disposable | undefined;
+  #resting: Disposable | undefined;
+  #working: Promise<void> | undefined;
+  #isWanted = false;
+  /** The number of calls that asked for a full scan, and of those whose scan has succeeded. */
+  #asked = 0;
+  #answered = 0;
+  /** True until other tracked folders are watched. */
+  #isWatchStale = false;
+
+  constructor(options: HintedCaptureOptions) {
+    const { quietMs, mostMs = longestWaitMs(quietMs), timers } = options;
+    this.#options = options;
+    this.#busy = new QuietPaths({
+      ...{ quietMs, mostMs, timers },
+      onQuiet: (paths, isLate) => this.#ripened(paths, isLate),
+    });
+  }
+
+  /** True from `start` to `stop`. */
+  get isStarted(): boolean {
+    return this.#listening !== undefined;
+  }
+
+  /** Starts to follow the hints. What was dirty before is scanned with the next scan. */
+  start(): void {
+    this.#listening ??= this.#options.dirty.hinted.listen((paths) => this.#busy.hint(paths));
+  }
+
+  /** Stops following the hints, and resolves when no scan is running. Callers of `scanAll` get no scan any more. */
+  async stop(): Promise<void> {
+    this.#listening?.[Symbol.dispose]();
+    this.#listening = undefined;
+    this.#resting?.[Symbol.dispose]();
+    this.#resting = undefined;
+    this.#isWanted = false;
+    this.#answered = this.#asked;
+    this.#busy.clear();
+    this.#ripe = new Map();
+    await this.#working?.catch(() => undefined);
+  }
+
+  /** Scans what is dirty as soon as no other scan runs, and none is put off. */
+  want(): void {
+    if (!this.isStarted) return;
+    this.#isWanted = true;
+    this.#next();
+  }
+
+  /** Puts off the hinted scans for this long. */
+  rest(ms: number): void {
+    this.#resting?.[Symbol.dispose]();
+    this.#resting = undefined;
+    if (ms <= 0 || !this.isStarted) return;
+    this.#resting = this.#options.timers.after(ms, () => {
+      this.#resting = undefined;
+      this.#next();
+    });
+  }
+
+  /**
+   * Scans everything that is dirty now, also what is being written. Resolves once a scan that began after the call has
+   * recorded it; rejects if that fails.
+   */
+  async scanAll(): Promise<void> {
+    const asked = (this.#asked += 1);
+    while (this.#answered < asked) {
+      if (this.#working !== undefined) await this.#working.catch(() => undefined);
+      else await this.#work().finally(() => this.#next());
+    }
+  }
+
+  #ripened(paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean): void {
+    // If only Chronicle's own writes were hinted at, neither the lock nor a read of the log's end is needed.
+    if (!this.#options.dirty.dropUnchanged(paths ?? [])) return;
+    for (const path of paths ?? []) this.#ripe.set(path, isLate || this.#ripe.get(path) === true);
+    this.want();
+  }
+
+  #next(): void {
+    if (!this.#isWanted || this.#resting !== undefined || this.#working !== undefined) return;
+    const { onScanned } = this.#options;
+    void this.#work()
+      .catch((error: unknown) => onScanned(error))
+      .finally(() => this.#next());
+  }
+
+  /** Runs one scan when its turn comes. */
+  async #work(): Promise<void> {
+    const { dirty, timers, inTurn, onScanned } = this.#options;
+    let restMs = 0;
+    this.#isWanted = false;
+    this.#working = inTurn(async () => {
+      const began = timers.now;
+      const isHinted = this.#asked === this.#answered;
+      await this.#scan().finally(() => {
+        if (isHinted) restMs = Math.min(REST.mostMs, (timers.now - began) * REST.times);
+      });
+    });
+    try {
+      await this.#working;
+    } catch (error) {
+      dirty.giveBack(undefined);
+      throw error;
+    } finally {
+      this.#working = undefined;
+      this.rest(restMs);
+    }
+    onScanned();
+  }
+
+  async #scan(): Promise<void> {
+    const { dirty, prepare, capture } = this.#options;
+    if (await prepare()) this.#isWatchStale = true;
+    if (this.#isWatchStale) await dirty.restart();
+    this.#isWatchStale = false;
+    // Files that are being written at this moment have been hinted at by then.
+    await dirty.settle();
+    const asked = this.#asked;
+    const only = asked > this.#answered ? undefined : this.#takeRipe();
+    this.#isWanted = false;
+    this.#ripe = new Map();
+    if (only === undefined) await capture(undefined);
+    else if (only.length > 0) {
+      const { coverage } = await capture(only);
+      dirty.looked({ only, omitted: coverage.omitted });
+    }
+    this.#answered = Math.max(this.#answered, asked);
+    this.#waitForLeft();
+  }
+
+  /** Takes the dirty paths that are not being written; `undefined` if everything is dirty. */
+  #takeRipe(): readonly WorkspacePath[] | undefined {
+    const { dirty } = this.#options;
+    const isBusy = (path: WorkspacePath): boolean => this.#busy.holds(path) && this.#ripe.get(path) !== true;
+    const hinted = dirty.takeHinted();
+    dirty.giveBack(hinted?.filter(isBusy) ?? []);
+    return hinted?.filter((path) => !isBusy(path));
+  }
+
+  /** Waits for paths that were given back without a hint, such as those that could not be read consistently. */
+  #waitForLeft(): void {
+    if (!this.isStarted) return;
+    const { left } = this.#options.dirty;
+    this.#busy.hint(left?.filter((path) => !this.#busy.holds(path) && !this.#ripe.has(path)));
+  }
+}
