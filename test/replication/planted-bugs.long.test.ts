@@ -23,7 +23,7 @@ const BUGS: readonly Bug[] = [
   {
     name: "an ack before the sync, at the origin",
     planted: (): Planted => ({ originDisk: forgetful }),
-    notice: /diverged|was recorded before|there is no workspace|is nowhere/,
+    notice: /diverged|was recorded before|there is no workspace|is nowhere|the log is damaged/,
   },
   {
     name: "a skipped hash check: contents that the network has changed are taken",
