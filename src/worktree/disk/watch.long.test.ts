@@ -201,6 +201,18 @@ describe("watchRoots", () => {
   });
 
   describe.skipIf(process.platform !== "linux")("folder by folder", () => {
+    test("two watches of one folder, whose hints are waited for at once, are both told of all", async () => {
+      await watch();
+      const one = handle;
+      await watch();
+      try {
+        for (let i = 0; i < 5; i += 1)
+          expect(await Promise.all([one?.settled(), handle?.settled()])).toEqual([true, true]);
+      } finally {
+        await one?.close();
+      }
+    });
+
     test("once settled, everything that happened before was hinted at: new folders, moved ones, any name", async () => {
       mkdirSync(join(folder, "a/b/c"), { recursive: true });
       await watch();

@@ -310,12 +310,13 @@ const WAIT_MS = 500;
  * ended watch and of the barrier are not counted, so the limit is half of the queue.
  */
 class WatchBarrier {
+  /** Counts the names of all barriers: a folder may be watched more than once, with the same folder of our own. */
+  static #names = 0;
   readonly #disk: Disk;
   readonly #folder: string;
   readonly #limit: number;
   #watch: DiskWatch | undefined;
   #waiting: { readonly name: string; readonly done: (came: boolean) => void } | undefined;
-  #number = 0;
   #events = 0;
   #mayHaveLost = false;
 
@@ -355,8 +356,8 @@ class WatchBarrier {
   /** Resolves to true once all earlier events have come; to false if some may have been lost. */
   async pass(): Promise<boolean> {
     if (this.#watch === undefined || this.#waiting !== undefined) return false;
-    this.#number += 1;
-    const name = `${process.pid}-${this.#number}`;
+    WatchBarrier.#names += 1;
+    const name = `${process.pid}-${WatchBarrier.#names}`;
     const path = `${this.#folder}/${name}`;
     const came = new Promise<boolean>((done) => {
       this.#waiting = { name, done };
