@@ -317,6 +317,16 @@ describe("a scan", () => {
     expect(folder.log.slice(2)).toEqual([[1_050, ["b"]]]);
   });
 
+  it("… and is not followed by a rest, as what it has found may be watched only then", async () => {
+    folder.isOther = true;
+    folder.scanMs = 1_000;
+    folder.hint("a");
+    await folder.until(1_040);
+    folder.hintEverywhere();
+    await folder.until(3_000);
+    expect(folder.log).toEqual(["watch", [50, "all"], [1_100, "all"]]);
+  });
+
   it("… and does so with the next scan if they cannot be watched yet", async () => {
     const error = new Error("no watches left");
     folder.watchErrors.push(error);

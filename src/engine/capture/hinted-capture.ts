@@ -6,7 +6,7 @@ import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
  * After a hinted scan, the next one waits for `times` its duration, so that a busy folder is not read all the time, but
- * for at most `mostMs`.
+ * for at most `mostMs`. None follows the first scan of other tracked folders: its findings may be watched only after it.
  */
 const REST = { times: 3, mostMs: 10_000 };
 
@@ -138,10 +138,11 @@ export class HintedCapture {
     let restMs = 0;
     this.#isWanted = false;
     this.#working = inTurn(async () => {
-      const began = timers.now;
       const isHinted = this.#asked === this.#answered;
+      const isOther = await this.#prepare();
+      const began = timers.now;
       await this.#scan().finally(() => {
-        if (isHinted) restMs = Math.min(REST.mostMs, (timers.now - began) * REST.times);
+        if (isHinted && !isOther) restMs = Math.min(REST.mostMs, (timers.now - began) * REST.times);
       });
     });
     try {
@@ -156,11 +157,18 @@ export class HintedCapture {
     onScanned();
   }
 
-  async #scan(): Promise<void> {
-    const { dirty, prepare, capture } = this.#options;
+  /** Watches anew if other folders are tracked now, and returns true. Then a full scan is due. */
+  async #prepare(): Promise<boolean> {
+    const { dirty, prepare } = this.#options;
     if (await prepare()) this.#isWatchStale = true;
-    if (this.#isWatchStale) await dirty.restart();
+    if (!this.#isWatchStale) return false;
+    await dirty.restart();
     this.#isWatchStale = false;
+    return true;
+  }
+
+  async #scan(): Promise<void> {
+    const { dirty, capture } = this.#options;
     // Files that are being written at this moment have been hinted at by then.
     await dirty.settle();
     const asked = this.#asked;

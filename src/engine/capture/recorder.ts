@@ -6,20 +6,17 @@ import { changeShape, coverageShape } from "../log/shape.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { IterationCause } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import type { WatchHandle, WatchHint } from "../../worktree/worktree.ts";
+import { DirtyPaths } from "../log/dirty-paths.ts";
 import { followSettings } from "../log/follow-settings.ts";
 import { optional } from "../../util/optional.ts";
-
-/** The delay between a hint and its capture, in milliseconds: editors and tools write in bursts. */
-const SETTLE_MS = 60;
+import { LASTING_TIMERS } from "../../util/timers.ts";
+import { HintedCapture } from "./hinted-capture.ts";
 
 /**
- * The wait between two captures is at least this many times the time of one: a busy folder is not read all the time.
+ * The delay between a hint and its capture, in milliseconds: editors and tools write in bursts. A file that is written
+ * on and on is captured at this interval, as its states on the way are wanted; the final capture takes it whole.
  */
-const BUSY_FACTOR = 3;
-
-/** The interval of full scans while hints may be missed, in milliseconds. */
-const BLIND_SCAN_MS = 2_000;
+const SETTLE_MS = 60;
 
 interface RecorderOptions {
   readonly cause: IterationCause;
@@ -42,39 +39,40 @@ export class Recorder {
   readonly #context: Context;
   readonly #options: RecorderOptions;
   readonly #roots: Hash[] = [];
-  #watch: WatchHandle | undefined;
-  #pending: Set<WorkspacePath> | "all" | undefined;
-  #working: Promise<void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #blindTimer: NodeJS.Timeout | undefined;
+  /** A view of its own: that of the context would leave out of the last scan what no hint has told of. */
+  readonly #dirty: DirtyPaths;
+  readonly #hinted: HintedCapture;
   #failure: unknown;
-  #stopping = false;
+  /** True until changed settings apply to what is recorded. */
+  #areSettingsNew = false;
 
   constructor(context: Context, options: RecorderOptions) {
     this.#context = context;
     this.#options = options;
+    this.#dirty = new DirtyPaths(context.worktree);
+    this.#hinted = new HintedCapture({
+      dirty: this.#dirty,
+      ...{ quietMs: SETTLE_MS, mostMs: SETTLE_MS, timers: LASTING_TIMERS },
+      inTurn: (scan) => scan(),
+      prepare: () => this.#prepare(),
+      capture: (only) => this.#captureHinted(only),
+      onScanned: (error) => {
+        if (error !== undefined) this.#failure = error;
+      },
+    });
   }
 
+  /** Starts to watch. The caller has captured what is there. */
   async start(): Promise<void> {
-    await this.#begin();
-    this.#blindTimer = setInterval(() => {
-      if (this.#watch?.degraded === true) this.#onHint({ paths: undefined });
-    }, BLIND_SCAN_MS);
-  }
-
-  async #begin(): Promise<void> {
-    this.#watch = await this.#context.worktree.watch((hint) => this.#onHint(hint));
+    await this.#dirty.take();
+    this.#hinted.start();
+    await this.#dirty.start();
   }
 
   /** Stops watching, and captures everything once more. Errors of earlier captures are in `failure`. */
   async stop(): Promise<Recorded> {
-    clearInterval(this.#blindTimer);
-    clearTimeout(this.#timer);
-    this.#stopping = true;
-    await this.#watch?.close();
-    await this.#working;
-    // `#working` may have begun another watch.
-    await this.#watch?.close();
+    await this.#hinted.stop();
+    await this.#dirty.stop();
     await followSettings(this.#context);
     const last = await this.#capture(undefined, this.#options.ends);
     return { roots: this.#roots, last };
@@ -90,50 +88,20 @@ export class Recorder {
     return this.#failure;
   }
 
-  #onHint({ paths }: WatchHint): void {
-    if (paths === undefined) this.#pending = "all";
-    else if (this.#pending !== "all") {
-      this.#pending ??= new Set();
-      for (const path of paths) this.#pending.add(path);
-    }
-    this.#plan(SETTLE_MS);
-  }
-
-  #plan(delay: number): void {
-    // The last scan is a full one.
-    if (this.#stopping || this.#timer !== undefined || this.#working !== undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#working = this.#work();
-    }, delay);
-  }
-
-  async #work(): Promise<void> {
-    const began = performance.now();
-    const pending = this.#pending;
-    this.#pending = undefined;
-    try {
-      if (pending !== undefined) await this.#follow(pending === "all" ? undefined : [...pending]);
-    } catch (error) {
-      this.#failure = error;
-    }
-    this.#working = undefined;
-    if (this.#pending !== undefined) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
-  }
-
-  /**
-   * Captures these paths. If the settings have changed, captures everything, and watches the folders that are tracked
-   * now.
-   */
-  async #follow(only: readonly WorkspacePath[] | undefined): Promise<void> {
+  async #prepare(): Promise<boolean> {
     const isChanged = await followSettings(this.#context);
-    await this.#capture(isChanged ? undefined : only);
-    if (!isChanged || this.#stopping) return;
-    this.#options.onSettings?.();
-    await this.#watch?.close();
-    await this.#begin();
-    // Captures what was changed while nothing was watched.
-    this.#onHint({ paths: undefined });
+    this.#areSettingsNew ||= isChanged;
+    return isChanged;
+  }
+
+  async #captureHinted(only: readonly WorkspacePath[] | undefined): Promise<Capture> {
+    if (only !== undefined) return this.#capture(only);
+    await this.#dirty.take();
+    const captured = await this.#capture(undefined);
+    this.#dirty.looked({ only: undefined, omitted: captured.coverage.omitted });
+    if (this.#areSettingsNew) this.#options.onSettings?.();
+    this.#areSettingsNew = false;
+    return captured;
   }
 
   async #capture(
