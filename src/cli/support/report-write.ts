@@ -32,8 +32,7 @@ export async function reportWrite(
   const paths = context.paths(workspace);
   const shown = (path: string): string => paths.shown(path);
   for (const line of changeLines(result.changes, { paint, shown, most: MOST_LINES })) context.print(line);
-  if (conflicts.length > 0) context.print(paint("yellow", "changed meanwhile; the other content is kept:"));
-  for (const { path, kept_at } of conflicts) context.print(`  ${shown(path)} → ${printable(kept_at)}`);
+  for (const line of copyLines(conflicts, { paint, shown })) context.print(line);
   for (const { path, detail } of result.skipped ?? []) context.print(`stays: ${shown(path)} (${detail})`);
   if (result.changes.length === 0) context.print("nothing to change: it is like that already");
   else context.print(paint("dim", context.worded(await wayBack(workspace, result, shown))));

@@ -18,12 +18,20 @@ interface Obstacle {
   readonly what: string;
 }
 
+/** A path that was left alone, as an apply or a record names it. */
+interface LeftPath<Reason> extends Omit<BlockedPath, "reason"> {
+  readonly reason: Reason;
+}
+
 /**
  * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before. So a path
  * that was not as the plan expected was changed meanwhile, or has something in its place that no capture takes: a
  * special file, or a path that a rule or a limit leaves out. That stays there until somebody moves it away.
  */
-export async function meanwhile(context: Context, blocked: readonly BlockedPath[]): Promise<SkippedPath[]> {
+export async function meanwhile<Reason extends string>(
+  context: Context,
+  blocked: readonly LeftPath<Reason>[],
+): Promise<LeftPath<Reason | SkippedPath["reason"]>[]> {
   const changed = blocked.filter(({ reason }) => reason === "changed").map(({ path }) => path);
   const obstacles = await obstaclesAt(context, [...new Set(changed.flatMap(pathAndFolders))]);
   return blocked.map((one) => {

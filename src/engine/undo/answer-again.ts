@@ -1,5 +1,5 @@
 import type { RestoreShape, UndoShape } from "../../api/shapes.ts";
-import { meanwhile } from "../capture/change-files.ts";
+import { meanwhile } from "../capture/in-the-way.ts";
 import { conflictsIn } from "../facts/open-conflicts.ts";
 import { ownChanges } from "../facts/own-changes.ts";
 import { type DoneRequest, doneRequest, usedBefore } from "../facts/taken-ids.ts";
