@@ -5,7 +5,7 @@ import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { Serving } from "../server/serving.ts";
 
 const NOT_OFFERED = "the server there does not offer replication now";
-const REFUSAL = new ChronicleError("NOT_FOUND", "the server there serves no replicas");
+const REFUSAL = new ChronicleError("NOT_FOUND", "the server there serves no replicas", { data: { status: 404 } });
 
 let rig: FolderRig | undefined;
 
@@ -51,7 +51,7 @@ describe("an origin that is started again without --replication", () => {
     await using serving = await Serving.start();
     const { signal } = new AbortController();
     const byPort = dialOrigin({ url: `http://127.0.0.1:${serving.port}`, token: serving.token("agent") }, signal);
-    await expect(byPort).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await expect(byPort).rejects.toMatchObject({ code: "NOT_FOUND", data: { status: 404 } });
     const channel = await dialOrigin({ url: `unix:${serving.run.socket}` }, signal);
     await channel.send({ type: "BarrierRequest", sequence: 1 });
     expect(await channel.ended).toMatchObject({ error: { code: "UNAVAILABLE", message: NOT_OFFERED } });

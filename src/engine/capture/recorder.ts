@@ -18,6 +18,9 @@ import { HintedCapture } from "./hinted-capture.ts";
  */
 const SETTLE_MS = 60;
 
+/** The longest interval that a timer can have. */
+const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
+
 interface RecorderOptions {
   readonly cause: IterationCause;
   readonly onCapture?: (changes: number) => void;
@@ -43,6 +46,8 @@ export class Recorder {
   readonly #dirty: DirtyPaths;
   readonly #hinted: HintedCapture;
   #failure: unknown;
+  /** Keeps the process alive: a watcher does not, and a watch may wait for its first hint for days. */
+  #alive: NodeJS.Timeout | undefined;
   /** True until changed settings apply to what is recorded. */
   #areSettingsNew = false;
 
@@ -67,10 +72,13 @@ export class Recorder {
     await this.#dirty.take();
     this.#hinted.start();
     await this.#dirty.start();
+    this.#alive ??= setInterval(() => undefined, LONGEST_INTERVAL_MS);
   }
 
   /** Stops watching, and captures everything once more. Errors of earlier captures are in `failure`. */
   async stop(): Promise<Recorded> {
+    clearInterval(this.#alive);
+    this.#alive = undefined;
     await this.#hinted.stop();
     await this.#dirty.stop();
     await followSettings(this.#context);

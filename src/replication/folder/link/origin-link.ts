@@ -147,7 +147,7 @@ export class OriginLink {
     try {
       return await connect(signal);
     } catch (error) {
-      const isOff = error instanceof ChronicleError && error.code === "NOT_FOUND" && record().origin !== "";
+      const isOff = error instanceof ChronicleError && error.data["status"] === 404 && record().origin !== "";
       throw isOff ? notOffered(error) : error;
     }
   }
