@@ -17,7 +17,7 @@ it("an answer is written whole into a pipe that does not block and is read late"
   const child = spawn(process.execPath, ["--no-warnings", "--input-type=module", "-e", script]);
   const said: Buffer[] = [];
   child.stderr.on("data", (piece: Buffer) => said.push(piece));
-  // Nothing is read until the pipe is full.
+  // The reader waits until the pipe is full.
   const ended = new Promise<number | null>((resolve) => void child.once("close", resolve));
   await new Promise((resolve) => void setTimeout(resolve, 1_500));
   const hash = createHash("sha256");

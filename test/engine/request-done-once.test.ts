@@ -71,6 +71,19 @@ describe("a request with an id", () => {
     expect(again.skipped).toEqual(first.skipped);
   });
 
+  it("says that it put back files outside of the record, which it does not name again", async () => {
+    await using project = new Project();
+    project.write(".gitignore", "ignored\n");
+    project.write("ignored", "only copy\n");
+    const workspace = await project.init();
+    await workspace.run({ command: ["sh", "-c", "rm ignored"] });
+    const first = await workspace.as({ requestId: "r" }).undo();
+    expect([first.kept_aside?.map(({ path }) => path), project.read("ignored")]).toEqual([["ignored"], "only copy\n"]);
+    const again = await workspace.as({ requestId: "r" }).undo();
+    expect(again.kept_aside).toBeUndefined();
+    expect(again.notes).toEqual([expect.stringContaining("done before"), expect.stringContaining("not named again")]);
+  });
+
   it("a dry run is none, and one that found nothing to do is done when there is something", async () => {
     await using project = new Project();
     const workspace = await three(project);

@@ -478,6 +478,9 @@ export function leavesOpen(recordId: string, record: RecordBody): boolean {
   return OPEN.some(([prefix, key, state]) => recordId.startsWith(prefix) && record[key] === state);
 }
 
+/** The most characters of a request id that a caller chooses. */
+export const MOST_REQUEST_CHARS = 200;
+
 /**
  * Returns the id of the intent for a request id that a caller has chosen. The same request id always gives the same
  * intent, so that a repeated request is recognised.

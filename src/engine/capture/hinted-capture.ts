@@ -10,7 +10,7 @@ import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
  */
 const REST = { times: 3, mostMs: 10_000 };
 
-/** What is the caller's own in a hinted capture. */
+/** The parts of a hinted capture that differ between its callers. */
 interface HintedCaptureOptions {
   /** Emits the hints, and knows the paths that are to be scanned. */
   readonly dirty: DirtyPaths;

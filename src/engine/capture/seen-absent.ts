@@ -50,8 +50,8 @@ export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): B
  * A path that an operation leaves as it is, and why: something is in the way, nothing shows that it was absent then
  * (`unseen`), somebody changed it during the operation (`changed-meanwhile`), a pipe, a socket or a device is in its
  * place (`special`), something else that no capture takes is in its place (`left-out`), the content that it would get
- * was erased (`erased`), only mode bits that are never set would
- * change (`special-bits`), or no capture takes the path and others may have changed it (`ambiguous`).
+ * was erased (`erased`), only mode bits that are never set would change (`special-bits`), or no capture takes the path
+ * and others may have changed it (`ambiguous`).
  */
 export interface SkippedPath extends Omit<BlockedPath, "reason"> {
   readonly reason:

@@ -26,8 +26,8 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
   let undone: ReadonlySet<string> | undefined;
   const found: T[] = [];
   for (const work of works) {
-    const gone = work.omittedChanges.filter((change) => change.kept && !isThere(work, change));
-    if (gone.length === 0) {
+    const gone = new Set(work.omittedChanges.filter((change) => change.kept && !isThere(work, change)));
+    if (gone.size === 0) {
       found.push(work);
       continue;
     }
@@ -35,7 +35,7 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
     // An undo has put the earlier content back, so nothing of it is lost.
     const isLost = ({ type }: OmittedChange): boolean => type !== "created" && undone?.has(work.id) !== true;
     const omittedChanges = work.omittedChanges.map((change) =>
-      gone.includes(change) ? { ...change, kept: false, lost: isLost(change) } : change,
+      gone.has(change) ? { ...change, kept: false, lost: isLost(change) } : change,
     );
     found.push({ ...work, omittedChanges });
   }

@@ -5,7 +5,7 @@ import { ownChanges } from "../facts/own-changes.ts";
 import { type DoneRequest, doneRequest, usedBefore } from "../facts/taken-ids.ts";
 import type { Caller, Context } from "../log/context.ts";
 import { changeShape, conflictShape, skippedShape } from "../log/shape.ts";
-import { MAX_STAYED, intentOfRequest } from "../../core/records/records.ts";
+import { MAX_STAYED, MOST_REQUEST_CHARS, intentOfRequest } from "../../core/records/records.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { unmergedShape } from "./conflicts.ts";
@@ -28,15 +28,12 @@ export interface AskedCall {
 
 type Request = NonNullable<Caller["request"]>;
 
-/** The most characters of a request's id. */
-const MOST_CHARS = 200;
-
 /** Returns the request that a call is; `undefined` for one without an id. Throws `USAGE` for an id that is none. */
 export function requestOf({ requestId }: Caller, call: AskedCall): Request | undefined {
   if (requestId === undefined) return undefined;
-  if (requestId === "" || requestId.length > MOST_CHARS || !requestId.isWellFormed()) {
+  if (requestId === "" || requestId.length > MOST_REQUEST_CHARS || !requestId.isWellFormed()) {
     throw new ChronicleError("USAGE", "the id of a request is empty, too long or not well-formed text", {
-      hint: `give up to ${MOST_CHARS} characters, or leave it out`,
+      hint: `give up to ${MOST_REQUEST_CHARS} characters, or leave it out`,
     });
   }
   const { method, what, options } = call;
@@ -46,7 +43,7 @@ export function requestOf({ requestId }: Caller, call: AskedCall): Request | und
   return { id: requestId, asked: sha256(text) };
 }
 
-/** What the log says about a request that was done. */
+/** A request that was done, as the log has it. */
 interface Again extends DoneRequest {
   readonly id: string;
   readonly shape: RestoreShape;
@@ -73,11 +70,13 @@ async function again(context: Context, { id: request, asked }: Request): Promise
     finished: [],
   };
   const isPart = stayed.length === MAX_STAYED ? [`at most ${MAX_STAYED} of the paths that were left are named`] : [];
+  const aside =
+    intent.aside === undefined ? [] : ["files outside of the record that were put back are not named again"];
   return {
     ...done,
     id,
     shape,
-    notes: [`this request was done before, at ${row.ts}: it was not done again`, ...isPart],
+    notes: [`this request was done before, at ${row.ts}: it was not done again`, ...isPart, ...aside],
   };
 }
 

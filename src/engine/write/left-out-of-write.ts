@@ -41,7 +41,7 @@ export async function refuseLeftOut(
   }
   const [{ stat, verdict } = {}] = places;
   const isFolder = typeof stat === "object" && stat.kind === "dir";
-  // Whoever moves an excluded folder itself means all of it.
+  // A move of an excluded folder itself means all of it.
   const isMeant = write.kind === "move" && verdict?.tracked === false;
   if (write.kind !== "put" && isFolder && !isAgents(write) && !isMeant)
     await refuseExcludedBeneath(context, write.path);

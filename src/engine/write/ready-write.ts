@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { parseHash, sha256, type Hash, isHash } from "../../core/values/hash.ts";
-import { intentOfRequest } from "../../core/records/records.ts";
+import { intentOfRequest, MOST_REQUEST_CHARS } from "../../core/records/records.ts";
 import type { HeldLock } from "../../storage/lock.ts";
 import { answer } from "../log/answer.ts";
 import type { Context, Caller } from "../log/context.ts";
@@ -131,9 +131,8 @@ function writablePath(context: Context, given: string): WorkspacePath {
   throw unwritable(path, reason);
 }
 
-/** The maximum length of names of actors, sessions and requests, in characters. */
+/** The maximum length of names of actors and sessions, in characters. */
 const MOST_CHARS = 1_000;
-const MOST_REQUEST_CHARS = 200;
 
 function whose({ actor, session, requestId }: WriteBy): WriteBy {
   const most = { actor: MOST_CHARS, session: MOST_CHARS, requestId: MOST_REQUEST_CHARS };

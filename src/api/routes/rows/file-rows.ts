@@ -12,7 +12,7 @@ import { slicedPieces } from "../pieces.ts";
 
 const tag = "files";
 const at = moment("the moment to read at (default: the last recorded state)").optional();
-/** What a read of the present state takes: a scan of the folder, at worst of all of it. */
+/** A read of the present state scans the folder, at worst all of it. */
 const scanning = { heavy: "scan", heavyWith: "fresh" } as const;
 
 const fresh = flag("record edits on disk first, if the workspace has a folder").optional();
