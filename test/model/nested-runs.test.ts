@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ChronicleError } from "../../src/core/values/errors.ts";
-import { expectedOf, Machine, modelRun, type ModelRun } from "./model-nested.ts";
+import { type Deed, expectedOf, Machine, modelRun, type ModelRun } from "./model-nested.ts";
 import { modelRuns } from "./model-runs.ts";
 
 /** Any runs within any others, some rolled back: each owns what it did, and what is around it takes that along. */
@@ -40,7 +40,14 @@ it(
           expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
         });
       }),
-      { ...modelRuns<[ModelRun, number]>(60), examples: [[removesWhatInnerMade, 0]] },
+      {
+        ...modelRuns<[ModelRun, number]>(60),
+        examples: [
+          [removesWhatInnerMade, 0],
+          [writesWhatUndoneWrote, 0],
+          [undoesWhatIsReversed, 0],
+        ],
+      },
     );
   },
 );
@@ -54,6 +61,36 @@ const removesWhatInnerMade: ModelRun = {
     },
     { kind: "write", path: "a", text: "z" },
     { kind: "remove", path: "c" },
+  ],
+  code: 0,
+  rollback: false,
+  inAction: false,
+};
+
+const writes = (path: string, text: string): Deed => ({ kind: "write", path, text });
+
+const runs = (deeds: readonly Deed[], code = 0): Deed => ({
+  kind: "run",
+  run: { deeds, code, rollback: code !== 0, inAction: false },
+});
+
+/** The innermost run is undone by itself, after another one wrote the same as it had. */
+const writesWhatUndoneWrote: ModelRun = {
+  deeds: [
+    runs([writes("b", "xz"), runs([runs([writes("b", "zx")]), writes("b", "xz")])]),
+    runs([runs([writes("b", "z")])], 3),
+    runs([writes("b", "zx")]),
+  ],
+  code: 0,
+  rollback: false,
+  inAction: false,
+};
+
+/** The undo of a run within it writes nothing, as a later run reversed it; a run that was rolled back is in between. */
+const undoesWhatIsReversed: ModelRun = {
+  deeds: [
+    runs([runs([writes("a", "y"), runs([writes("a", "x")])]), runs([writes("a", "z")], 3)]),
+    runs([writes("a", "y")]),
   ],
   code: 0,
   rollback: false,

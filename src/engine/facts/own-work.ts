@@ -51,6 +51,8 @@ export interface OwnEvents {
   /** The event whose state an undo of the whole work restores, if the work has a beginning. */
   readonly back?: number | undefined;
   readonly seqs: ReadonlySet<number>;
+  /** Events between these that cancel out, by path: undone ones, and those of their undos (see `undone-between.ts`). */
+  readonly between?: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
   /** The sessions, actions, transactions and intents that they name, and the keepers of the work. */
   readonly ids: ReadonlySet<string>;
   /**
@@ -137,7 +139,7 @@ export async function* fileEvents(
   }
 }
 
-/** The effect of some consecutive iterations of a path, all of them own. */
+/** The effect of some consecutive iterations of a path, all of them own or cancelled out. */
 export interface Group {
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;
@@ -154,14 +156,14 @@ export interface PathGroups {
 /** Returns the own events of each path as groups, in path order; others' work lies between two groups. */
 export async function groupsOf(
   context: Context,
-  { byPath, firsts, pending = [] }: Pick<OwnEvents, "byPath" | "firsts" | "pending">,
+  { byPath, firsts, between, pending = [] }: Pick<OwnEvents, "byPath" | "firsts" | "between" | "pending">,
 ): Promise<PathGroups[]> {
   const unrecorded = new Map(pending.map((change) => [change.path, change]));
   const paths = new Set([...byPath.keys(), ...unrecorded.keys()]);
   const found: PathGroups[] = [];
   for (const path of [...paths].sort(comparePaths)) {
     const rows = await context.index.iterations(path);
-    const own = new Set(byPath.get(path));
+    const own = new Set([...(byPath.get(path) ?? []), ...(between?.get(path) ?? [])]);
     const next = unrecorded.get(path);
     const states: Pick<IterationRow, "seq" | "entry">[] = [...rows];
     if (next !== undefined) {

@@ -16,6 +16,12 @@ import type { Owners } from "./owners.ts";
 export interface UndoneEvents {
   /** Undos of selected work that were not redone, by their ids. */
   readonly undos: ReadonlyMap<string, Selective>;
+  /** True if an undo is in force. */
+  readonly isAny: boolean;
+  /** The spans of the undos in force that met no conflict. */
+  readonly clean: readonly SeqSpan[];
+  /** False only if no undo undid an event with this seq. */
+  readonly mayHold: (seq: number) => boolean;
   /** True if this event of a file is undone. */
   readonly holds: (seq: number, record: FileRecord, path: WorkspacePath) => boolean;
   /** Returns the spans of the undos that undid this event of a file. */
@@ -51,6 +57,14 @@ export function undoneBy(
   }
   return {
     undos,
+    isAny: whole.size + undos.size > 0,
+    clean: [
+      ...[...whole.values()].map(({ own }) => own),
+      ...[...undos].flatMap(([id, { met }]) => (met.length > 0 ? [] : (spans.get(id) ?? []))),
+    ],
+    mayHold: (seq) =>
+      [...whole.values()].some(({ target }) => isIn(target, seq)) ||
+      [...undos.values()].some(({ took, met }) => holdsSeq(took, seq) || holdsSeq(met, seq)),
     holds: (seq, record, path) =>
       (whole.size > 0 && owners.of(record).some((id) => tookWhole(whole.get(id), seq, path))) ||
       [...undos.values()].some((undo) => tookAt(undo, seq, path)),

@@ -3,8 +3,6 @@ import type { UndoShape } from "../../api/shapes.ts";
 import type { UndoOptions } from "../../api/workspace-api.ts";
 import type { Change } from "../../core/values/entry.ts";
 import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
-import type { FileRecord } from "../../core/values/file-record.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import { attributor } from "../facts/attribution.ts";
 import { beforeNotes, onlyFinished } from "./before-change.ts";
@@ -14,20 +12,19 @@ import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { listOperations, stackOf } from "./operations.ts";
-import type { SeqSpan } from "../facts/own-changes.ts";
 import {
   eventsOfWork,
   type Keeper,
   keepersOf,
   type OwnEvents,
   type PendingChange,
-  withEvents,
   type Work,
 } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
 import { withoutSightings, type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { planInversion, type Inversion } from "./invert-operation.ts";
 import { coveredBy, isOnlyNamed, isUndoneWithAround, undoneBy } from "../facts/undone-events.ts";
+import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
 
@@ -138,7 +135,8 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
     return isTaken;
   });
   const left = await withoutSightings(context, work, all);
-  const own = await withUnchanged(context, left, before);
+  const isPart = work.everything !== true && taken.isAny;
+  const own = isPart ? await withUndoneBetween(context, left, { undone: before, taken }) : left;
   return {
     kind: "undo",
     summary: `undo of ${work.known ?? work.label}`,
@@ -150,37 +148,6 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
     withdraws: await conflictsAbout(context, own, taken),
     operation: null,
   };
-}
-
-/** An event that was undone, with the spans of the undos that undid it. */
-interface TakenEvent {
-  readonly path: WorkspacePath;
-  readonly seq: number;
-  readonly record: FileRecord;
-  readonly by: readonly SeqSpan[];
-}
-
-/**
- * Adds undone events that lie directly before these on the same path, if their undo did not change the file because
- * these later events had already reversed them. Inverting the later ones alone would bring back what the earlier ones
- * made.
- */
-async function withUnchanged(context: Context, own: OwnEvents, taken: readonly TakenEvent[]): Promise<OwnEvents> {
-  const more: TakenEvent[] = [];
-  for (const [path, events] of Map.groupBy(taken, (event) => event.path)) {
-    const later = new Set(own.byPath.get(path));
-    if (later.size === 0) continue;
-    const known = new Map(events.map((event) => [event.seq, event]));
-    const rows = await context.index.iterations(path);
-    const wrote = ({ fromSeq, toSeq }: SeqSpan): boolean => rows.some(({ seq }) => seq > fromSeq && seq <= toSeq);
-    for (let i = rows.length - 2; i >= 0; i -= 1) {
-      const event = known.get(rows[i]?.seq ?? 0);
-      if (event === undefined || !later.has(rows[i + 1]?.seq ?? 0) || event.by.some(wrote)) continue;
-      later.add(event.seq);
-      more.push(event);
-    }
-  }
-  return withEvents(own, more);
 }
 
 /**

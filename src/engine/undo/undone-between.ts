@@ -1,0 +1,116 @@
+import type { FileRecord } from "../../core/values/file-record.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { firstEvent } from "../facts/first-event.ts";
+import type { SeqSpan } from "../facts/own-changes.ts";
+import { fileEvents, type OwnEvents, withEvents } from "../facts/own-work.ts";
+import type { UndoneEvents } from "../facts/undone-events.ts";
+import type { Context } from "../log/context.ts";
+
+/** An event of a path that was undone, with the spans of the undos that undid it. */
+export interface TakenEvent {
+  readonly path: WorkspacePath;
+  readonly seq: number;
+  readonly record: FileRecord;
+  readonly by: readonly SeqSpan[];
+}
+
+/**
+ * Adds to own events the undone ones beside them that have no effect any more, so that the own events before and after
+ * them count as one change. Inverted one by one, they would be merged with states that none of them has left, or bring
+ * back what was undone. These events have no effect:
+ *
+ * - an undone event, together with what its undo wrote to the path;
+ * - an undone event directly before these, if its undo wrote nothing to the path: later events had reversed it. If it
+ *   is among `undone`, the events of the same work, it counts as own.
+ */
+export async function withUndoneBetween(
+  context: Context,
+  own: OwnEvents,
+  { undone, taken }: { readonly undone: readonly TakenEvent[]; readonly taken: UndoneEvents },
+): Promise<OwnEvents> {
+  const known = new Map(undone.map((event) => [eventKey(event), event]));
+  const more: TakenEvent[] = [];
+  const between = new Map<WorkspacePath, ReadonlySet<number>>();
+  const firsts = new Map(own.firsts);
+  for (const [path, seqs] of own.byPath) {
+    const rows = (await context.index.iterations(path)).map(({ seq }) => seq);
+    const others = rows.filter((seq) => !seqs.has(seq));
+    const asked = { path, seqs: others.filter((seq) => taken.mayHold(seq)), taken };
+    const events = await takenAmong(context, asked);
+    if (events.length === 0) continue;
+    const found = withoutEffect(rows, { own: seqs, events, taken });
+    more.push(...events.filter((one) => found.bridges.has(one.seq) && known.has(eventKey(one))));
+    between.set(path, found.all);
+    const first = events.find(({ seq }) => found.all.has(seq));
+    if (first !== undefined && first.seq < (firsts.get(path)?.seq ?? 0))
+      firsts.set(path, firstEvent(first.record, first.seq));
+  }
+  return between.size === 0 ? own : { ...withEvents({ ...own, firsts }, more), between };
+}
+
+function eventKey({ path, seq }: Pick<TakenEvent, "path" | "seq">): string {
+  return `${seq} ${path}`;
+}
+
+async function takenAmong(
+  context: Context,
+  asked: { readonly path: WorkspacePath; readonly seqs: readonly number[]; readonly taken: UndoneEvents },
+): Promise<TakenEvent[]> {
+  const found: TakenEvent[] = [];
+  for (const seq of asked.seqs) {
+    for await (const { path, record } of fileEvents(context, { fromSeq: seq - 1, toSeq: seq })) {
+      const by = path === asked.path ? asked.taken.by(seq, record, path) : [];
+      if (by.length > 0) found.push({ path, seq, record, by });
+    }
+  }
+  return found;
+}
+
+interface Beside {
+  readonly own: ReadonlySet<number>;
+  readonly events: readonly TakenEvent[];
+  readonly taken: UndoneEvents;
+}
+
+/**
+ * Returns the events without effect; `bridges` are those whose undos wrote nothing. An undo that wrote counts if all
+ * that it undid and wrote lies in one run of consecutive events, each own or without effect.
+ */
+function withoutEffect(rows: readonly number[], { own, events, taken }: Beside) {
+  const undos = new Set(events.flatMap(({ by }) => by));
+  const written = new Map([...undos].map((undo) => [undo, rows.filter((seq) => isIn(undo, seq) && !own.has(seq))]));
+  const wrote = (undo: SeqSpan): boolean => written.get(undo)?.length !== 0;
+  const bridges = new Set(events.filter(({ by }) => !by.some(wrote)).map(({ seq }) => seq));
+  const counting = new Set([...undos].filter((undo) => wrote(undo) && taken.clean.includes(undo)));
+  for (;;) {
+    const counted = events.filter(({ by }) => by.every((undo) => counting.has(undo))).map(({ seq }) => seq);
+    const parts = new Set([...own, ...counted, ...[...counting].flatMap((undo) => written.get(undo) ?? [])]);
+    const runs = runsOf(rows, parts, bridges).filter((run) => run.some((seq) => own.has(seq)));
+    const torn = [...counting].filter((undo) => {
+      const undid = events.filter(({ by }) => by.includes(undo)).map(({ seq }) => seq);
+      return !runs.some((run) => [...undid, ...(written.get(undo) ?? [])].every((seq) => run.includes(seq)));
+    });
+    if (torn.length === 0) {
+      const all = new Set(runs.flat().filter((seq) => !own.has(seq)));
+      return { all, bridges: new Set([...bridges].filter((seq) => all.has(seq))) };
+    }
+    for (const undo of torn) counting.delete(undo);
+  }
+}
+
+function isIn({ fromSeq, toSeq }: SeqSpan, seq: number): boolean {
+  return seq > fromSeq && seq <= toSeq;
+}
+
+/** Returns the runs of consecutive events that are parts, or bridges directly before them. */
+function runsOf(rows: readonly number[], parts: ReadonlySet<number>, bridges: ReadonlySet<number>): number[][] {
+  const runs: number[][] = [];
+  let isContinued = false;
+  for (const seq of rows.toReversed()) {
+    const isOne: boolean = parts.has(seq) || (isContinued && bridges.has(seq));
+    if (isOne && isContinued) runs.at(-1)?.push(seq);
+    else if (isOne) runs.push([seq]);
+    isContinued = isOne;
+  }
+  return runs;
+}
