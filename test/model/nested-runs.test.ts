@@ -46,6 +46,7 @@ it(
           [removesWhatInnerMade, 0],
           [writesWhatUndoneWrote, 0],
           [undoesWhatIsReversed, 0],
+          [rollsBackTwice, 0],
         ],
       },
     );
@@ -92,6 +93,14 @@ const undoesWhatIsReversed: ModelRun = {
     runs([runs([writes("a", "y"), runs([writes("a", "x")])]), runs([writes("a", "z")], 3)]),
     runs([writes("a", "y")]),
   ],
+  code: 0,
+  rollback: false,
+  inAction: false,
+};
+
+/** The outer rollback undoes what the inner one has written, together with what that had undone. */
+const rollsBackTwice: ModelRun = {
+  deeds: [runs([runs([writes("a", "y")], 3), writes("c", "y")], 3), writes("a", "z")],
   code: 0,
   rollback: false,
   inAction: false,

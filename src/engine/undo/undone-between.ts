@@ -73,22 +73,27 @@ interface Beside {
 }
 
 /**
- * Returns the events without effect; `bridges` are those whose undos wrote nothing. An undo that wrote counts if all
- * that it undid and wrote lies in one run of consecutive events, each own or without effect.
+ * Returns the events without effect; `bridges` are those whose undos wrote nothing. An undo counts if all that it undid
+ * and wrote lies in one run of consecutive events, each own or without effect.
  */
 function withoutEffect(rows: readonly number[], { own, events, taken }: Beside) {
   const undos = new Set(events.flatMap(({ by }) => by));
   const written = new Map([...undos].map((undo) => [undo, rows.filter((seq) => isIn(undo, seq) && !own.has(seq))]));
   const wrote = (undo: SeqSpan): boolean => written.get(undo)?.length !== 0;
   const bridges = new Set(events.filter(({ by }) => !by.some(wrote)).map(({ seq }) => seq));
-  const counting = new Set([...undos].filter((undo) => wrote(undo) && taken.clean.includes(undo)));
+  const counting = new Set([...undos].filter((undo) => !wrote(undo) || taken.clean.includes(undo)));
   for (;;) {
     const counted = events.filter(({ by }) => by.every((undo) => counting.has(undo))).map(({ seq }) => seq);
-    const parts = new Set([...own, ...counted, ...[...counting].flatMap((undo) => written.get(undo) ?? [])]);
-    const runs = runsOf(rows, parts, bridges).filter((run) => run.some((seq) => own.has(seq)));
+    const parts = new Set([...counted, ...[...counting].flatMap((undo) => written.get(undo) ?? [])]);
+    const runs = runsOf(
+      rows,
+      (seq, isBefore) => own.has(seq) || (parts.has(seq) && (isBefore || !bridges.has(seq))),
+    ).filter((run) => run.some((seq) => own.has(seq)));
+    const places = new Map(runs.flatMap((run, i) => run.map((seq) => [seq, i] as const)));
     const torn = [...counting].filter((undo) => {
       const undid = events.filter(({ by }) => by.includes(undo)).map(({ seq }) => seq);
-      return !runs.some((run) => [...undid, ...(written.get(undo) ?? [])].every((seq) => run.includes(seq)));
+      const found = new Set([...undid, ...(written.get(undo) ?? [])].map((seq) => places.get(seq)));
+      return found.size > 1 || found.has(undefined);
     });
     if (torn.length === 0) {
       const all = new Set(runs.flat().filter((seq) => !own.has(seq)));
@@ -102,15 +107,15 @@ function isIn({ fromSeq, toSeq }: SeqSpan, seq: number): boolean {
   return seq > fromSeq && seq <= toSeq;
 }
 
-/** Returns the runs of consecutive events that are parts, or bridges directly before them. */
-function runsOf(rows: readonly number[], parts: ReadonlySet<number>, bridges: ReadonlySet<number>): number[][] {
+/** Returns the runs of consecutive events that are parts. `isPart` is told whether the event is directly before one. */
+function runsOf(rows: readonly number[], isPart: (seq: number, isBefore: boolean) => boolean): number[][] {
   const runs: number[][] = [];
-  let isContinued = false;
+  let isBefore = false;
   for (const seq of rows.toReversed()) {
-    const isOne: boolean = parts.has(seq) || (isContinued && bridges.has(seq));
-    if (isOne && isContinued) runs.at(-1)?.push(seq);
+    const isOne = isPart(seq, isBefore);
+    if (isOne && isBefore) runs.at(-1)?.push(seq);
     else if (isOne) runs.push([seq]);
-    isContinued = isOne;
+    isBefore = isOne;
   }
   return runs;
 }
