@@ -76,12 +76,21 @@ interface Beside {
  * Returns the events without effect; `bridges` are those whose undos wrote nothing. An undo counts if all that it undid
  * and wrote lies in one run of consecutive events, each own or without effect.
  */
-function withoutEffect(rows: readonly number[], { own, events, taken }: Beside) {
-  const undos = new Set(events.flatMap(({ by }) => by));
-  const written = new Map([...undos].map((undo) => [undo, rows.filter((seq) => isIn(undo, seq) && !own.has(seq))]));
+function withoutEffect(rows: readonly number[], { own, events: all, taken }: Beside) {
+  const written = new Map(
+    [...new Set(all.flatMap(({ by }) => by))].map((undo) => [
+      undo,
+      rows.filter((seq) => isIn(undo, seq) && !own.has(seq)),
+    ]),
+  );
   const wrote = (undo: SeqSpan): boolean => written.get(undo)?.length !== 0;
+  const standing = standingUndos(written, all);
+  const events = all.flatMap(({ seq, by }) => {
+    const left = by.filter((undo) => standing.has(undo));
+    return left.length === 0 ? [] : [{ seq, by: left }];
+  });
   const bridges = new Set(events.filter(({ by }) => !by.some(wrote)).map(({ seq }) => seq));
-  const counting = new Set([...undos].filter((undo) => !wrote(undo) || taken.clean.includes(undo)));
+  const counting = new Set([...standing].filter((undo) => !wrote(undo) || taken.clean.includes(undo)));
   for (;;) {
     const counted = events.filter(({ by }) => by.every((undo) => counting.has(undo))).map(({ seq }) => seq);
     const parts = new Set([...counted, ...[...counting].flatMap((undo) => written.get(undo) ?? [])]);
@@ -96,11 +105,24 @@ function withoutEffect(rows: readonly number[], { own, events, taken }: Beside) 
       return found.size > 1 || found.has(undefined);
     });
     if (torn.length === 0) {
-      const all = new Set(runs.flat().filter((seq) => !own.has(seq)));
-      return { all, bridges: new Set([...bridges].filter((seq) => all.has(seq))) };
+      const found = new Set(runs.flat().filter((seq) => !own.has(seq)));
+      return { all: found, bridges: new Set([...bridges].filter((seq) => found.has(seq))) };
     }
     for (const undo of torn) counting.delete(undo);
   }
+}
+
+/** Returns the undos of which no later one has undone what they wrote. */
+function standingUndos(
+  written: ReadonlyMap<SeqSpan, readonly number[]>,
+  events: readonly TakenEvent[],
+): ReadonlySet<SeqSpan> {
+  const standing = new Set<SeqSpan>();
+  for (const [undo, seqs] of [...written].sort(([a], [b]) => b.fromSeq - a.fromSeq)) {
+    const undone = events.filter(({ seq }) => seqs.includes(seq));
+    if (!undone.some(({ by }) => by.some((one) => standing.has(one)))) standing.add(undo);
+  }
+  return standing;
 }
 
 function isIn({ fromSeq, toSeq }: SeqSpan, seq: number): boolean {
