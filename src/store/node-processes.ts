@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { constants } from "node:os";
 import { hintOfErrno } from "../core/values/errno.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { quoteCommand } from "../core/shell/quote-command.ts";
 import { sha256 } from "../core/values/hash.ts";
 import type { Disk } from "../disk/disk.ts";
 import { runCommand } from "../util/run-command.ts";
@@ -143,11 +144,16 @@ function hintOfStart(errno: string | undefined): string {
   );
 }
 
+function hintOfMissing(program: string): string {
+  if (!/\s/.test(program)) return "is it installed, and on the PATH?";
+  return `it was taken as the name of one program; for a line of a shell: \`chronicle run -- ${quoteCommand(["sh", "-c", program])}\``;
+}
+
 function notStarted(program: string, cause: unknown): ChronicleError {
   const missing = errnoOf(cause) === "ENOENT";
   const why = cause instanceof Error ? cause.message : String(cause);
   return new ChronicleError(missing ? "NOT_FOUND" : "IO", `${program} could not be started: ${why}`, {
-    hint: missing ? "is it installed, and on the PATH?" : hintOfStart(errnoOf(cause)),
+    hint: missing ? hintOfMissing(program) : hintOfStart(errnoOf(cause)),
     cause,
   });
 }

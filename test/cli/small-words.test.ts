@@ -87,3 +87,37 @@ it("a snapshot is listed by its number, which goes to it; the command of its lin
   await box.must(["restore", "1"]);
   expect(readFileSync(join(box.project, "f"), "utf8")).toBe("2\n");
 });
+
+it("an undo with nothing to undo names the ways to take back edits by hand", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "one\n");
+  await box.must(["init"]);
+  box.write("a.txt", "two\n");
+  const { code, stderr } = await box.call(["undo"]);
+  expect(code).toBe(3);
+  expect(stderr).toContain("`chronicle undo --file PATH` or `--since MOMENT`");
+  await box.must(["undo", "--file", "a.txt"]);
+  expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("one\n");
+});
+
+it("a run of a line in quotes is told how a shell gets it", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "one\n");
+  const { code, stderr } = await box.call(["run", "--", "echo 'hi' > said"]);
+  expect(code).toBe(127);
+  const [, line = ""] = /`chronicle (run .+)`/.exec(stderr) ?? [];
+  box.sh(`${box.command.join(" ")} ${line}`);
+  expect(readFileSync(join(box.project, "said"), "utf8")).toBe("hi\n");
+});
+
+it("verify names what replaces a damaged content", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "one\n");
+  await box.must(["init"]);
+  box.sh(`find ${box.store} -name '*.pack' -exec truncate -s -1 {} +`);
+  const { code, stdout, stderr } = await box.call(["verify"]);
+  expect([code, stdout]).toEqual([4, expect.stringContaining("DAMAGED")]);
+  expect(stderr).toContain("`chronicle verify --repair-from PLACE`");
+  const repaired = await box.call(["verify", "--repair-from", "."]);
+  expect(repaired.stderr).not.toContain("--repair-from PLACE");
+});

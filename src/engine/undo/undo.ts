@@ -274,7 +274,11 @@ function pick(
     const last = operations.find((one) => one.id === ids.at(-1));
     if (last !== undefined) return last;
     throw new ChronicleError("NOT_FOUND", `there is nothing to ${direction}`, {
-      hint: "`chronicle list` shows what was done; `chronicle restore MOMENT` goes back to any moment",
+      hint:
+        direction === "redo"
+          ? "`chronicle list` shows what was done; `chronicle restore MOMENT` goes back to any moment"
+          : "plain undo takes back runs, actions and restores; for edits by hand, `chronicle undo --file PATH` or " +
+            "`--since MOMENT`; `chronicle list` shows what was done",
     });
   }
   const matching = meantBy(operations, asked, (one) => one.id);

@@ -34,7 +34,16 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   const verdict = result.ok ? paint("green", "ok") : paint("red", wrong(result.problems));
   context.print(`${verdict}: ${what}; ${read} in ${result.seconds.toFixed(2)} s${rate}`);
   for (const line of anchorLines(result)) context.print(line);
+  const hint = result.repair === undefined && result.problems.some(({ kind }) => CONTENT.has(kind));
+  if (hint) context.say(context.worded(REPAIR));
 }
+
+/** Problems that a copy of a content mends. */
+const CONTENT: ReadonlySet<string> = new Set(["blob-missing", "blob-corrupt", "pack-damaged"]);
+
+const REPAIR =
+  "`chronicle verify --repair-from PLACE` replaces missing and damaged contents from a folder, another store, a server " +
+  "or the origin";
 
 /** Prints the healed contents and the missing contents, each with the places that need it. */
 function printRepair(context: CommandContext, { healed, missing, set_aside: aside, failed }: RepairShape): void {
