@@ -106,6 +106,7 @@ export default defineConfig({
     "typescript/no-explicit-any": "error",
     "typescript/ban-ts-comment": ["error", { "ts-expect-error": "allow-with-description" }],
     "typescript/no-namespace": "error",
+    "typescript/return-await": ["error", "error-handling-correctness-only"],
     "typescript/no-floating-promises": "error",
     "typescript/no-misused-promises": "error",
     "typescript/no-misused-spread": "off",

@@ -177,7 +177,7 @@ class FileStore implements StoreApi {
       using _lease = await this.#parts.blobs.lease();
       const source = from === undefined ? undefined : await this.#sourceOf(from);
       const id = await createWorkspace(this.#parts, this.#cache, { ...optional({ name }), source });
-      return this.#initialised(await this.#openId(id), true);
+      return await this.#initialised(await this.#openId(id), true);
     });
   }
 

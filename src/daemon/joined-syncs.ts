@@ -154,7 +154,7 @@ export class JoinedSyncs implements SyncRunner {
   async #where<T>(asked: string, work: (syncs: SyncApi, id: string) => Promise<T>): Promise<T> {
     const { id } = await this.#own.status(asked);
     await using other = await this.#find(id);
-    return work(other?.syncs ?? this.#own, id);
+    return await work(other?.syncs ?? this.#own, id);
   }
 
   async #runElsewhere(folder: string, cause: ChronicleError): Promise<ChronicleError | undefined> {

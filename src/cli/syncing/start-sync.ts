@@ -208,7 +208,7 @@ function isRefused({ halted = "" }: SyncShape): boolean {
 async function followed(context: CommandContext, { store, runner, id, ...more }: Followed): Promise<SyncShape> {
   await using _socket = await socketFor(context, { store, runner, id });
   await showSyncs(context, runner, { ...more, id, until: (sync) => sync.state === "stopped" || isRefused(sync) });
-  return runner.stop(id);
+  return await runner.stop(id);
 }
 
 /** Opens the socket by which other processes steer the sync. The sync runs even if that fails. */

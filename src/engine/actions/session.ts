@@ -161,7 +161,7 @@ async function endAbandoned(context: Context, session: Session): Promise<Session
   using _lease = await context.blobs.lease();
   const { aside: before, ...rest } = session;
   const { changes, aside } = before === undefined ? { changes: [] } : await endOfAside(context, session.id, before);
-  return endSession(
+  return await endSession(
     context,
     { ...rest, omittedChanges: changes, ...optional({ aside }) },
     {

@@ -135,7 +135,7 @@ async function attempt<Shape>(
     plan = await complete(context, await recordFolders(context, plan, present), present);
     await provePlan(context, plan);
     const done = await (present.dryRun ? preview : apply)(context, plan, present);
-    if (!done.isNone) return plan.report(await reportOf(context, plan, { done, dryRun: present.dryRun }));
+    if (!done.isNone) return await plan.report(await reportOf(context, plan, { done, dryRun: present.dryRun }));
     const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
     const other = isMeanwhile ? await plan.otherwise?.() : undefined;
     tellOfCopies(context, done.conflicts.map(conflictShape));

@@ -93,7 +93,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
     return { id: undefined, applied: [], blocked: [], conflicts: [], aside: { ...NOTHING_ASIDE, blocked } };
   if (operation.onBlocked !== "skip") await refusePrunedContents(context, operation.changes);
   const plan = await keepPlan(context, operation.changes);
-  return withCommit(context, async (commit) => {
+  return await withCommit(context, async (commit) => {
     const head = await commit.head();
     const intent: IntentRecord = {
       kind: operation.kind,

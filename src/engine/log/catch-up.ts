@@ -201,7 +201,7 @@ async function startAnew(context: HistoryContext, { recover, locked = recover }:
 /** Discards the index and fills it again, with the lock. */
 export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> {
   using _held = await context.lock.exclusive(context.waitMs);
-  return refill(context);
+  return await refill(context);
 }
 
 /**

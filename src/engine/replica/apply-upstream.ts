@@ -85,7 +85,7 @@ export async function applyUpstream(
 ): Promise<UpstreamReport> {
   using _lease = await context.blobs.lease();
   const changes = makeableChanges(step.changes);
-  return untilSettled(context, async () => {
+  return await untilSettled(context, async () => {
     if (changes.length > 0) await captureFirst(context, changes, options);
     return withSettledCommit(context, (commit) => underLock(context, commit, { step, changes, options }));
   });

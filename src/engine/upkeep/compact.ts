@@ -37,7 +37,7 @@ export async function compact(context: Context, options: CompactOptions = {}): P
   const drop = options.dropArchive === true;
   if (drop) await prepareToDrop(context, options);
   using _lease = await context.blobs.lease();
-  return withCommit(context, async (commit) => {
+  return await withCommit(context, async (commit) => {
     const head = await commit.head();
     if (head.seq === 0) throw nothingRecorded();
     await refuseUnsigned(context, "compaction");

@@ -389,7 +389,7 @@ export async function listErasures(context: Context): Promise<ErasureShape[]> {
 export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
   // The lease keeps collectors from freeing a content between its check and the event.
   using _lease = await context.blobs.lease();
-  return withCommit(context, async (commit) => {
+  return await withCommit(context, async (commit) => {
     const one = meantBy((await erasuresInForce(context)).all, asked);
     await refuseGone(context, one);
     const { recordId, seq: _, ...record } = one;

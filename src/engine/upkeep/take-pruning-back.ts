@@ -21,7 +21,7 @@ const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
 export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
   // The lease keeps a collector from freeing contents by what it read before.
   using _lease = await context.blobs.lease();
-  return withCommit(context, async (commit) => {
+  return await withCommit(context, async (commit) => {
     await refuseUnsigned(context, "bringing back what was pruned");
     const { all, inBase } = await loggedPrunings(context);
     const at = all.findIndex(({ seq }) => seq === event);

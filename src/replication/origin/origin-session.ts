@@ -185,7 +185,7 @@ export class OriginSession {
       this.#fetch.end();
       this.#reached.end();
     }
-    return this.#channel.ended;
+    return await this.#channel.ended;
   }
 
   /**

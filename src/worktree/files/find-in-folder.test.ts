@@ -47,3 +47,9 @@ it("offers the target of a link, and does not follow it", async () => {
   disk.symlink(Buffer.from("/outside"), "/good/link");
   expect(hashesOf(await found(disk, ["/outside", "outside"]))).toEqual([sha256("/outside")]);
 });
+
+it("finds a file that is so large that others have their turn while it is read", async () => {
+  const large = "0123456789abcdef".repeat(1_100_000);
+  const all = await found(diskWith({ "/good/large": large }), [large]);
+  expect(all.map(({ size, where }) => [size, where])).toEqual([[large.length, "/good/large"]]);
+});

@@ -67,7 +67,7 @@ class FolderSearch {
     using file = opened;
     // No folder is kept open while other tasks run; the file itself stays open.
     this.#fs.release();
-    return this.#file(path, file);
+    return await this.#file(path, file);
   }
 
   #link(path: WorkspacePath): FoundFile | undefined {

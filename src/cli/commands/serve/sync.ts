@@ -47,7 +47,7 @@ export async function sync(context: CommandContext): Promise<number> {
   if (verb === undefined) return status(context, typed);
   if (decidesHaltedSync(context.input)) await context.refuseAgent(`sync ${what}, which answers why it was halted`);
   await using client = await backgroundClient(context);
-  return verb(context, client.syncs, typed);
+  return await verb(context, client.syncs, typed);
 }
 
 /** Prints the state of syncs. Starts no server if there is no sync. */
