@@ -151,6 +151,8 @@ export interface IntentRecord {
   readonly conflicts?: readonly IdentifiedConflict[];
   /** While open: the changes, if they are few. There is then no plan. */
   readonly changes?: readonly UpstreamChange[];
+  /** While open: true if files get their recorded modification times. */
+  readonly keepMtime?: true;
   /** While open: the replica's progress when it is closed. */
   readonly replica?: ReplicaRecord;
   /** While open: the paths whose states are proposed to the origin when it is closed. */
@@ -309,9 +311,10 @@ export function decodeSession(body: RecordBody): SessionRecord {
 
 /** Returns an intent record as JSON. */
 export function encodeIntent(record: IntentRecord): RecordBody {
-  const { fromSeq, left, conflicts, changes, replica, proposals, aside, stayed, keptAt, ...rest } = record;
+  const { fromSeq, left, conflicts, changes, replica, proposals, aside, stayed, keptAt, keepMtime, ...rest } = record;
   return {
     ...rest,
+    ...(keepMtime === true ? { keep_mtime: true } : {}),
     ...(stayed === undefined || stayed.length === 0 ? {} : { stayed: stayed.slice(0, MAX_STAYED).map(stayedJson) }),
     ...(keptAt === undefined || keptAt.length === 0
       ? {}
@@ -384,6 +387,7 @@ export function decodeIntent(body: RecordBody): IntentRecord {
     ...decodeWrite(body),
     ...optional({ client, process, brings, target }),
     ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
+    ...(body["keep_mtime"] === true ? { keepMtime: true } : {}),
     ...decodeSelective(body),
     ...decodeSynced(body),
     ...decodeStayed(body),

@@ -212,7 +212,8 @@ export async function perform(
   let isOpen = false;
   const begin = async (): Promise<void> => {
     isOpen = true;
-    await commit.begin([opening(id, intent)]);
+    const opened = operation.keepMtime === true ? { ...intent, keepMtime: true as const } : intent;
+    await commit.begin([opening(id, opened)]);
   };
   const beside = await asideOfIntent(context, intent);
   const all = { ...operation, changes: [...changes, ...beside] };
@@ -273,7 +274,13 @@ async function carryOut(
   warnOfOpenDatabases(context, open, report.applied);
   dropDerived(context, report.applied, units);
   tellOfOwners(context, report);
-  if (operation.keepMtime === true) tellOfTimes(context, operation.changes);
+  const applied = new Set(report.applied);
+  if (operation.keepMtime === true) {
+    tellOfTimes(
+      context,
+      changes.filter(({ path }) => applied.has(path)),
+    );
+  }
   tellOfInexactTimes(context.tell, report);
   return report;
 }
@@ -408,10 +415,11 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
         contents: (hashes) => context.blobs.readMany(hashes),
         onBlocked: "skip",
         resume: true,
+        ...optional({ keepMtime: intent.keepMtime }),
         ...maskOf(intent),
       });
       // A write counts as decided, so it is never abandoned: further events undo what it could not do.
-      const isNothing = intent.kind !== "write" && isNone(intent, whole, changes);
+      const isNothing = intent.kind !== "write" && isNone(intent, whole, [...changes, ...beside]);
       const { report } = splitAside(context, whole, beside);
       dropDerived(context, report.applied, { units, still: [] });
       await commit.append(
@@ -427,7 +435,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
       await context.worktree.cleanUp(token);
       const applied = new Set(report.applied);
       const { blocked, conflicts } = report;
-      const made = changes.filter((one) => applied.has(one.path));
+      const made = asMade(changes, report).filter((one) => applied.has(one.path));
       finished.push({ id, intent, state, changes: made, blocked, conflicts, isNothing });
     }
     context.worktree.sweepLeft();

@@ -25,7 +25,7 @@ export function closing(
   intent: IntentRecord,
   { blocked, conflicts = [] }: { readonly blocked: readonly BlockedPath[]; readonly conflicts?: readonly KeptBeside[] },
 ): EventDraft {
-  const { contents: _1, conflicts: _2, changes: _3, replica: _4, proposals: _5, ...kept } = intent;
+  const { contents: _1, conflicts: _2, changes: _3, replica: _4, proposals: _5, keepMtime: _6, ...kept } = intent;
   const paths = [...(intent.left ?? []), ...blocked.map((one) => one.path)];
   const left = intent.kind !== "undo" || paths.length === 0 ? {} : { left: paths };
   const isAnswered = intent.request !== undefined && intent.kind !== "write";
