@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
@@ -72,4 +72,98 @@ it("later edits of the lines that the undo of the part wrote stay", async () => 
   project.write("b", lines("A", "edited"));
   const undone = await workspace.undo({ session: "s" });
   expect([project.read("b"), undone.unmerged]).toEqual([lines("a", "edited"), []]);
+});
+
+interface Deed {
+  readonly session?: string;
+  readonly turn?: string;
+  readonly files: Readonly<Record<string, string | Buffer>>;
+}
+
+async function act(project: Project, workspace: WorkspaceApi, { session = "s", turn, files }: Deed): Promise<string> {
+  const action = { type: "edit", session, ...(turn === undefined ? {} : { turn }) };
+  return workspace.action(action, (begun) => {
+    for (const [path, text] of Object.entries(files)) project.write(path, text);
+    return begun?.id ?? "";
+  });
+}
+
+describe("a turn whose undo changes nothing in a file, as a later turn had reversed it", () => {
+  const plain = lines("a", "b");
+
+  it.each([
+    [`e\n${plain}`, plain, lines("a", "B"), plain],
+    [lines("A", "b"), undefined, plain, lines("a", "B"), plain],
+  ])("does not come back with the undo of the session: %j", async (first, othersFirst, ...rest) => {
+    await using project = new Project();
+    project.write("b", plain);
+    const workspace = await project.init();
+    const others = async (text: string): Promise<void> => {
+      project.write("b", text);
+      await workspace.snapshot();
+    };
+    await act(project, workspace, { turn: "t1", files: { b: first } });
+    if (othersFirst === undefined) {
+      const [reversed = "", second = "", end = ""] = rest;
+      await act(project, workspace, { turn: "t2", files: { b: reversed } });
+      await act(project, workspace, { turn: "t1", files: { b: second } });
+      await others(end);
+    } else {
+      const [second = "", reversed = ""] = rest;
+      await others(othersFirst);
+      await act(project, workspace, { turn: "t1", files: { b: second } });
+      await act(project, workspace, { turn: "t2", files: { b: reversed } });
+    }
+    await act(project, workspace, { turn: "t1", files: { c: "z\n" } });
+    await workspace.undo({ turn: "t1" });
+    expect(project.read("b")).toBe(plain);
+    const undone = await workspace.undo({ session: "s" });
+    expect([project.read("b"), undone.unmerged]).toEqual([plain, []]);
+  });
+});
+
+it("a file that was excluded before the work stays, though another one of its name was undone earlier", async () => {
+  await using project = new Project();
+  project.write("keep", "1\n");
+  const workspace = await project.init();
+  await workspace.undo({ action: await act(project, workspace, { files: { "p.log": "made\n" } }) });
+  project.write(".gitignore", "*.log\n");
+  await workspace.snapshot();
+  project.write("p.log", "precious\n");
+  await workspace.snapshot();
+  const { session } = await workspace.run({ command: ["sh", "-c", "rm .gitignore"] });
+  const { skipped } = await workspace.undo({ session: session.session_id });
+  expect(skipped).toMatchObject([{ path: "p.log", reason: "unseen" }]);
+  expect(project.read("p.log")).toBe("precious\n");
+});
+
+it("a database goes back to its state before the work, though others wrote beside it after an undo", async () => {
+  const database = (fill: string): Buffer =>
+    Buffer.concat([Buffer.from("SQLite format 3\0", "latin1"), Buffer.alloc(496, fill)]);
+  await using project = new Project();
+  project.write("x.db", database("a"));
+  const workspace = await project.init();
+  const other = await act(project, workspace, { session: "other", files: { "x.db": database("b") } });
+  await workspace.undo({ action: other });
+  project.write("x.db-wal", "others\n");
+  await workspace.snapshot();
+  await act(project, workspace, { files: { "x.db": database("c") } });
+  await workspace.undo({ session: "s" });
+  expect(project.read("x.db")).toBe(database("a").toString());
+});
+
+it("another's edit that the work had reversed, and that was undone since, does not come back", async () => {
+  await using project = new Project();
+  project.write("b", lines("a", "b"));
+  const workspace = await project.init();
+  const other = await act(project, workspace, { session: "other", files: { b: lines("A", "b"), c: "z\n" } });
+  await act(project, workspace, { files: { b: lines("a", "B") } });
+  await workspace.undo({ action: other });
+  expect(project.read("b")).toBe(lines("a", "B"));
+  for (const step of ["undo", "redo", "again"]) {
+    const { unmerged } =
+      step === "undo" ? await workspace.undo({ session: "s" }) : await workspace[step === "redo" ? "redo" : "undo"]();
+    expect([project.read("b"), unmerged]).toEqual([lines("a", step === "redo" ? "B" : "b"), []]);
+  }
+  expect(await workspace.verify()).toMatchObject({ ok: true });
 });

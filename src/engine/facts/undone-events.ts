@@ -19,7 +19,7 @@ export interface UndoneEvents {
   /** True if an undo is in force. */
   readonly isAny: boolean;
   /** The spans of the undos in force that met no conflict. */
-  readonly clean: readonly SeqSpan[];
+  readonly clean: ReadonlySet<SeqSpan>;
   /** False only if no undo undid an event with this seq. */
   readonly mayHold: (seq: number) => boolean;
   /** True if this event of a file is undone. */
@@ -58,10 +58,10 @@ export function undoneBy(
   return {
     undos,
     isAny: whole.size + undos.size > 0,
-    clean: [
+    clean: new Set([
       ...[...whole.values()].map(({ own }) => own),
       ...[...undos].flatMap(([id, { met }]) => (met.length > 0 ? [] : (spans.get(id) ?? []))),
-    ],
+    ]),
     mayHold: (seq) =>
       [...whole.values()].some(({ target }) => isIn(target, seq)) ||
       [...undos.values()].some(({ took, met }) => holdsSeq(took, seq) || holdsSeq(met, seq)),

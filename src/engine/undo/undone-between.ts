@@ -28,42 +28,42 @@ export async function withUndoneBetween(
   own: OwnEvents,
   { undone, taken }: { readonly undone: readonly TakenEvent[]; readonly taken: UndoneEvents },
 ): Promise<OwnEvents> {
-  const known = new Map(undone.map((event) => [eventKey(event), event]));
+  const ofWork = new Map(undone.map((event) => [eventKey(event), event]));
   const more: TakenEvent[] = [];
   const between = new Map<WorkspacePath, ReadonlySet<number>>();
   const firsts = new Map(own.firsts);
   for (const [path, seqs] of own.byPath) {
     const rows = (await context.index.iterations(path)).map(({ seq }) => seq);
-    const others = rows.filter((seq) => !seqs.has(seq));
-    const asked = { path, seqs: others.filter((seq) => taken.mayHold(seq)), taken };
-    const events = await takenAmong(context, asked);
+    const events: TakenEvent[] = [];
+    for (const seq of rows) {
+      if (seqs.has(seq) || !taken.mayHold(seq)) continue;
+      const event = ofWork.get(eventKey({ path, seq })) ?? (await takenAt(context, { path, seq }, taken));
+      if (event !== undefined) events.push(event);
+    }
     if (events.length === 0) continue;
-    const found = withoutEffect(rows, { own: seqs, events, taken });
-    more.push(...events.filter((one) => found.bridges.has(one.seq) && known.has(eventKey(one))));
-    between.set(path, found.all);
-    const first = events.find(({ seq }) => found.all.has(seq));
+    const { all, bridges } = withoutEffect(rows, { own: seqs, events, taken });
+    between.set(path, all);
+    more.push(...events.filter((one) => bridges.has(one.seq) && ofWork.has(eventKey(one))));
+    // Before an event whose undo wrote to the path, the path was as it is before the own events.
+    const first = events.find(({ seq }) => bridges.has(seq));
     if (first !== undefined && first.seq < (firsts.get(path)?.seq ?? 0))
       firsts.set(path, firstEvent(first.record, first.seq));
   }
   return between.size === 0 ? own : { ...withEvents({ ...own, firsts }, more), between };
 }
 
-function eventKey({ path, seq }: Pick<TakenEvent, "path" | "seq">): string {
+type EventOfPath = Pick<TakenEvent, "path" | "seq">;
+
+function eventKey({ path, seq }: EventOfPath): string {
   return `${seq} ${path}`;
 }
 
-async function takenAmong(
-  context: Context,
-  asked: { readonly path: WorkspacePath; readonly seqs: readonly number[]; readonly taken: UndoneEvents },
-): Promise<TakenEvent[]> {
-  const found: TakenEvent[] = [];
-  for (const seq of asked.seqs) {
-    for await (const { path, record } of fileEvents(context, { fromSeq: seq - 1, toSeq: seq })) {
-      const by = path === asked.path ? asked.taken.by(seq, record, path) : [];
-      if (by.length > 0) found.push({ path, seq, record, by });
-    }
+async function takenAt(context: Context, { path, seq }: EventOfPath, taken: UndoneEvents) {
+  for await (const { record } of fileEvents(context, { fromSeq: seq - 1, toSeq: seq })) {
+    const by = taken.by(seq, record, path);
+    if (by.length > 0) return { path, seq, record, by };
   }
-  return found;
+  return undefined;
 }
 
 interface Beside {
@@ -73,39 +73,37 @@ interface Beside {
 }
 
 /**
- * Returns the events without effect; `bridges` are those whose undos wrote nothing. An undo counts if all that it undid
- * and wrote lies in one run of consecutive events, each own or without effect.
+ * Returns the events without effect; `bridges` are those whose undos wrote nothing. An undo that wrote counts if all
+ * that it undid and wrote lies in one run of consecutive events, each own or without effect.
  */
 function withoutEffect(rows: readonly number[], { own, events: all, taken }: Beside) {
-  const written = new Map(
-    [...new Set(all.flatMap(({ by }) => by))].map((undo) => [
-      undo,
-      rows.filter((seq) => isIn(undo, seq) && !own.has(seq)),
-    ]),
-  );
-  const wrote = (undo: SeqSpan): boolean => written.get(undo)?.length !== 0;
+  const undos = [...new Set(all.flatMap(({ by }) => by))];
+  const written = new Map(undos.map((undo) => [undo, rows.filter((seq) => isIn(undo, seq))]));
   const standing = standingUndos(written, all);
   const events = all.flatMap(({ seq, by }) => {
     const left = by.filter((undo) => standing.has(undo));
     return left.length === 0 ? [] : [{ seq, by: left }];
   });
+  const wrote = (undo: SeqSpan): boolean => written.get(undo)?.length !== 0;
   const bridges = new Set(events.filter(({ by }) => !by.some(wrote)).map(({ seq }) => seq));
-  const counting = new Set([...standing].filter((undo) => !wrote(undo) || taken.clean.includes(undo)));
+  const partsOf = new Map([...standing].map((undo) => [undo, [...(written.get(undo) ?? [])]]));
+  for (const { seq, by } of events) for (const undo of by) partsOf.get(undo)?.push(seq);
+  const counting = new Set([...standing].filter((undo) => wrote(undo) && taken.clean.has(undo)));
   for (;;) {
-    const counted = events.filter(({ by }) => by.every((undo) => counting.has(undo))).map(({ seq }) => seq);
-    const parts = new Set([...counted, ...[...counting].flatMap((undo) => written.get(undo) ?? [])]);
-    const runs = runsOf(
-      rows,
-      (seq, isBefore) => own.has(seq) || (parts.has(seq) && (isBefore || !bridges.has(seq))),
-    ).filter((run) => run.some((seq) => own.has(seq)));
-    const places = new Map(runs.flatMap((run, i) => run.map((seq) => [seq, i] as const)));
+    const counted = events.filter(({ by }) => by.every((undo) => counting.has(undo) || !wrote(undo)));
+    const parts = new Set([
+      ...counted.map(({ seq }) => seq),
+      ...[...counting].flatMap((undo) => written.get(undo) ?? []),
+    ]);
+    const runs = runsOf(rows, (seq, isBefore) => own.has(seq) || (parts.has(seq) && (isBefore || !bridges.has(seq))));
+    const near = runs.filter((run) => run.some((seq) => own.has(seq)));
+    const places = new Map(near.flatMap((run, i) => run.map((seq) => [seq, i] as const)));
     const torn = [...counting].filter((undo) => {
-      const undid = events.filter(({ by }) => by.includes(undo)).map(({ seq }) => seq);
-      const found = new Set([...undid, ...(written.get(undo) ?? [])].map((seq) => places.get(seq)));
+      const found = new Set(partsOf.get(undo)?.map((seq) => places.get(seq)));
       return found.size > 1 || found.has(undefined);
     });
     if (torn.length === 0) {
-      const found = new Set(runs.flat().filter((seq) => !own.has(seq)));
+      const found = new Set(near.flat().filter((seq) => !own.has(seq)));
       return { all: found, bridges: new Set([...bridges].filter((seq) => found.has(seq))) };
     }
     for (const undo of torn) counting.delete(undo);
@@ -118,9 +116,9 @@ function standingUndos(
   events: readonly TakenEvent[],
 ): ReadonlySet<SeqSpan> {
   const standing = new Set<SeqSpan>();
+  const undoneBy = new Map(events.map(({ seq, by }) => [seq, by]));
   for (const [undo, seqs] of [...written].sort(([a], [b]) => b.fromSeq - a.fromSeq)) {
-    const undone = events.filter(({ seq }) => seqs.includes(seq));
-    if (!undone.some(({ by }) => by.some((one) => standing.has(one)))) standing.add(undo);
+    if (!seqs.some((seq) => undoneBy.get(seq)?.some((one) => standing.has(one)) === true)) standing.add(undo);
   }
   return standing;
 }
