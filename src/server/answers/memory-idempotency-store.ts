@@ -1,8 +1,8 @@
 import type { KeptReply, IdempotencyStore, Standing } from "./idempotent.ts";
 
-/** The most changes that are remembered. */
+/** The most changes that are remembered, apart from those that are being made. */
 const MOST = 10_000;
-/** The time for which a change is remembered, in milliseconds. */
+/** The time for which a change is remembered after it has begun, in milliseconds; a longer one until it has ended. */
 const DAY_MS = 86_400_000;
 /** The most characters of all kept replies. Beyond it, the oldest replies are dropped: their changes count as done. */
 const MOST_KEPT = 8 * 1024 ** 2;
@@ -29,7 +29,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   standing(key: string, print: string, now: number): Standing {
     const known = this.#entries.get(key);
-    if (known === undefined || now - known.at >= DAY_MS) return { kind: "new" };
+    if (known === undefined || (!known.going && now - known.at >= DAY_MS)) return { kind: "new" };
     if (known.print !== print) return { kind: "other" };
     if (known.reply !== undefined) return { kind: "done", reply: known.reply };
     return { kind: "begun", since: known.at, going: known.going };
@@ -55,8 +55,12 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#entries.set(key, entry);
     if (entry.reply !== undefined) this.#noteReply(key, entry.reply);
     if (this.#entries.size <= MOST) return;
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined) this.#forget(oldest);
+    // A change that is being made stays: a retry of it would be made beside it.
+    for (const [oldest, { going }] of this.#entries) {
+      if (going) continue;
+      this.#forget(oldest);
+      return;
+    }
   }
 
   /** Returns all entries, oldest first. */
