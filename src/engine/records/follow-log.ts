@@ -34,17 +34,20 @@ export interface FollowOptions {
    * themselves still count.
    */
   readonly bound: Bound;
+  /** Events that were recorded, as other files say. */
+  readonly witnesses?: readonly Bound[];
 }
 
 export interface Followed {
   readonly bad: BadLine | undefined;
-  /** True if the log has another event at the bound. */
-  readonly replaced: boolean;
+  /** The seq of an event that is another one than the bound or a witness says. */
+  readonly replaced: number | undefined;
 }
 
 /** Brings a state up to the last whole commit of the log. Lines are checked completely. */
-export async function followLog(log: EventLog, place: Place, { bound }: FollowOptions): Promise<Followed> {
-  const follower = new RecordFollower(place, bound);
+export async function followLog(log: EventLog, place: Place, options: FollowOptions): Promise<Followed> {
+  const { bound, witnesses = [] } = options;
+  const follower = new RecordFollower(place, [bound, ...witnesses]);
   let bad: BadLine | undefined;
   for await (const lines of log.read({ seq: place.state.head.seq + 1, offset: place.offset })) {
     for (const line of lines) {
@@ -74,16 +77,17 @@ interface OpenLine {
 /** Applies the lines of a log to a state, one whole commit at a time. */
 class RecordFollower {
   readonly #place: Place;
-  readonly #bound: Bound;
+  /** Hashes that events must have, by seq. */
+  readonly #known: ReadonlyMap<number, readonly Bound[]>;
   readonly #commits: CommitFollower;
   #prev: Head;
   #open: OpenLine[] = [];
-  /** True if the log has another event at the bound. */
-  replaced = false;
+  /** The seq of an event that is another one than was known. */
+  replaced: number | undefined;
 
-  constructor(place: Place, bound: Bound) {
+  constructor(place: Place, known: readonly Bound[]) {
     this.#place = place;
-    this.#bound = bound;
+    this.#known = Map.groupBy(known, ({ seq }) => seq);
     this.#prev = place.state.head;
     this.#commits = new CommitFollower(this.#prev.seq);
   }
@@ -106,7 +110,7 @@ class RecordFollower {
     for (const { event, text, line } of this.#open) {
       this.#place.state.apply(event, text);
       this.#place.offset = line.end;
-      if (event.seq === this.#bound.seq && event.hash !== this.#bound.hash) this.replaced = true;
+      if (this.#known.get(event.seq)?.some(({ hash }) => hash !== event.hash) === true) this.replaced ??= event.seq;
     }
     this.#open = [];
   }

@@ -6,7 +6,15 @@ import { decodeRecordSentinel, type RecordSentinel } from "../../core/records/re
 import { RecordState } from "../../core/records/record-state.ts";
 import type { EventLog, LogEnd } from "../../storage/event-log.ts";
 import { refuseOtherHistory } from "../log/history-start.ts";
-import { type BadLine, type Bound, followLog, isDamage, type Place, soundEvent } from "./follow-log.ts";
+import {
+  type BadLine,
+  type Bound,
+  followLog,
+  isDamage,
+  type Place,
+  soundEvent,
+  type FollowOptions,
+} from "./follow-log.ts";
 import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts";
 
 /** The result of loading the whole store. */
@@ -42,13 +50,15 @@ export async function loadState(log: EventLog, files: RecordFiles, acknowledged:
   const store = await storeOf(log);
   const { kept, fault } = readKeptEnd(files, { end, store }, notes);
   const checkpoint = readCheckpoint(files, { notes, kept, store });
-  const witnesses = [acknowledged, checkpoint?.state.head, kept as Bound | undefined];
-  const bound = witnesses.reduce<Bound>(
-    (most, one) => (one !== undefined && one.seq > most.seq ? one : most),
+  const witnesses = [acknowledged, ...(kept === undefined ? [] : [kept as Bound])];
+  const bound = [...witnesses, ...(checkpoint === undefined ? [] : [checkpoint.state.head])].reduce<Bound>(
+    (most, one) => (one.seq > most.seq ? one : most),
     EMPTY_HEAD,
   );
-  const start = fits(checkpoint, log, end, notes);
-  const first = start === undefined ? undefined : await attempt(log, start, bound);
+  const known = { bound, witnesses };
+  const fitting = fits(checkpoint, log, end, notes);
+  const start = fitting !== undefined && agrees(fitting, log, witnesses) ? fitting : undefined;
+  const first = start === undefined ? undefined : await attempt(log, start, known);
   // If the first line after the checkpoint does not continue it, reading the whole log shows which of the two is wrong.
   if (first !== undefined && !isMisfit(first, start))
     return await settle(first, { log, end, bound, headFault: fault, notes });
@@ -58,17 +68,17 @@ export async function loadState(log: EventLog, files: RecordFiles, acknowledged:
     const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined, torn: undefined };
     return { ...nothing, bound, damage: whole, headFault: fault, notes };
   }
-  return await settle(await attempt(log, whole, bound), { log, end, bound, headFault: fault, notes });
+  return await settle(await attempt(log, whole, known), { log, end, bound, headFault: fault, notes });
 }
 
 interface Attempt extends Start {
   readonly bad: BadLine | undefined;
-  readonly replaced: boolean;
+  readonly replaced: number | undefined;
 }
 
-async function attempt(log: EventLog, start: Start, bound: Bound): Promise<Attempt> {
+async function attempt(log: EventLog, start: Start, known: FollowOptions): Promise<Attempt> {
   const place = { state: start.state, offset: start.offset };
-  const { bad, replaced } = await followLog(log, place, { bound });
+  const { bad, replaced } = await followLog(log, place, known);
   return { ...place, checkpoint: start.checkpoint, bad, replaced };
 }
 
@@ -92,7 +102,8 @@ async function settle(
   const isTorn = bad !== undefined && !(await isDamage(log, bad, bound));
   let damage: ChronicleError | undefined;
   if (bad !== undefined && !isTorn) damage = damagedAt(bad);
-  else if (replaced) damage = rolledBack(`event ${bound.seq} is not the one that was recorded: the log was replaced`);
+  else if (replaced !== undefined)
+    damage = rolledBack(`event ${replaced} is not the one that was recorded: the log was replaced`);
   else if (seq < bound.seq)
     damage = rolledBack(`the log ends at event ${seq}, but event ${bound.seq} was recorded before`);
   if (damage !== undefined) notes.push(damage.message);
@@ -187,6 +198,15 @@ function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: st
   if (seq >= log.firstSeq)
     notes.push(`snapshot.json (event ${seq}) does not fit the log, which ends at event ${end.seq}`);
   return undefined;
+}
+
+/**
+ * True if a start needs no look at the lines before it: no event before it is known from elsewhere, and no other hash
+ * of its own last event.
+ */
+function agrees({ state: { head } }: Start, log: EventLog, witnesses: readonly Bound[]): boolean {
+  const inLog = witnesses.filter(({ seq }) => seq >= log.firstSeq);
+  return inLog.every(({ seq, hash }) => seq > head.seq || (seq === head.seq && hash === head.hash));
 }
 
 /**
