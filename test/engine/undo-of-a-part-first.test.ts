@@ -167,3 +167,18 @@ it("another's edit that the work had reversed, and that was undone since, does n
   }
   expect(await workspace.verify()).toMatchObject({ ok: true });
 });
+
+it("what others put back in between, as it was within the work, is no conflict", async () => {
+  await using project = new Project();
+  project.write("b", lines("a", "b"));
+  const workspace = await project.init();
+  await act(project, workspace, { files: { b: "x\n" } });
+  await workspace.run({ command: ["sh", "-c", "echo run > b"] });
+  await workspace.undo();
+  await act(project, workspace, { files: { b: "y\n" } });
+  project.write("b", "x\n");
+  await workspace.snapshot();
+  await act(project, workspace, { files: { b: "z\n" } });
+  const { unmerged } = await workspace.undo({ session: "s" });
+  expect([project.read("b"), unmerged]).toEqual([lines("a", "b"), []]);
+});

@@ -149,6 +149,8 @@ export interface Group {
 export interface PathGroups {
   readonly path: WorkspacePath;
   readonly groups: readonly Group[];
+  /** The groups of own events alone, if what cancels out between them (`OwnEvents.between`) joins some of `groups`. */
+  readonly apart?: readonly Group[];
   readonly last: IterationRow | undefined;
   readonly first: FirstEvent;
 }
@@ -163,7 +165,8 @@ export async function groupsOf(
   const found: PathGroups[] = [];
   for (const path of [...paths].sort(comparePaths)) {
     const rows = await context.index.iterations(path);
-    const own = new Set([...(byPath.get(path) ?? []), ...(between?.get(path) ?? [])]);
+    const own = new Set(byPath.get(path));
+    const cancelled = between?.get(path) ?? new Set();
     const next = unrecorded.get(path);
     const states: Pick<IterationRow, "seq" | "entry">[] = [...rows];
     if (next !== undefined) {
@@ -171,7 +174,10 @@ export async function groupsOf(
       own.add(UNRECORDED);
     }
     const first = firsts.get(path) ?? { seq: UNRECORDED, action: next?.action, isWritten: false };
-    found.push({ path, groups: groupRows(states, own), last: rows.at(-1), first });
+    const groups = groupRows(states, own);
+    const joined = cancelled.size === 0 ? groups : groupRows(states, new Set([...own, ...cancelled]));
+    const apart = joined.length < groups.length ? { apart: groups } : {};
+    found.push({ path, groups: joined, ...apart, last: rows.at(-1), first });
   }
   return found;
 }

@@ -71,11 +71,12 @@ export async function invertWork(
     paths.map(({ path }) => path),
   );
   const unseen: SkippedPath[] = [];
-  for (const { path, groups, last, first } of paths) {
+  for (const one of paths) {
+    const { path, last, first } = one;
     const seen = pending.get(path);
     const present = seen === undefined ? last?.entry : seen.after;
     targets.set(path, { present, target: present });
-    const way = await gone.unlessGivenUp(path, () => wayBack(new Merger(context), groups, present));
+    const way = await gone.unlessGivenUp(path, () => wayBack(new Merger(context), one, present));
     if (way === undefined) continue;
     const { kept, wanted, made } = way;
     const isGoing = kept.entry === undefined || wanted === undefined;
@@ -194,10 +195,21 @@ interface WayBack {
   readonly made: readonly Buffer[];
 }
 
-async function wayBack(merger: Merger, groups: readonly Group[], present: Entry | undefined): Promise<WayBack> {
-  const kept = await merger.fold(groups, present, "ours");
-  const other = kept.reason === undefined ? kept : await merger.fold(groups, present, "theirs");
-  const wanted = sameEntry(other.entry, kept.entry) ? kept.entry : other.entry;
+/**
+ * Inverts the groups of a path. If that has a conflict, and the own events alone have none, those are inverted: what
+ * others restored may be a state between the events of one group.
+ */
+async function wayBack(
+  merger: Merger,
+  { groups: joined, apart }: PathGroups,
+  present: Entry | undefined,
+): Promise<WayBack> {
+  const first = await merger.fold(joined, present, "ours");
+  const other = first.reason === undefined || apart === undefined ? first : await merger.fold(apart, present, "ours");
+  const isApart = other !== first && other.reason === undefined;
+  const [kept, groups] = isApart ? [other, apart ?? joined] : [first, joined];
+  const undone = kept.reason === undefined ? kept : await merger.fold(groups, present, "theirs");
+  const wanted = sameEntry(undone.entry, kept.entry) ? kept.entry : undone.entry;
   const made = [...new Set([kept.entry, wanted])].flatMap((entry) => merger.made(entry) ?? []);
   return { kept, wanted, made };
 }
