@@ -12,9 +12,9 @@ import { doneIntents } from "../log/intents.ts";
 import { isOwnerAlive } from "../log/owner-process.ts";
 
 /**
- * Runs and actions that run at the same time each compare the kept-aside paths with their own beginnings, so that all
- * of them find the same change. If another run, action, undo or redo may have made a change, the change is not
- * attributed to one of them alone.
+ * Runs and actions that are open at the same time each compare the kept-aside paths with the states at their own
+ * beginnings. So all of them find the same change. A change that another run, action, undo or redo may have made is
+ * recorded with candidates, and is attributed to none of them alone.
  */
 
 /** A run or an action, and the time during which it was open. */
@@ -22,13 +22,13 @@ interface Span {
   readonly id: string;
   /** The event before it. */
   readonly fromSeq: number;
-  /** Its last event; infinite while it is open. */
+  /** The seq of its last event; infinite while it is open. */
   readonly end: number;
   readonly aside: Aside | undefined;
   readonly omittedChanges: readonly OmittedChange[];
   /** The paths that it has declared. */
   readonly declared: readonly WorkspacePath[];
-  /** True if it may change other paths as well. */
+  /** True if it may also change paths that it has not declared. */
   readonly isWide: boolean;
 }
 
@@ -39,7 +39,7 @@ interface Beside {
 }
 
 /**
- * Returns the changes of a run or action that is about to end, with the candidates of those that others may have made.
+ * Returns the changes of a run or action that is about to end. Changes that others may have made get candidates.
  * `plan`: the changes to kept-aside paths.
  */
 export async function withCandidates(
@@ -63,8 +63,8 @@ export async function withCandidates(
 }
 
 /**
- * Returns the work that was open at some time while the run or action `id` was; `undefined` if the log does not have
- * `id`.
+ * Returns the run or action `id`, with the work that was open at some time since it began. Returns `undefined` if `id`
+ * is not in the log, or was denied.
  */
 async function workBeside(context: Context, id: string): Promise<Beside | undefined> {
   const runs = (await loggedSessions(context)).filter((one) => one.kind === "run");
@@ -113,9 +113,9 @@ function spanOfAction({ id, fromSeq, lastSeq, state, aside, omittedChanges, path
 }
 
 /**
- * Returns the work of others that can have changed a path: work that has declared it, and work that may change
- * anything. The latter does not count if the ending work has declared the path, or work within it has declared and
- * changed it.
+ * Returns the work of others that may have changed a path. That is work that has declared the path, and work that may
+ * change any path. Work of the second kind is left out if the ending work has declared the path, or if work within the
+ * ending work has declared the path and changed it.
  */
 function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
   const hasDeclared = ({ declared }: Span): boolean => declared.some((one) => isWithin(path, one));
@@ -136,9 +136,9 @@ async function plansOf(context: Context, some: readonly Span[]): Promise<Plans> 
 }
 
 /**
- * True if one of these paths changed while both were open. The work that began later knows the state at the beginning
- * of that time, and the work that ended earlier knows the state at its end. `own` ends now, after all work that has
- * ended.
+ * True if one of these paths changed while both were open. The state at the beginning of that time is known from the
+ * work that began later. The state at its end is known from the work that ended earlier. `own` ends now, so any other
+ * work that has ended did so earlier.
  */
 function mayHaveMade(
   own: Span,
@@ -150,14 +150,14 @@ function mayHaveMade(
   if (other.end === Infinity)
     return isEarlier || planned.some(({ path, after }) => !sameEntry(plan?.get(path)?.before, after));
   return planned.some(({ path, before }) => {
-    // A path that it does not report was at its end as at its beginning.
+    // If `other` does not report a path, the path was at its end as at its beginning.
     if (!other.omittedChanges.some((one) => isWithin(path, one.path))) return false;
     const found = plan?.get(path);
     return found === undefined || !sameEntry(isEarlier ? before : found.before, found.after);
   });
 }
 
-/** Returns the undos and redos since the work began that have changed kept-aside paths, and these paths. */
+/** Returns the undos and redos since the work began that have changed kept-aside paths, with these paths. */
 async function stepsSince(
   context: Context,
   { fromSeq }: Span,

@@ -29,7 +29,8 @@ import { noteWhereabouts } from "./unclean-end.ts";
 
 /**
  * Takes the first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on
- * disk. Each path in it is iteration 1. Throws `LIMIT_EXCEEDED` if the workspace exceeds a limit.
+ * disk. Each path in it is iteration 1. Does nothing if the history has begun already. Throws `LIMIT_EXCEEDED` if the
+ * workspace exceeds a limit.
  */
 export async function takeBaseline(
   context: Context,
@@ -42,7 +43,7 @@ export async function takeBaseline(
   if (excess !== undefined) throw overLimit(context, excess);
   await withCommit(context, async (commit) => {
     const head = await commit.head();
-    // Another process has recorded the baseline already.
+    // Another process has recorded the baseline meanwhile.
     if (head.seq > 0) return;
     const base = await writeFirstBase(context, workspace, entriesOf(context, reading.present));
     await beginHistory(context, commit, { workspace, base, snapshot: await baselineRecord(context, reading) });
@@ -53,8 +54,8 @@ export async function takeBaseline(
 }
 
 /**
- * Returns all entries that were read, in path order. Each iteration creates the objects again: kept, they would fill
- * the memory.
+ * Returns all entries that were read, in path order. Each iteration creates the entry objects anew, because keeping all
+ * of them would need too much memory.
  */
 function entriesOf(context: Context, present: ReadTable): FirstEntries {
   const rows = present.sortedRows();
@@ -79,7 +80,7 @@ async function baselineRecord(context: Context, reading: Reading): Promise<First
 const FLAG = { maxEntries: "--max-entries", maxBytes: "--max-bytes", maxFileSize: "--max-file-size" } as const;
 const UNIT = { maxEntries: "paths", maxBytes: "bytes", maxFileSize: "bytes" } as const;
 
-/** Returns the error for a workspace that exceeds a limit before anything was done. */
+/** Returns the error for a workspace that exceeds a limit. */
 export function overLimit(context: Context, { limit, allowed, found, heaviest }: LimitExcess): ChronicleError {
   const folders = heaviest
     .slice(0, 5)
@@ -99,7 +100,7 @@ export function overLimit(context: Context, { limit, allowed, found, heaviest }:
 
 /** The files that a hosted workspace begins with: none, or those of another workspace at some moment. */
 export interface Seed {
-  /** The files, in path order; their contents are in the store, but for those that are erased. */
+  /** The files, in path order. All their contents are in the store, except for erased ones. */
   readonly entries: readonly Entry[];
   /** The erasures of contents of these files. Default: none. */
   readonly erasures?: readonly LoggedErasure[];
@@ -108,8 +109,8 @@ export interface Seed {
 }
 
 /**
- * Begins the history of a workspace without a folder, in an empty log: its record, snapshot 0 with these files, and the
- * erasures of their contents.
+ * Begins the history of a workspace without a folder, in an empty log. Appends the first events, with these files in
+ * snapshot 0, then the erasures of their contents.
  */
 export async function beginHosted(context: Context, workspace: WorkspaceRecord, seed: Seed): Promise<void> {
   using _lease = await context.blobs.lease();
@@ -127,7 +128,7 @@ export async function beginHosted(context: Context, workspace: WorkspaceRecord, 
       ...optional({ message }),
     };
     await beginHistory(context, commit, { workspace, base, snapshot, isAside: true });
-    // The erasures follow the base: an erasure concerns the contents that events before it name.
+    // The erasures follow the base, because an erasure concerns the contents that events before it name.
     const drafts = erasures.map((one): EventDraft => ({
       op: "upsert",
       recordId: one.recordId,
@@ -137,11 +138,9 @@ export async function beginHosted(context: Context, workspace: WorkspaceRecord, 
   });
 }
 
-/**
- * A history begins with the workspace's own record, the signer of its heads, and snapshot 0, whose base is the manifest
- * of the first entries. A baseline finds these entries on disk; a fork takes them from another history; a new hosted
- * workspace has none.
- */
+// A history begins with the workspace's own record, the signer of its heads, and snapshot 0, whose base is the manifest
+// of the first entries. A baseline finds these entries on disk, a fork takes them from another history, and a new
+// hosted workspace has none.
 
 /** The seq of the event that names the signer of a new history: the second, after the workspace's own. */
 const SIGNER_SEQ = 2;
@@ -193,7 +192,7 @@ async function writeFirstBase(context: Context, workspace: WorkspaceRecord, firs
   return { root, base: hash, entries };
 }
 
-/** The parts of the first snapshot that differ from one beginning to another. */
+/** The fields of snapshot 0 that a baseline, a fork and a new hosted workspace set differently. */
 type FirstSnapshot = Pick<SnapshotRecord, "coverage" | "filter" | "entries" | "bytes" | "message">;
 
 interface Beginning {
@@ -201,15 +200,15 @@ interface Beginning {
   readonly base: FirstBase;
   readonly snapshot: FirstSnapshot;
   /**
-   * True if the history is made aside, and found by nobody until it is moved into its place. The head of an attempt
-   * that was never moved means nothing, and is replaced.
+   * True if the history is made in a temporary place, and moved into its own place when it is complete. A kept head is
+   * then replaced, because it is from an attempt that was never moved.
    */
   readonly isAside?: true;
 }
 
 /**
- * Appends the first events; the log must be empty. Their head is signed before they are written: a process that is
- * killed right after that still leaves a history that can be signed.
+ * Appends the first events; the log must be empty. Their head is signed before they are written, so that the history
+ * can be signed even if the process is killed right after the write.
  */
 async function beginHistory(
   context: Context,

@@ -35,28 +35,28 @@ import { followedOrigin } from "../facts/followed-origin.ts";
 import { optional } from "../../util/optional.ts";
 
 export interface CaptureOptions extends LookOptions {
-  /** The cause that the changes are recorded with, unless an open action, run, transaction or watch owns them. */
+  /** The recorded cause of the changes that no open action, run, transaction or watch owns. */
   readonly cause: IterationCause;
-  /** A closed action that counts as open when changes are attributed. */
+  /** A closed action that is treated as open when changes are attributed. */
   readonly late?: LoggedAction;
-  /** A transaction to which changes may belong although its owner is gone. */
+  /** A transaction to which changes may be attributed although its owner is gone. */
   readonly reopened?: string;
   /** Open actions that may never have run. */
   readonly unsure?: ReadonlySet<string>;
-  /** True if the Merkle root after the found changes is wanted. */
+  /** True to return the Merkle root after the found changes. */
   readonly root?: true;
-  /** Returns further events for the same commit, also if nothing changed. Called with the lock held. */
+  /** Returns further events for the same commit. Called with the lock held, also if nothing changed. */
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
 }
 
-/** The changes that a capture is about to record; they follow the head. */
+/** What a capture is about to record after `head`. */
 export interface Found {
   readonly head: Head;
   readonly changes: readonly AttributedChange[];
   readonly omitted: readonly Omission[];
   /** The seq of the last change's event. */
   readonly changesTo: number;
-  /** The seq of the last event for what was found; further events follow it. */
+  /** The seq of the last event for changes and coverage. Further events follow this one. */
   readonly upTo: number;
 }
 
@@ -72,11 +72,11 @@ export interface Capture {
   readonly seq: number;
   /** The events that `also` returned, as sealed in the log. */
   readonly also: readonly SealedEvent[];
-  /** The Merkle root after the changes, if it was wanted and there are any. */
+  /** The Merkle root after the changes. `undefined` if `root` was not set, or nothing changed. */
   readonly root: Hash | undefined;
 }
 
-/** Captures and commits. Contents are durable before the events are. */
+/** Reads what has changed on disk, and commits it. Contents are durable before the events are. */
 export async function capture(context: Context, options: CaptureOptions): Promise<Capture> {
   using _lease = await context.blobs.lease();
   if (options.paranoid === true) context.blobs.doubt();
@@ -129,7 +129,7 @@ interface Once {
   readonly seq: number;
   readonly also: readonly SealedEvent[];
   readonly root: Hash | undefined;
-  /** Paths that others may have recorded or written since the scan began: they must be read again. */
+  /** Paths that others may have recorded or written since the scan began. They must be read again. */
   readonly contested: readonly WorkspacePath[];
 }
 
@@ -142,7 +142,8 @@ interface Earlier {
 }
 
 /**
- * Returns the omissions without a recorded state. A path that changed while it was read is recorded, if it is present.
+ * Returns the omissions of paths whose state was not read. A path that changed while it was read (`unstable`) is left
+ * out if a state of it was read.
  */
 function unseenIn({ omitted, present }: Reading): Omission[] {
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !present.has(path));
@@ -171,8 +172,9 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
 }
 
 /**
- * Returns the last seq whose recorded states were on disk, unless edited since, before a scan that begins now. An open
- * intent caps it: its recorded states may be written to the folder during the scan, or after it.
+ * Returns a seq whose recorded states are all on disk before a scan that begins now, except for paths edited since. The
+ * seq is not later than the begin of any open intent, because the states of such an operation may be written to the
+ * folder during the scan or after it.
  */
 async function knownBefore(context: Context): Promise<number> {
   const { seq } = await context.index.head();
@@ -189,8 +191,8 @@ interface CommitReading {
 
 /**
  * Commits what was read, except paths that others may have recorded or written since the scan began. Resolves to
- * `undefined` if the scan must be repeated: an operation was interrupted, or the off-record notes or the erased
- * contents have changed.
+ * `undefined` if the scan must be repeated. That is so if an operation was interrupted, or if the off-record notes or
+ * the erased contents have changed.
  */
 async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once | undefined> {
   const { options, startSeq, earlier } = given;
@@ -205,7 +207,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     // out paths that must not.
     if (!isSameOffRecord(context, reading)) return undefined;
     const head = await commit.head();
-    // If contents were erased or unerased since the scan, it has left out the wrong paths.
+    // If contents were erased or unerased since the scan, the scan may have left out the wrong paths.
     if (!(await reading.erased.isCurrent(context))) return undefined;
     const isOvertaken = head.seq > startSeq;
     const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
@@ -215,7 +217,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const contested = changes.filter(isContested).map((change) => change.path);
     const free = changes.filter((change) => !isContested(change));
     const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options, head });
-    // Contested paths are read again first: coverage and further events are recorded with the last changes.
+    // The contested paths are read again first, because coverage and further events are recorded with the last changes.
     const isLast = contested.length === 0;
     const omitted = [...earlier.omitted, ...reading.omitted];
     const around = await aroundReturned(context, reading, { changes: ours, fromSeq: head.seq });
@@ -247,8 +249,8 @@ function isSameOffRecord(context: Context, { offRecord }: Reading): boolean {
 }
 
 /**
- * Returns the coverage events before and after changes of paths that were off the record: their earlier states are
- * unknown.
+ * Returns the coverage events before and after changes of paths that were off the record, because the earlier states of
+ * these paths are unknown.
  */
 async function aroundReturned(
   context: Context,
@@ -264,7 +266,10 @@ interface CoverageOfLook extends Pick<CommitReading, "options" | "earlier"> {
   readonly around?: AroundReturned;
 }
 
-/** Returns the events for the coverage of a full scan, if that has changed. They follow the events of the changes. */
+/**
+ * Returns the coverage events that follow the events of the changes. After a full scan, these record the coverage if it
+ * has changed. After a partial scan, they only concern paths that were off the record.
+ */
 async function coverageOfLook(
   context: Context,
   reading: Reading,
@@ -300,8 +305,8 @@ async function attributed(
 }
 
 /**
- * Compares as `compare` does, and proves the result: the iterations that are recorded next continue it, and a wrong
- * number would stay in the log for ever.
+ * Compares as `compare` does, and proves the recorded states against the log. The next iterations continue their
+ * numbers, and a wrong number would stay in the log for ever.
  */
 async function compareProved(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);
@@ -324,7 +329,8 @@ interface Unsettled extends Pick<Comparison, "lacked"> {
 }
 
 /**
- * Remembers settled paths. Forgets only paths that are no longer recorded: later scans must see the others as deleted.
+ * Remembers settled paths. Of the gone paths, forgets only those that are not recorded, because later scans must report
+ * the others as gone.
  */
 function remember(context: Context, reading: Reading, { lacked, except }: Unsettled): void {
   context.worktree.remember(settledPaths(reading.present, except), reading.report.startedAtNs);
@@ -334,9 +340,9 @@ function remember(context: Context, reading: Reading, { lacked, except }: Unsett
 const PAGE = 2_000;
 
 /**
- * Returns whether an operation that ended in (after, upTo] skipped or reverted some of its paths. It may have changed a
- * path and reverted it when something was in the way. No event names these paths, and a scan in between saw states that
- * did not last.
+ * Returns whether an operation that ended in (after, upTo] skipped or reverted some of its paths. Such an operation may
+ * have changed a path and reverted it because something was in the way. No event names that path, and a scan may have
+ * seen the reverted state.
  */
 async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
   for (let from = after + 1; from <= upTo; from += PAGE) {

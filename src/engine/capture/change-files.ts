@@ -31,13 +31,14 @@ import { optional } from "../../util/optional.ts";
  * 1. Prepare: what is on disk is captured, so that nothing is lost. A dry run only looks.
  * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
  * 3. Complete: the files of a database are changed together or not at all. A path is deleted only if a record shows
- *   that it was absent then. A path whose content was erased is left as it is. Folders are added to what they are to
- *   hold.
+ *   that it was absent then. A path whose content was erased is left as it is. The folders that restored paths need are
+ *   added.
  * 4. Prove: the index agrees with the log about every path that changes, and about each claim of the plan.
  * 5. Preview: a dry run ends here. It also names missing contents and paths that are in the way, and refuses what the
  *   real run would refuse.
- * 6. Apply: the intent is durable, then the files, then one commit.
- * 7. Report: what was done, and what was left and why. An operation that could do nothing at all is `REFUSED`.
+ * 6. Apply: the intent is made durable, then the files are changed, then one commit records it.
+ * 7. Report: what was done, and what was left alone with the reason. An operation that could do nothing throws
+ *   `REFUSED`.
  */
 
 interface ChangingHow extends ForcedHow {
@@ -48,7 +49,10 @@ interface ChangingHow extends ForcedHow {
 
 /** The state that a plan is made on, and the options that its steps depend on. */
 export interface Present {
-  /** The head whose state is that of the disk, except for `unrecorded`. */
+  /**
+   * The seq of the head. Its state is that of the disk, except for the changes in `unrecorded` and the paths in
+   * `omitted`.
+   */
   readonly seq: number;
   /** Changes on disk that are not recorded; only for a dry run. */
   readonly unrecorded: readonly Change[];
@@ -66,25 +70,31 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
   readonly wanted: readonly Change[];
   /** The states that the plan assumes for its paths, including paths that it does not change. Default: none. */
   readonly claims?: readonly PathClaim[];
-  /** True if the plan has proved its changes against the log. Default: the histories of their paths are proved. */
+  /**
+   * True if the plan has already proved its changes against the log. Default: false; the histories of their paths are
+   * then proved.
+   */
   readonly isProved?: boolean;
   /**
-   * Returns whether a path is meant. The other files of a meant database are changed with it. Default: all are meant.
+   * Returns whether the operation is asked to change a path. If it is asked for a file of a database, the other files
+   * of that database are changed as well. Default: it is asked for all paths.
    */
   readonly isMeant?: (path: WorkspacePath) => boolean;
   /**
-   * The moment to which each path goes back, for the check that a path to be deleted was absent then. `guarded`: the
-   * plan has checked each path. `decided`: no path goes back in time, since the caller says what it becomes.
+   * Returns the moment to which a path goes back. A path is deleted only if it was absent at that moment. `guarded`:
+   * the plan has checked that. `decided`: no check is needed, because the caller says what each path becomes.
    */
   readonly back: ((path: WorkspacePath) => BackTo) | "guarded" | "decided";
   /**
-   * The treatment of the folders of restored paths. `whole`: nothing is done if something else is in the place of one.
-   * `part`: changes that do not fit are left out. Default: the plan has all the folders that it needs.
+   * The treatment of the folders above restored paths. `whole`: throws `REFUSED` if something else is in the place of
+   * such a folder, unless `force` is set. `part`: leaves out changes that do not fit. Default: no folder is added,
+   * because the plan contains all that it needs.
    */
   readonly folders?: "whole" | "part";
   /**
    * True if nothing is done when a path cannot be changed. Default: paths that were changed meanwhile are skipped, and
-   * nothing is done if another path cannot be changed. With `force`, all paths that cannot be changed are skipped.
+   * nothing is done if a path cannot be changed for another reason. With `force`, all paths that cannot be changed are
+   * skipped.
    */
   readonly isWhole?: boolean;
   /** True if there is nothing to do, and nothing to record. */
@@ -96,7 +106,7 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
 
 /** The result of an operation, or of its dry run, for its report. */
 export interface FileReport {
-  /** The intent's id: `undo` takes it. `undefined`: nothing was recorded. */
+  /** The intent's id, which `undo` accepts. `undefined` if nothing was recorded. */
   readonly id: string | undefined;
   readonly dryRun: boolean;
   readonly changes: readonly Change[];
@@ -107,8 +117,8 @@ export interface FileReport {
 }
 
 /**
- * Carries out an operation, or its dry run. Throws `REFUSED` if nothing of it could be done, and what `plan` throws.
- * The error of a refused dry run says what the operation would do with `force` (see `orForced`).
+ * Carries out an operation, or its dry run. Throws `REFUSED` if nothing could be done, and passes on what `plan`
+ * throws. The error of a refused dry run says what the operation would do with `force` (see `orForced`).
  */
 export async function changeFiles<Shape extends ChangedShape>(
   context: Context,
@@ -117,7 +127,7 @@ export async function changeFiles<Shape extends ChangedShape>(
 ): Promise<Shape> {
   let seen: Omit<Present, "force"> | undefined;
   return orForced(how, async (force) => {
-    // A dry run scans once, also if it is planned again to see what `force` would do.
+    // A dry run scans once, even if it is planned a second time to see what `force` would do.
     seen ??= await prepare(context, how);
     return attempt(context, { ...seen, force }, plan);
   });
@@ -157,7 +167,10 @@ async function prepare(context: Context, how: ChangingHow): Promise<Omit<Present
   return { seq, unrecorded: [], omitted: coverage.omitted, dryRun, onProgress };
 }
 
-/** Records the folders that the changes of a plan need. A change in a folder that cannot be recorded is skipped. */
+/**
+ * Records the unrecorded folders on disk that the changes of a plan need. A change whose folder cannot be recorded is
+ * skipped.
+ */
 async function recordFolders<Shape>(
   context: Context,
   plan: FilePlan<Shape>,
@@ -228,7 +241,7 @@ async function provePlan<Shape>(
 }
 
 interface Outcome extends OperationReport {
-  /** True if it could do nothing at all, and so does not count as an operation. */
+  /** True if nothing could be done, so that there is no operation to report or undo. */
   readonly isNone: boolean;
 }
 
@@ -275,7 +288,7 @@ async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Pr
   const { kind, selective, wanted, skipped = [] } = plan;
   const done = await operate(context, {
     ...plan,
-    // An undo by selection records itself which events it undoes.
+    // The `selective` fields of an undo by selection already contain what it leaves alone.
     ...(kind === "undo" && selective === undefined ? { left: skipped.map(({ path }) => path) } : {}),
     changes: wanted,
     onBlocked: onBlockedOf(plan, present),
@@ -303,12 +316,15 @@ async function reportOf<Shape>(
   };
 }
 
-/** Returns a change of a kept-aside path as an answer has it, without the hash: no answer holds what was kept aside. */
+/**
+ * Returns a change of a kept-aside path for the answer. The hash is left out, because no answer reveals kept-aside
+ * contents.
+ */
 function asideShape(change: Change): AsideChangeShape {
   return { path: shownPath(change.path), ...exactPath(change.path), change_type: changeType(change) };
 }
 
-/** Returns the part of the report that all such operations share. */
+/** Returns the part of the answer that all operations on files share. */
 export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
   const aside = done.aside.applied;
   return {
@@ -322,15 +338,16 @@ export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
 }
 
 interface RecordedHolders {
-  /** The changes, with the states that are recorded now as their `before`. */
+  /** The changes. The folders that are recorded now have their recorded state as `before`. */
   readonly changes: readonly Change[];
   /** The paths whose folder could not be recorded. */
   readonly skipped: readonly SkippedPath[];
 }
 
 /**
- * Records the folders on disk that no capture takes and that the changes create or fill: a recorded path must lie in
- * recorded folders. Nothing else in these folders is recorded. `changes`: the changes that are meant.
+ * Records folders on disk that are not recorded yet and that the changes create or fill, because a recorded path must
+ * lie in recorded folders. Nothing else in these folders is recorded. `changes`: the changes that the operation is
+ * asked for.
  */
 async function recordHolders(context: Context, changes: readonly Change[]): Promise<RecordedHolders> {
   if (isHosted(context.worktree.roots)) return { changes, skipped: [] };
@@ -340,7 +357,8 @@ async function recordHolders(context: Context, changes: readonly Change[]): Prom
   const stats = await context.worktree.stats(before.map(({ path }) => path));
   // A path at which something already exists is not recorded here.
   const free = before.filter((_, i) => stats[i] === undefined).map(({ path }) => path);
-  // The capture of an absent path records the folders above it; that of the folder itself would record all it holds.
+  // Capturing an absent path in a folder records only the folders above that path. Capturing the folder would record
+  // all that is in it.
   const only = [...free, ...there.map((folder) => childOf(folder, context.newId()))];
   await capture(context, { cause: "capture", reserve: true, only, named: true, holders: true });
   const detail = "its folder is there, and is not recorded";
@@ -352,7 +370,8 @@ async function recordHolders(context: Context, changes: readonly Change[]): Prom
 }
 
 /**
- * Returns the changes as they will be once the folders on disk that they create are recorded. A dry run records none.
+ * Returns the changes as the real run would make them. The real run first records the folders on disk that the changes
+ * create, and a dry run does not.
  */
 async function withHolders(context: Context, changes: readonly Change[]): Promise<readonly Change[]> {
   if (isHosted(context.worktree.roots)) return changes;
@@ -391,7 +410,8 @@ async function unrecordedOf(context: Context, folders: readonly WorkspacePath[])
 }
 
 /**
- * Returns the changes that create a path in a folder that is on disk, is not recorded, and is created by none of them.
+ * Returns the changes that create a path in an unrecorded folder on disk, unless one of the changes creates that
+ * folder.
  */
 async function inUnrecorded(context: Context, changes: readonly Change[]): Promise<Change[]> {
   const made = new Set(changes.filter(({ after }) => after?.kind === "dir").map(({ path }) => path));

@@ -26,13 +26,13 @@ export interface Filling {
   readonly look: () => Promise<void>;
   /** Paths whose contents are known to be missing. */
   readonly missing?: readonly BlockedPath[];
-  /** Files whose bytes the caller may not have: they are left out and named, with or without `force`. */
+  /** Files whose contents the caller must not get. They are left out and listed as skipped, with or without `force`. */
   readonly withheld?: readonly WorkspacePath[];
   /** Returns the empty folder. */
   readonly target: () => Promise<Worktree>;
   readonly contents: ApplyRequest["contents"];
   readonly token: string;
-  /** Gets a note about what could not be restored exactly. */
+  /** Called with a note about what could not be restored exactly. */
   readonly tell?: ((note: string) => void) | undefined;
   /** `to` is the folder's name for the answer. `paths` is not used here. */
   readonly options: RestoreOptions;
@@ -70,7 +70,10 @@ export async function fillFolder(entries: readonly Entry[], filling: Filling): P
   };
 }
 
-/** Writes the files into the folder. Even a failure leaves no staging files. Throws if nothing could be done. */
+/**
+ * Writes the files into the folder. Throws `REFUSED` if nothing could be written. Staging files are removed in any
+ * case.
+ */
 async function filled(changes: readonly Change[], filling: Filling): Promise<ApplyReport> {
   const { options, token, contents, target } = filling;
   const folder = await target();
@@ -91,7 +94,7 @@ async function filled(changes: readonly Change[], filling: Filling): Promise<App
   }
 }
 
-/** Removes the staging files, since the next attempt must find the folder empty, too, and closes the folder. */
+/** Removes the staging files, because the next attempt needs an empty folder as well. Then closes the folder. */
 async function cleanUpAndClose(folder: Worktree, token: string): Promise<void> {
   try {
     await folder.cleanUp(token);
@@ -107,7 +110,10 @@ export function withoutPaths(entries: readonly Entry[], paths: readonly Workspac
   return entries.filter(({ path }) => !left.has(path));
 }
 
-/** Returns whether a path is one of these, beneath one, or a folder above one. Without paths, all are meant. */
+/**
+ * Returns a function that says whether a path is one of `paths`, beneath one of them, or a folder above one. Without
+ * `paths`, the function accepts every path.
+ */
 export function meantBy(paths: readonly WorkspacePath[] | undefined): (path: WorkspacePath) => boolean {
   if (paths === undefined || paths.length === 0) return () => true;
   const folders = new Set<WorkspacePath>(paths.flatMap((path) => [...foldersAbove(path)]));
@@ -121,10 +127,10 @@ export interface WithoutGit {
 }
 
 /**
- * Leaves out paths that git, or a file system that takes another name for `.git`, would take for a repository's own
- * state: a hook that somebody has written into the history would be run by the next person who commits in that folder.
- * A person gets these paths by naming them (`asked`). `isTaken` says whether the rules make a path part of the
- * workspace: then it is not left out.
+ * Leaves out paths that would be a git repository's own state, including names that a file system may equate with
+ * `.git`. Otherwise a hook that somebody has written into the history would run when the next person commits in that
+ * folder. Paths that a person has named (`asked`) are not left out. Neither are paths that the rules make part of the
+ * workspace (`isTaken`).
  */
 export async function withoutGit(
   entries: readonly Entry[],
@@ -148,7 +154,7 @@ function leftOut(path: WorkspacePath): SkippedShape {
   return skippedShape({ path, reason: "git", detail });
 }
 
-/** Returns a path up to the first name in it that may be `.git`. */
+/** Returns a path up to the first name in it that may be `.git`. Returns `undefined` if there is no such name. */
 function gitTopOf(path: WorkspacePath): WorkspacePath | undefined {
   const { root, path: inner } = splitRoot(path);
   const names = inner.split("/");
@@ -160,7 +166,8 @@ function gitTopOf(path: WorkspacePath): WorkspacePath | undefined {
 const ROOT_MODE = 0o755;
 
 /**
- * Returns the changes with further roots as folders beside the first root's paths. Throws `REFUSED` if a name is taken.
+ * Returns the changes with further roots as folders beside the first root's paths. Throws `REFUSED` if the first root
+ * has a path with the name of such a folder.
  */
 function sideBySide(changes: readonly Change[]): Change[] {
   const placed: Change[] = [];

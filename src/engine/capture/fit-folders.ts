@@ -7,11 +7,14 @@ import type { Context } from "../log/context.ts";
 import { makeable } from "./never-set.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
-/** A state that an undo would restore at a path, but that later work prevents. */
+/** A state of a path that an undo would restore, but cannot because of later work. */
 export interface Unmerged {
   readonly path: WorkspacePath;
   readonly reason: ConflictReason;
-  /** The path as the undone work left it (`base`), as it will be, and as the undo would restore it (`wanted`). */
+  /**
+   * The state that the undone work left (`base`), the state that the path keeps (`current`), and the state that the
+   * undo would restore (`wanted`).
+   */
   readonly base: Entry | undefined;
   readonly current: Entry | undefined;
   readonly wanted: Entry | undefined;
@@ -32,8 +35,9 @@ export interface FolderPlan {
 }
 
 /**
- * Changes a plan so that it fits folders: restored paths get their folders back, and a folder that holds a path that
- * stays is kept. Returns the folders that were to be removed and are kept.
+ * Changes a plan so that its paths and folders fit. The folders above restored paths are restored, too. A folder that
+ * the plan removes or replaces is kept if something in it stays. Returns the folders that are kept although the plan
+ * would remove them.
  */
 export async function fitFolders(context: Context, plan: FolderPlan): Promise<BlockedPath[]> {
   const folders = new Folders(context, plan, (await context.index.head()).seq);
@@ -43,21 +47,21 @@ export async function fitFolders(context: Context, plan: FolderPlan): Promise<Bl
   const leaving = [...plan.targets].filter(
     ([, { present, target }]) => present?.kind === "dir" && target?.kind !== "dir",
   );
-  // Children come before their folders: a path that stays keeps the folders around it.
+  // Children come before their folders, because a child that stays keeps the folders above it.
   for (const [path] of leaving.sort(([a], [b]) => comparePaths(b, a))) await folders.keepIfHeld(path);
   return folders.stayed;
 }
 
-/** Changes that fit their folders, and the paths that stay because they do not. */
+/** Changes that fit their folders, and the paths that are left alone because their changes do not fit. */
 export interface FittedChanges {
   readonly changes: readonly Change[];
   readonly skipped: readonly SkippedPath[];
 }
 
 /**
- * Adds the folders around restored paths to the changes: removed folders are restored as well. Leaves out a path if
- * something else is in the place of its folder. A folder that is to be removed and holds a path that stays is blocked
- * when the changes are applied.
+ * Adds the folders above restored paths to the changes, if these folders were removed. Leaves out a path if something
+ * else is in the place of its folder. A folder that is to be removed and holds a path that stays is not left out here,
+ * because `apply` blocks it.
  */
 export async function withFolders(
   context: Context,
@@ -83,8 +87,8 @@ export async function withFolders(
 }
 
 /**
- * Adds the folders of restored paths to the changes. Leaves out changes that do not fit, and folders that hold a path
- * that stays.
+ * Adds the folders above restored paths to the changes. Leaves out changes that do not fit, and removals of folders in
+ * which a path stays.
  */
 export async function amongFolders(
   context: Context,
@@ -128,7 +132,10 @@ class Folders {
     return [...this.#stayed.values()];
   }
 
-  /** Restores the folders around a restored path. If a file is in the place of one, the path is not restored. */
+  /**
+   * Restores the folders above a restored path. If something else is in the place of such a folder, the path is not
+   * restored.
+   */
   async bringBack(path: WorkspacePath): Promise<void> {
     const { targets, unmerged } = this.#plan;
     const missing: WorkspacePath[] = [];
@@ -150,7 +157,7 @@ class Folders {
     }
   }
 
-  /** Keeps a folder that was to be removed, or to become a file, if it holds a path that stays. */
+  /** Keeps a folder that was to be removed, or to become something else, if a path in it stays. */
   async keepIfHeld(folder: WorkspacePath): Promise<void> {
     const { targets, unmerged } = this.#plan;
     const { present, target } = targets.get(folder) ?? { present: undefined, target: undefined };

@@ -4,12 +4,12 @@ import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/pa
 import { type Context, isHosted } from "../log/context.ts";
 
 /**
- * The own state of a git repository (`.git`) is no part of the workspace: if it were recorded, every later restore
- * would put it back, and rewind branches. If an action is about to change it (`rm -rf .git`), it is kept aside whole,
- * so that only the undo of that action restores it.
+ * The own state of a git repository (`.git`) is no part of the workspace, because every later restore would put a
+ * recorded `.git` back and rewind its branches. If an action is about to change `.git` (`rm -rf .git`), all of it is
+ * kept aside, so that only the undo of that action restores it.
  */
 
-/** True if this omission, or this change of an omitted path, is git's own state. */
+/** True if an omission, or a change of an omitted path, is about git's own state. */
 export function isGitState({ reason, detail = "" }: Pick<Omission, "reason" | "detail">): boolean {
   return reason === "excluded" && detail.startsWith("git:");
 }

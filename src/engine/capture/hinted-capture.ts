@@ -5,8 +5,9 @@ import type { DirtyPaths } from "../log/dirty-paths.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
- * After a hinted scan, the next one waits for `times` its duration, so that a busy folder is not read all the time, but
- * for at most `mostMs`. None follows the first scan of other tracked folders: its findings may be watched only after it.
+ * After a hinted scan, the next one waits for `times` the duration of that scan, but for at most `mostMs`, so that a
+ * busy folder is not read all the time. No wait follows the first scan after the tracked folders have changed, because
+ * the paths that it finds may not be watched before it has ended.
  */
 const REST = { times: 3, mostMs: 10_000 };
 
@@ -25,16 +26,19 @@ interface HintedCaptureOptions {
   readonly prepare: () => Promise<boolean>;
   /** Records what has changed at these paths; `undefined`: everywhere. */
   readonly capture: (only: readonly WorkspacePath[] | undefined) => Promise<{ readonly coverage: Coverage }>;
-  /** Called after each scan, also if nothing had changed; with the error if one failed that no caller waits for. */
+  /**
+   * Called after each scan that succeeded, also if nothing had changed. Called with the error after a scan that failed
+   * and for which no caller waits.
+   */
   readonly onScanned: (error?: unknown) => void;
 }
 
 /**
  * Captures a folder as it changes: hints say which paths to scan, and a path is scanned once it was quiet for a moment.
  *
- * - No hinted path is lost. It stays dirty until a scan takes it, and a scan that leaves it out gives it back.
+ * - No hinted path is lost. Each stays dirty until a scan takes it, and a scan that leaves a path out gives it back.
  * - No file that is being written is scanned, unless it was waited for long enough, or everything is scanned.
- * - After a scan that failed, the next one is a full scan: we cannot tell which paths were recorded.
+ * - After a scan that failed, the next scan is a full one, because we cannot tell which paths were recorded.
  * - Files that Chronicle itself has just written are not read again.
  * - One scan runs at a time. Paths that become quiet meanwhile are scanned after it.
  * - After the tracked folders have changed, they are watched anew before they are scanned.
@@ -43,16 +47,22 @@ export class HintedCapture {
   readonly #options: HintedCaptureOptions;
   /** Paths that are being written. They stay dirty, so that a full scan takes them without waiting. */
   readonly #busy: QuietPaths;
-  /** Paths that were waited for and are not scanned yet; true: they may still be being written. */
+  /**
+   * Paths whose wait is over and that are not scanned yet. `true`: the longest wait has passed, and the path may still
+   * be being written.
+   */
   #ripe = new Map<WorkspacePath, boolean>();
   #listening: Disposable | undefined;
   #resting: Disposable | undefined;
   #working: Promise<void> | undefined;
   #isWanted = false;
-  /** The number of calls that asked for a full scan, and of those whose scan has succeeded. */
+  /**
+   * `#asked`: the number of calls that asked for a full scan. `#answered`: the number of those that need no scan any
+   * more.
+   */
   #asked = 0;
   #answered = 0;
-  /** True until other tracked folders are watched. */
+  /** True from a change of the tracked folders until the new ones are watched. */
   #isWatchStale = false;
 
   constructor(options: HintedCaptureOptions) {
@@ -74,7 +84,10 @@ export class HintedCapture {
     this.#listening ??= this.#options.dirty.hinted.listen((paths) => this.#busy.hint(paths));
   }
 
-  /** Stops following the hints, and resolves when no scan is running. Callers of `scanAll` get no scan any more. */
+  /**
+   * Stops following the hints, and resolves when no scan is running. Pending calls of `scanAll` end without a further
+   * scan.
+   */
   async stop(): Promise<void> {
     this.#listening?.[Symbol.dispose]();
     this.#listening = undefined;
@@ -87,14 +100,14 @@ export class HintedCapture {
     await this.#working?.catch(() => undefined);
   }
 
-  /** Scans what is dirty as soon as no other scan runs, and none is put off. */
+  /** Scans what is dirty as soon as no other scan runs and no `rest` is left to wait for. */
   want(): void {
     if (!this.isStarted) return;
     this.#isWanted = true;
     this.#next();
   }
 
-  /** Puts off the hinted scans for this long. */
+  /** Puts off the hinted scans for this time. A later call replaces an earlier one. */
   rest(ms: number): void {
     this.#resting?.[Symbol.dispose]();
     this.#resting = undefined;
@@ -107,7 +120,7 @@ export class HintedCapture {
 
   /**
    * Scans everything that is dirty now, also what is being written. Resolves once a scan that began after the call has
-   * recorded it; rejects if that fails.
+   * recorded it, or after `stop`. Rejects if the scan fails.
    */
   async scanAll(): Promise<void> {
     const asked = (this.#asked += 1);
@@ -157,7 +170,9 @@ export class HintedCapture {
     onScanned();
   }
 
-  /** Watches anew if other folders are tracked now, and returns true. Then a full scan is due. */
+  /**
+   * Renews the watch if other folders are tracked now. Returns true if the watch was renewed; a full scan is then due.
+   */
   async #prepare(): Promise<boolean> {
     const { dirty, prepare } = this.#options;
     if (await prepare()) this.#isWatchStale = true;
@@ -169,7 +184,7 @@ export class HintedCapture {
 
   async #scan(): Promise<void> {
     const { dirty, capture } = this.#options;
-    // Files that are being written at this moment have been hinted at by then.
+    // Waits for the hints about earlier changes, so that files that are being written now are known to be busy.
     await dirty.settle();
     const asked = this.#asked;
     const only = asked > this.#answered ? undefined : this.#takeRipe();
@@ -193,7 +208,9 @@ export class HintedCapture {
     return hinted?.filter((path) => !isBusy(path));
   }
 
-  /** Waits for paths that were given back without a hint, such as those that could not be read consistently. */
+  /**
+   * Starts to wait for paths that were given back without a hint, such as those that could not be read consistently.
+   */
   #waitForLeft(): void {
     if (!this.isStarted) return;
     const { left } = this.#options.dirty;

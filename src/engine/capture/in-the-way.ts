@@ -7,11 +7,11 @@ import { shownPath } from "../log/shape.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
 /**
- * Somebody may change paths while an operation is running: a program may keep writing a log, say. The operation leaves
- * these paths alone, names them, and does everything else.
+ * Somebody may change paths while an operation is running, such as a program that keeps writing a log. The operation
+ * leaves these paths alone, names them, and does everything else.
  */
 
-/** The thing in the place of a path, or of a folder above it. */
+/** Something that no capture takes, at a path or in the place of a folder above it. */
 interface Obstacle {
   readonly at: WorkspacePath;
   readonly reason: "special" | "left-out";
@@ -24,9 +24,9 @@ interface LeftPath<Reason> extends Omit<BlockedPath, "reason"> {
 }
 
 /**
- * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before. So a path
- * that was not as the plan expected was changed meanwhile, or has something in its place that no capture takes: a
- * special file, or a path that a rule or a limit leaves out. That stays there until somebody moves it away.
+ * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before the apply.
+ * So a path with the reason `changed` was changed meanwhile, or something that no capture takes is in its place. That
+ * may be a special file, or a path that a rule or a limit leaves out. It stays until somebody moves it away.
  */
 export async function meanwhile<Reason extends string>(
   context: Context,
@@ -71,7 +71,7 @@ async function leftOutAmong(
   const unrecorded = paths.filter((_, i) => rows[i]?.entry === undefined);
   if (unrecorded.length === 0) return [];
   const { omitted } = await context.worktree.scan({ only: unrecorded }, () => undefined);
-  // A file that was written during the scan is one that is changed meanwhile.
+  // A file that was written during the scan was changed meanwhile, and is not left out by a rule or a limit.
   const lasting = omitted.filter(({ reason }) => reason !== "unstable");
   return unrecorded.flatMap((path) => {
     const found = lasting.find((one) => isWithin(path, one.path));
@@ -90,14 +90,18 @@ function behind(path: WorkspacePath, { at, reason, what }: Obstacle): SkippedPat
   return { path, reason, detail: `${what} is in ${where}: move it away first` };
 }
 
-/** Returns a path that is left alone because it, or a file (`cause`) of the same database, was changed meanwhile. */
+/**
+ * Returns the report of a path that is left alone because it was changed meanwhile, or because another file of the same
+ * database (`cause`) was.
+ */
 export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
   const detail = "it is not as it was recorded when this operation began";
   return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
 }
 
 /**
- * A path counts as being written if it changed less than this time before a check, and changes again within it. In ms.
+ * A file is being written if it was changed less than this time before the check and changes again during the check. In
+ * ms.
  */
 const RECENT_MS = 2_000;
 
@@ -106,8 +110,8 @@ const BETWEEN_MS = 20;
 
 /**
  * Returns the paths that somebody is still writing: each was changed a moment ago, and changes again during the check.
- * Resolves at once if all are present and none was changed in the last two seconds; otherwise after two seconds at the
- * latest.
+ * Resolves at once if all paths are present and none was changed in the last two seconds. Otherwise resolves after
+ * about two seconds.
  */
 export async function beingWritten(
   context: Context,
@@ -135,7 +139,7 @@ async function lookAt(
 }
 
 function isRecent(stat: PathStat, nowMs: number): boolean {
-  // An absent file may appear again in a moment: programs replace files.
+  // An absent file may appear again in a moment, because programs replace files.
   if (stat === undefined || stat === "unknown") return true;
   return Number(newest(stat) / 1_000_000n) > nowMs - RECENT_MS;
 }

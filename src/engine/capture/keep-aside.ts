@@ -18,10 +18,10 @@ import type { QuotaOptions } from "../log/quota.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
 /**
- * Small files that git ignores are kept aside before a run, so that undo can restore them: no capture takes them, and
- * nobody else has a copy. Files in ignored folders are not kept, since tools can make them again. Ignored paths that an
- * action names or sweeps away are kept aside whole, and so is git's own state. Paths that a person excluded are never
- * stored.
+ * Small files that git ignores are kept aside before a run, so that undo can restore them. No capture takes them, and
+ * there may be no other copy. Files in ignored folders are not kept, because tools can make them again. If an action
+ * names or sweeps away ignored paths or git's own state, these are kept aside whole. Paths that a person excluded are
+ * never stored.
  */
 
 const MOST_FILE_BYTES = 1024 * 1024;
@@ -32,14 +32,14 @@ interface Kept {
   readonly aside: Aside | undefined;
 }
 
-/** The omitted paths with the entries of those that are kept aside, and where these are. */
+/** The omitted paths, the entries of those that are kept aside, and the plan that names these entries. */
 export interface KeptAside extends Kept {
   readonly omitted: OmittedPaths;
 }
 
 /**
- * Keeps aside the small files that git ignores. Contents are durable when it resolves: the caller holds a lease of the
- * blob store until the record that names them is durable.
+ * Keeps aside the small files that git ignores. Their contents are durable when the promise resolves. The caller must
+ * hold a lease of the blob store until the record that names the plan is durable.
  */
 export async function keepAside(context: Context, omitted: OmittedPaths): Promise<KeptAside> {
   const wanted = (await mayKeep(context)) ? wantedOf(omitted) : [];
@@ -54,13 +54,16 @@ export async function keepAside(context: Context, omitted: OmittedPaths): Promis
   });
 }
 
-/** The trees that are kept aside, those that cannot be, and the paths in them that a person excluded. */
+/**
+ * The trees that are kept aside, the trees that cannot be (`exposed`), and the paths in kept trees that a person
+ * excluded.
+ */
 interface KeptTrees extends Kept {
   readonly exposed: readonly Omission[];
   readonly excluded: readonly Omission[];
 }
 
-/** Keeps aside the trees at these paths, none of which holds another. Contents are durable as with `keepAside`. */
+/** Keeps aside the trees at these paths, none of which lies in another. Contents and lease are as with `keepAside`. */
 export async function keepTrees(
   context: Context,
   tops: readonly WorkspacePath[],
@@ -92,10 +95,12 @@ interface EndedWork extends Pick<KeptAside, "omitted" | "entries"> {
 }
 
 /**
- * Returns the changes of a run or action to the omitted paths and to `hidden`: paths that appeared in the session and
- * that only its own rules leave out. If a kept-aside path has changed, its present state is kept as well, and so are
- * small hidden files: undo removes these again. `trees`: those that were kept when the session began, and those that
- * appeared since.
+ * Returns the changes of a run or action to omitted paths, and the plan of what is kept aside of them. `hidden`:
+ * changes that are found in other ways, such as paths that appeared in the session and that only its own rules leave
+ * out. `trees`: the trees that were kept when the session began, and those that have appeared since.
+ *
+ * The present states of changed kept-aside paths are kept, because an undo overwrites them. Small new files in `hidden`
+ * are kept, because an undo removes them.
  */
 export async function changesAside(
   context: Context,
@@ -115,10 +120,10 @@ export async function changesAside(
       const { path, type } = change;
       const before = entries.get(path);
       const isMeant = before !== undefined || (type === "created" && isKept && !isExcludedByPerson(change));
-      // A path whose earlier state was kept may be larger than `MOST_FILE_BYTES`: an undo overwrites it.
+      // The present state of a kept-aside path may have more than `MOST_FILE_BYTES`, because an undo overwrites it.
       const most = before === undefined ? Math.min(room, MOST_FILE_BYTES) : room;
       const found = isMeant ? await entryNow(context, batch, { path, most }) : "other";
-      // If the present state cannot be kept, the plan says that the path is gone: its earlier state stays kept.
+      // If the present state cannot be kept, the plan says that the path is gone, so that its earlier state stays kept.
       const after = found === "other" && before !== undefined ? undefined : found;
       if (after === "other" || (before === undefined && (after === undefined || after.kind === "dir")))
         told.push(change);
@@ -149,9 +154,9 @@ export async function changesAside(
 }
 
 /**
- * Returns the entries that were kept aside when a session began and whose content is still available: content that was
- * erased since is not kept anew, and neither is content that was freed, as happens after some days. The caller holds a
- * lease of the blob store.
+ * Returns the entries that were kept aside when a session began and whose contents are still available. Contents that
+ * were erased since are not kept anew. Contents may also have been freed, as happens after some days. The caller must
+ * hold a lease of the blob store.
  */
 export async function stillKept(
   context: Context,
@@ -182,14 +187,15 @@ function privateOf(omitted: OmittedPaths): OmittedPaths {
 }
 
 /**
- * True if files may be kept aside: the workspace keeps them, and no off-record command is running that may write them.
+ * True if files may be kept aside. The workspace must allow it, and no work off the record may be running, because such
+ * work may have written the files.
  */
 async function mayKeep(context: Context): Promise<boolean> {
   if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;
   return (await workspaceRecord(context)).keepsAside !== false;
 }
 
-/** Returns the smallest paths first, as many as there is room for. */
+/** Returns the paths to keep aside: the smallest first, as many as there is room for. */
 function wantedOf(omitted: OmittedPaths): Wanted[] {
   const small = [...privateOf(omitted)].map(([path, { stat }]): Wanted => ({ path, stat }));
   let bytes = 0;
@@ -204,7 +210,8 @@ export function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {
 }
 
 /**
- * Keeps a file or link as it is now; `undefined` if it is gone, unreadable or being written, or its content was erased.
+ * Returns the entry of a file or link after putting its content into the batch. Returns `undefined` if it is gone or
+ * unreadable, or has changed since `stat`, or if its content was erased.
  */
 async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted): Promise<Entry | undefined> {
   const content = await readNow(context, path);
@@ -218,8 +225,8 @@ async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted):
 }
 
 /**
- * Returns the content of a file or link; `undefined` if it is gone or unreadable. The end of the session then names the
- * file if it was lost.
+ * Returns the content of a file or link. Returns `undefined` if it is gone or unreadable, or too large for
+ * `Worktree.read`. Such a file is not kept aside; if it is then lost, the end of the session names it.
  */
 async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | undefined> {
   const before = await context.worktree.stats([path]);
@@ -227,8 +234,8 @@ async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | 
 }
 
 /**
- * Returns a path as it is now, with its content kept; `undefined` if nothing is there. `other` if no plan can restore
- * it, if it has more than `most` bytes, or if its content cannot be kept.
+ * Returns the present entry of a path after putting its content into the batch. `undefined`: nothing is there. `other`:
+ * no plan can restore what is there, it has more than `most` bytes, or its content cannot be kept.
  */
 async function entryNow(
   context: Context,
@@ -242,7 +249,9 @@ async function entryNow(
   return (await keep(context, batch, { path, stat })) ?? "other";
 }
 
-/** Stores the plan of a session that is open: it reads as if all of the paths had been removed. */
+/**
+ * Stores the plan of a session that begins. Until the session ends, its plan says that all of the paths were removed.
+ */
 function asideBefore(
   context: Context,
   batch: BlobBatch,
@@ -259,13 +268,8 @@ async function asideOf(context: Context, batch: BlobBatch, changes: readonly Cha
 }
 
 /**
- * The kept-aside paths of a session whose process died before it recorded its end are compared with the disk: the plan
- * in the session's record reads as if all paths had been removed.
- */
-
-/**
- * Returns the entry on disk at a path; `undefined`: nothing; `other`: something that no plan can name, or that cannot
- * be read.
+ * Returns the entry on disk at a path. `undefined`: nothing is there. `other`: no plan can name what is there, or it
+ * cannot be read.
  */
 export async function entryOnDisk(context: Context, path: WorkspacePath): Promise<Entry | undefined | "other"> {
   const [stat] = await context.worktree.stats([path]);
@@ -280,7 +284,11 @@ export async function entryOnDisk(context: Context, path: WorkspacePath): Promis
   }
 }
 
-/** Returns the changes of the paths in the plan of a session that is not closed. Stores nothing. */
+/**
+ * Returns the changes of kept-aside paths of a session that is open, or whose process died before it recorded the end.
+ * Compares the paths with the disk, because the plan in the session's record says that all of them were removed. Stores
+ * nothing.
+ */
 export async function changedAside(context: Context, { plan }: Aside): Promise<readonly Change[]> {
   const bytes = await context.blobs.get(plan);
   const all = bytes === undefined ? [] : (await erasuresInForce(context)).leftAside(plan, decodePlan(bytes));
@@ -293,7 +301,7 @@ export async function changedAside(context: Context, { plan }: Aside): Promise<r
   return changed;
 }
 
-/** Returns these changes in the form of a session's record. */
+/** Returns these changes in the form in which the record of a session lists them. */
 export function changedAsOmitted(changes: readonly Change[]): OmittedChange[] {
   return changes.map(({ path, after }) => ({
     path,
@@ -305,8 +313,8 @@ export function changedAsOmitted(changes: readonly Change[]): OmittedChange[] {
 }
 
 /**
- * Returns the changes of kept-aside paths for the end of a session, and keeps their present states as well: an undo
- * overwrites them. The caller holds a lease of the blob store until the record that names the plan is durable.
+ * Returns the changes of kept-aside paths for the end of a session. Keeps their present states as well, because an undo
+ * overwrites them. The caller must hold a lease of the blob store until the record that names the plan is durable.
  */
 export async function endOfAside(
   context: Context,
@@ -322,7 +330,7 @@ export async function endOfAside(
 }
 
 /**
- * Returns an entry in the form of the list of omitted paths. Its inode is unknown, so the content decides on a change.
+ * Returns an entry as a row of the list of omitted paths. Its inode is unknown, so only the content can show a change.
  */
 function listed(path: WorkspacePath, entry: Entry): ListedOmission {
   const { kind, mode, size } = entry;

@@ -12,14 +12,14 @@ import { type QuotaOptions, refuseFileOverQuota } from "../log/quota.ts";
 import { absoluteOf } from "../log/known-paths.ts";
 
 /**
- * A tree is a path that no capture takes, with everything beneath it: it is ignored by git, or git's own state. It is
- * kept aside whole for the action that names it, so that only the undo of that action restores it.
+ * A tree is a path that no capture takes, with everything beneath it. The path is ignored by git, or is git's own
+ * state. The tree is kept aside whole for the action that names it, so that only the undo of that action restores it.
  */
 
 /** The largest content, in bytes, that is hashed before it is stored, to see whether it was erased. */
 const MOST_HASHED_FIRST = 64 * 1024 * 1024;
 
-/** The entries of a tree, and the paths in it that a person excluded: these are never stored. */
+/** The entries of a tree, and the paths in it that a person excluded. Excluded paths are never stored. */
 interface KeptTree {
   readonly entries: ReadonlyMap<WorkspacePath, Entry>;
   readonly excluded: readonly Omission[];
@@ -74,10 +74,10 @@ export async function keepTree(
   return { entries, excluded };
 }
 
-/** Stands for a content that is not read. */
+/** The hash that stands for a content that is not read. */
 const NOTHING = sha256(Buffer.of());
 
-/** Returns a function that returns the rule of a person that leaves a path out. Rules of git are ignored. */
+/** Returns a function that finds the rule of a person that excludes a path. Rules of git are not considered. */
 export function personalRules({ worktree }: Context): (path: WorkspacePath, isFolder: boolean) => string | undefined {
   const specs = new Map(
     worktree.roots.map(({ id, filter }) => [id, { options: { ...filter, useGitignore: false }, rules: [] }]),
@@ -90,7 +90,10 @@ export function personalRules({ worktree }: Context): (path: WorkspacePath, isFo
   };
 }
 
-/** Returns the changes of a tree, and what is reported of them. `omission`: its path, and the rule that omits it. */
+/**
+ * Returns the changes of a tree as a plan, and as they are reported (`told`). `omission`: the tree's path, and the rule
+ * that leaves it out.
+ */
 export async function changesOfTree(
   context: Context,
   batch: BlobBatch,
@@ -100,7 +103,7 @@ export async function changesOfTree(
   const then = new Map([...before].filter(([path]) => isWithin(path, top)));
   const now = await keepTree(context, batch, { top, quota: { reserve: true } });
   if (!("entries" in now)) {
-    // The earlier state stays kept: an undo restores the paths at which nothing is.
+    // The earlier states stay kept, so that an undo can restore them at paths where nothing is.
     const plan = [...then.values()].map((before): Change => ({ path: before.path, before, after: undefined }));
     const type = plan.length === 0 ? "created" : "modified";
     return { plan, told: [{ ...omission, type, kept: plan.length > 0, lost: false }] };

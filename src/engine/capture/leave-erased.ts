@@ -9,7 +9,8 @@ import { shownPath } from "../log/shape.ts";
 type ErasedPath = SkippedPath & { readonly reason: "erased" };
 
 /**
- * Leaves out the changes to an erased content. A content that the operation itself has stored again is not left out.
+ * Leaves out the changes whose new content was erased. An erased content that the operation has stored again is no
+ * reason to leave a change out.
  */
 export async function leaveErased(
   context: HistoryContext,

@@ -16,7 +16,7 @@ interface Touching {
   readonly swept?: readonly Sweep[];
 }
 
-/** The paths that a tool is about to touch and no capture takes, and how they are kept. */
+/** The paths that a tool is about to touch and that no capture takes, with how they are kept. */
 export interface LeftOut {
   /** The existing paths that no capture takes, at and beneath those that the tool names. */
   readonly named: readonly Omission[];
@@ -31,9 +31,9 @@ export interface LeftOut {
 export const NOTHING_LEFT_OUT: LeftOut = { named: [], kept: [], exposed: [], aside: undefined };
 
 /**
- * Keeps aside the paths that a tool is about to touch and no capture takes. Naming a path must not record it: otherwise
- * any caller could have any file recorded and served, without touching it. So ignored paths are kept privately, and
- * paths that a person excluded are only named. Contents are durable when it resolves: the caller holds a lease of the
+ * Keeps aside the paths that a tool is about to touch and that no capture takes. Such a path is not recorded, because a
+ * caller could otherwise get any file recorded and served by naming it. Ignored paths are kept privately. Paths that a
+ * person excluded are only named. Contents are durable when the promise resolves. The caller must hold a lease of the
  * blob store.
  */
 export async function keepLeftOut(
@@ -55,7 +55,9 @@ function isTree(one: Omission): boolean {
   return isIgnoredByGit(one) || isGitState(one);
 }
 
-/** True if a swept path cannot be kept. An unstable path is tracked, and is read again. */
+/**
+ * True if a swept path cannot be kept. An unstable path is not such a path, because it is tracked and is read again.
+ */
 function isExposed(one: Omission): boolean {
   return one.reason === "store" || (!isMeant(one) && one.reason !== "unstable");
 }
@@ -87,7 +89,10 @@ async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Pro
   return (await (await OffRecordLook.of(context, { only: paths }))?.renamed(all)) ?? all;
 }
 
-/** Special files and folders of other devices hold nothing to keep; nothing off the record or erased may be kept. */
+/**
+ * The reasons of omissions of which nothing is kept. Special files and folders of other devices contain nothing to
+ * keep. Contents that are off the record or erased must not be kept.
+ */
 const NEVER_KEPT = reasonsWith("neverKept");
 
 async function omittedIn(context: Context, sweeps: readonly Sweep[]): Promise<Omission[]> {
@@ -106,7 +111,7 @@ async function omittedIn(context: Context, sweeps: readonly Sweep[]): Promise<Om
   return found;
 }
 
-/** True if the path has a swept name, or, in a deep sweep, lies beneath one. */
+/** True if the path has a swept name, or, in a deep sweep, lies beneath a path with such a name. */
 function isSwept(path: WorkspacePath, sweep: Sweep): boolean {
   const { root, deep } = sweep;
   const split = splitRoot(path);

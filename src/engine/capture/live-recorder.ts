@@ -11,7 +11,7 @@ import { HintedCapture } from "./hinted-capture.ts";
 import type { OperationQueue } from "./operation-queue.ts";
 
 /**
- * The time for which a file must have been quiet before it is scanned, in milliseconds: editors and tools write in
+ * The time for which a file must have been quiet before it is scanned, in milliseconds. Editors and tools write in
  * bursts.
  */
 const SETTLE_MS = 50;
@@ -23,8 +23,8 @@ const LONGEST_RETRY_MS = 30_000;
 type Trouble = "disk" | "read-only" | "other";
 
 /**
- * Records the changes in a followed folder as they happen, while the workspace is open. It is no session and owns no
- * changes: they are attributed as in every capture, so an agent's actions keep theirs.
+ * Records the changes in a followed folder as they happen, while the workspace is open. The recorder is no session and
+ * owns no changes. Changes are attributed as in every capture, so those of an agent belong to its actions.
  */
 export class LiveRecorder {
   readonly #context: Context;
@@ -33,7 +33,7 @@ export class LiveRecorder {
   #retry: NodeJS.Timeout | undefined;
   readonly #first = Promise.withResolvers<void>();
   #retryMs = RETRY_MS;
-  /** The last error, while it persists. */
+  /** The message of the last error, as long as no scan has succeeded since. */
   #told: string | undefined;
 
   constructor(context: Context, queue: OperationQueue) {
@@ -51,8 +51,8 @@ export class LiveRecorder {
   }
 
   /**
-   * Starts to record in a folder that is followed. Earlier changes are recorded first (see `first`). Throws
-   * `READ_ONLY`.
+   * Starts to record in a followed folder. Earlier changes are recorded first (see `first`). Does nothing for a hosted
+   * workspace. Throws `READ_ONLY` if the workspace was opened for reading only.
    */
   start({ onError }: FollowOptions): void {
     if (isHosted(this.#context.worktree.roots)) return this.#first.resolve();
@@ -62,7 +62,10 @@ export class LiveRecorder {
     this.#hinted.want();
   }
 
-  /** Resolves when the changes from before the start are recorded, recording them has failed, or it was stopped. */
+  /**
+   * Resolves when the changes from before the start are recorded, recording them has failed, or the recorder was
+   * stopped.
+   */
   first(): Promise<void> {
     return this.#first.promise;
   }
@@ -76,7 +79,7 @@ export class LiveRecorder {
 
   async #prepare(): Promise<boolean> {
     clearTimeout(this.#retry);
-    // An archived workspace takes no contents either, and a capture would store them.
+    // A capture stores contents before its commit, and an archived workspace must not get any.
     await refuseArchived(this.#context);
     return applySettings(this.#context);
   }
@@ -94,9 +97,10 @@ export class LiveRecorder {
   }
 
   /**
-   * Retries a capture that failed for want of a disk, the lock or space, even if nothing changes meanwhile. Trouble
-   * with the disk puts off all captures until then; other trouble may be over with the next edit. An archived workspace
-   * is not retried: the first change after it is unarchived leads to a full scan.
+   * Plans to repeat a capture that failed, for example for lack of a disk, the lock or space. The capture is repeated
+   * even if nothing changes meanwhile. After trouble with the disk, no hinted capture runs before that. After other
+   * trouble, the next edit starts a capture earlier, because the trouble may be over. For an archived workspace nothing
+   * is planned, because the first change after it is unarchived leads to a full scan.
    */
   #planAgain(trouble: Trouble): void {
     if (!this.#hinted.isStarted || trouble === "read-only") return;

@@ -2,10 +2,16 @@ import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
-/** Setuid, setgid and sticky bits. They are recorded, but never set on a file, nor on a folder of another copy. */
+/**
+ * Setuid, setgid and sticky bits. They are recorded, but never set on a file. On a folder, they are not set either if
+ * the state comes from another copy.
+ */
 export const NEVER_SET = 0o7000;
 
-/** The setuid bit. Folders keep setgid and sticky: these give nobody any rights, and a shared folder needs them. */
+/**
+ * The setuid bit, the only one that is never set on folders. Setgid and sticky are set on folders, because they give
+ * nobody any rights and a shared folder needs them.
+ */
 const NEVER_SET_ON_FOLDERS = 0o4000;
 
 /** Returns an entry of another copy without the bits that are never set. */

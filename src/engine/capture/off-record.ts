@@ -13,9 +13,9 @@ import { compare, readDisk, type Reading } from "./read-disk.ts";
 import { shownPath } from "../log/shape.ts";
 
 /**
- * Contents that are written off the record are nowhere but on disk. A scan before the work and one after it, which
- * store nothing, tell which paths it has changed. These are noted, and no capture takes them until somebody else
- * changes them.
+ * Contents that are written off the record exist only on disk. A scan before the work and a scan after it tell which
+ * paths the work has changed. These scans store nothing. The changed paths are noted, and no capture takes them until
+ * somebody else changes them.
  */
 
 /** Work off the record that has begun. */
@@ -32,7 +32,7 @@ interface Seen {
 }
 
 /**
- * Begins work off the record: until it ends, only changes that tools declare are recorded. Throws `REFUSED` for a
+ * Begins work off the record. Until the work ends, only changes that tools declare are recorded. Throws `REFUSED` for a
  * hosted workspace.
  */
 export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
@@ -61,8 +61,8 @@ const unnoted = new Set<string>();
 const OVER = { pid: 0 } as const;
 
 /**
- * Notes what the work has changed. If that fails, it throws, and a later capture notes it, as for work whose process is
- * gone.
+ * Notes what the work has changed. Throws if that fails. A later capture then notes the changes, as for work whose
+ * process is gone.
  */
 export async function endOffRecord(context: Context, work: OffRecordWork): Promise<void> {
   const { id } = work;
@@ -101,8 +101,8 @@ function isOver(context: Context, one: OffRecord["going"][number]): boolean {
 }
 
 /**
- * Ends work whose process is gone, or whose end could not be noted. Any unrecorded change may be its own, so all are
- * noted, except those that open actions have declared.
+ * Ends work whose process is gone, or whose end could not be noted. Any unrecorded change may belong to that work. So
+ * all unrecorded changes are noted, except those that open actions have declared.
  */
 export async function endDeadOffRecord(context: Context): Promise<void> {
   const dead = context.offRecord.read()?.going.filter((one) => isOver(context, one)) ?? [];
@@ -125,7 +125,10 @@ export async function dropNotes(context: Context, recorded: ReadonlySet<Workspac
   if (notes.length < state.notes.length) context.offRecord.write(withoutEmpty({ ...state, notes }));
 }
 
-/** Returns the paths that are still as they were left off the record, and why they are left alone. */
+/**
+ * Returns those of the paths that are still as they were left off the record, with the reason for which they are left
+ * alone.
+ */
 export async function offRecordAmong(
   context: Context,
   paths: readonly WorkspacePath[],
@@ -134,7 +137,7 @@ export async function offRecordAmong(
   return found === undefined ? new Map() : found.heldAmong(paths);
 }
 
-/** Returns all paths that are still as they were left off the record, and why they are left alone. */
+/** Returns all paths that are still as they were left off the record, with the reason for which they are left alone. */
 export async function allOffRecord(context: Context): Promise<ReadonlyMap<WorkspacePath, string>> {
   const found = await OffRecordLook.of(context, { pastCommands: true });
   return found === undefined ? new Map() : found.heldNow();
@@ -194,14 +197,16 @@ async function look(context: Context): Promise<Seen> {
 }
 
 interface Looks {
-  /** Undefined if unknown: the work's process is gone. */
+  /**
+   * `undefined` if the state before the work is unknown, because the end is noted later, without the work's own scan.
+   */
   readonly before?: Seen;
   readonly after: Seen;
 }
 
 /**
- * Returns the notes of what the work has changed. What open actions have declared is left out: captures record it, as
- * they do while the work runs.
+ * Returns the notes of what the work has changed. Changes that open actions have declared are left out, because
+ * captures record them, as they do while the work runs.
  */
 async function notesOf(context: Context, state: OffRecord, { before, after }: Looks): Promise<OffRecordNote[]> {
   const { seq, changes, reading } = after;
@@ -221,8 +226,8 @@ async function notesOf(context: Context, state: OffRecord, { before, after }: Lo
 }
 
 /**
- * Returns the notes of files that the rules leave out, which runs and actions would otherwise keep aside. Returns none
- * if the state before the work is unknown: nothing then tells which files the work has changed.
+ * Returns the notes of files that the rules leave out. Without a note, runs and actions would keep such a file aside.
+ * Returns none if the state before the work is unknown, because then nothing tells which files the work has changed.
  */
 async function notesOfIgnored(
   context: Context,

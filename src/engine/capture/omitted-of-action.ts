@@ -21,8 +21,9 @@ import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * At the end of an action, the paths that no capture takes are compared: those that it changed, and those that appeared
- * during it and are left out only by rules from its session.
+ * At the end of an action, the paths that no capture takes are compared with their states at its beginning. This finds
+ * the paths that the action has changed, and paths that appeared during it and that only rules from its session leave
+ * out.
  */
 
 /** The changes of an action to omitted paths, and the plan of what is kept aside of them. */
@@ -37,14 +38,14 @@ interface Looked {
 }
 
 interface EndLook extends Looked {
-  /** True if the action cannot end again: unchanged paths need not be kept any longer. */
+  /** True if the action cannot end again, so that unchanged paths need not be kept any longer. */
   readonly isFinal: boolean;
 }
 
 /**
- * Compares the omitted paths of an action that is about to be closed with their states at its beginning, even if it was
- * closed before as denied or abandoned. Contents are durable when it resolves: the caller holds a lease of the blob
- * store until the action's record is durable as well.
+ * Compares the omitted paths of an action that is about to be closed with their states at its beginning. The action may
+ * have been closed before as denied or abandoned. Contents are durable when the promise resolves. The caller must hold
+ * a lease of the blob store until the action's record is durable as well.
  */
 export async function endOfOmitted(
   context: Context,
@@ -62,7 +63,7 @@ export async function endOfOmitted(
   const unrecorded = await unrecordedSince(context, before, omitted.filter(isIts));
   if (action.scope !== "workspace" && before.size + made.length + trees.length + unrecorded.length === 0) return {};
   const isInTree = ({ path }: Pick<Omission, "path">): boolean => trees.some((one) => isWithin(path, one.path));
-  // A tree was kept without the paths in it that a person excluded.
+  // A tree was kept without the paths in it that a person excluded, so these paths are compared on their own.
   const known = new Map([...before].filter(([, { omission }]) => !isInTree(omission) || isByPerson(omission)));
   const looked = action.scope === "workspace" ? await hiddenBy(context, action, { before, omitted }) : [];
   const named = made.filter(isByPerson).map((one) => ({ ...one, type: "created", kept: false, lost: false }) as const);
@@ -80,7 +81,7 @@ export async function endOfOmitted(
     trees,
   );
   const told = list === undefined ? stillTold(action, changes) : [];
-  // A freed plan is still named: it says how long the reported paths were kept.
+  // A freed plan is still named, because its `until` says how long the reported paths were kept.
   const kept = aside ?? (told.length > 0 ? action.aside : undefined);
   return { changes: [...told, ...changes], ...optional({ aside: kept }) };
 }
@@ -91,8 +92,8 @@ function isByPerson(one: Omission): boolean {
 }
 
 /**
- * Returns the declared paths that were absent when the action began, and that exist now and are left out. Paths beneath
- * a tree that it has kept are found with that tree.
+ * Returns the declared paths that were absent when the action began, and that exist now and are left out. The paths
+ * beneath a tree that was kept for the action are found with that tree.
  */
 async function madeBy(context: Context, { files }: LoggedAction, omitted: readonly Omission[]): Promise<Omission[]> {
   const absent = files.filter((one) => one.absent).map(({ path }) => path);
@@ -129,15 +130,18 @@ async function foldersAround(
   return changes;
 }
 
-/** Returns what an earlier end reported of paths that can no longer be compared. A scan finds created paths instead. */
+/**
+ * Returns what an earlier end reported of paths that can no longer be compared. Created paths are left out, because a
+ * scan finds them again.
+ */
 function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange[]): OmittedChange[] {
   const known = new Set(now.map(({ path }) => path));
   return omittedChanges.filter((one) => one.type !== "created" && !isGitState(one) && !known.has(one.path));
 }
 
 /**
- * Returns the rule files that appeared during these actions and exclude themselves. They are recorded as the actions'
- * changes before these are closed.
+ * Returns the rule files that appeared during these actions and exclude themselves. The caller records these files as
+ * changes of the actions, and then closes the actions.
  */
 export async function hiddenRules(
   context: Context,
@@ -207,8 +211,8 @@ async function treesOf(
 }
 
 /**
- * Returns the plan of what was kept aside for the action, without freed or erased contents: the states at its
- * beginning, and the states that an earlier end has found.
+ * Returns the plan of what was kept aside for the action: the states at its beginning, and the states that an earlier
+ * end has found. Paths whose contents were freed or erased are left out.
  */
 async function recordedAside(context: Context, { aside }: LoggedAction): Promise<Change[]> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
@@ -255,7 +259,7 @@ function filterOf({ worktree }: Context, filters: readonly FilterSpec[], path: W
   return filters[worktree.roots.findIndex((one) => one.id === root)];
 }
 
-/** True for a file with rules. It is recorded, even if it excludes itself. */
+/** True for a `.gitignore` file. Such a file is recorded even if it excludes itself. */
 export function isRuleFile({ path }: Pick<OmittedChange, "path">): boolean {
   return nameOf(splitRoot(path).path) === ".gitignore";
 }

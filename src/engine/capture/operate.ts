@@ -38,7 +38,8 @@ import { answer } from "../log/answer.ts";
 
 /**
  * Every write of the engine to the worktree has this order: a durable intent, then the files, then one commit that
- * records what was done and closes the intent. After a crash, `settle` finishes it before anything else is changed.
+ * records what was done and closes the intent. After a crash, `settle` finishes an open intent before anything else is
+ * changed.
  */
 
 /** The changes to make to the files. */
@@ -46,7 +47,7 @@ export interface Operation {
   readonly kind: IntentRecord["kind"];
   readonly summary: string;
   readonly changes: readonly Change[];
-  /** The databases among the changes. */
+  /** The databases among the changes. Their files change together or not at all. */
   readonly units?: DatabaseUnits;
   /** The operation that an undo or redo concerns. */
   readonly target?: string;
@@ -56,11 +57,11 @@ export interface Operation {
   readonly left?: readonly WorkspacePath[];
   /** The paths that the plan leaves alone, with reasons. */
   readonly skipped?: readonly SkippedPath[];
-  /** The action whose changes to kept-aside paths a rollback undoes with it. */
+  /** The action that a rollback undoes. Its changes to kept-aside paths are undone as well. */
   readonly brings?: string;
-  /** Contents that the changes need and no record names yet; they are in the store. */
+  /** Hashes of stored contents that the changes need and that no record refers to yet. */
   readonly contents?: readonly Hash[];
-  /** Returns the conflicts as they are recorded in the commit that closes the intent. */
+  /** Returns the conflicts to record in the commit that closes the intent. `id`: the intent's id. */
   readonly conflicts?: (id: string) => readonly IdentifiedConflict[];
   /** Paths whose states are proposed to the origin when the intent is closed. */
   readonly proposals?: readonly WorkspacePath[];
@@ -72,18 +73,18 @@ export interface Operation {
 
 /** The result of an operation. */
 export interface OperationReport extends ApplyReport {
-  /** The intent's id: `undo` takes it. `undefined` when nothing was done. */
+  /** The intent's id, which `undo` accepts. `undefined` if nothing was recorded, or nothing could be changed. */
   readonly id: string | undefined;
-  /** The changes to kept-aside paths that were made, and those that were blocked. */
+  /** The changes to kept-aside paths that were made, and the kept-aside paths that were left alone. */
   readonly aside: AsideReport;
 }
 
-/** Carries an operation out. Its `before` states must have been captured, and proved against the log. */
+/** Carries out an operation. The caller must have captured the `before` states and proved them against the log. */
 export async function operate(context: Context, operation: Operation): Promise<OperationReport> {
   const { request } = context.caller;
   const id = request === undefined ? context.newId() : intentOfRequest(request.id);
   const conflicts = operation.conflicts?.(id) ?? [];
-  // An undo that changes nothing is recorded all the same, so that the next undo goes further back.
+  // An undo that changes nothing is also recorded, so that the next undo goes further back.
   const isNamed = operation.target !== undefined || operation.selective !== undefined;
   const isProposal = operation.proposals !== undefined;
   using _lease = await context.blobs.lease();
@@ -123,15 +124,15 @@ export async function operate(context: Context, operation: Operation): Promise<O
   });
 }
 
-/** Returns the process that carries out the operation; none for a replica's step, since nobody asks for it. */
+/** Returns the mark of this process. Returns none for a replica's step, because no process asks for that step. */
 function processOf({ processes }: Context, { kind }: Operation): Pick<IntentRecord, "process"> {
   const process = kind === "replica" ? undefined : processes.markOf(processes.pid);
   return process === undefined ? {} : { process };
 }
 
 /**
- * Returns the step that an operation takes on kept-aside paths. A rollback undoes the changes of its action to them, as
- * an undo of that action does.
+ * Returns the step that an operation takes on kept-aside paths. A rollback undoes the changes that its action
+ * (`brings`) made to such paths, as an undo of that action does.
  */
 export function asideStepOf({
   kind,
@@ -143,7 +144,10 @@ export function asideStepOf({
   return { kind, ...optional({ target }), ...selective };
 }
 
-/** Returns the plan for kept-aside paths, which is carried out with the intent, and the paths that stay as they are. */
+/**
+ * Returns the stored plan for kept-aside paths, which is carried out with the intent, and the kept-aside paths that are
+ * left alone.
+ */
 async function asideOf(
   context: Context,
   operation: Operation,
@@ -161,16 +165,19 @@ function isRefused({ applied, blocked }: CheckReport): boolean {
 }
 
 /**
- * True if no path could be written for lack of space. A replica reports and retries that, and records no path as held.
+ * True if nothing was written and every path was blocked by lack of space. A replica reports that and tries again
+ * later. It does not record that its folder cannot hold these paths.
  */
 function isWithoutRoom(report: CheckReport): boolean {
   return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
 }
 
 /**
- * Returns whether an operation could do nothing, and so does not count as an operation. A replica's step counts, with
- * each path that it could not write, unless space was lacking. An undo by selection counts if it left every path
- * because all were changed meanwhile: the next undo passes over that work.
+ * True if an operation changed nothing because its paths were blocked. It is then recorded as abandoned.
+ *
+ * There are two exceptions. A replica's step is recorded as done with each path that could not be written, unless space
+ * was lacking. An undo by selection is recorded as done if it left every path because all were changed meanwhile, so
+ * that the next undo skips that work.
  */
 export function isNone(
   { kind, replica, selection }: Pick<IntentRecord, "kind" | "replica" | "selection">,
@@ -181,7 +188,10 @@ export function isNone(
   return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report, asked));
 }
 
-/** True if each path was changed meanwhile, or is a folder that cannot be emptied because it holds one of these. */
+/**
+ * True if every path was left alone because it was changed meanwhile, or because it is a folder that is not empty and
+ * another path was changed meanwhile.
+ */
 function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boolean {
   const left = new Set(blocked.map(({ path }) => path));
   const rest = blocked.filter(({ reason }) => reason !== "changed");
@@ -189,13 +199,13 @@ function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boole
   return isLeft && rest.length < blocked.length && rest.every(({ reason }) => reason === "not-empty");
 }
 
-/** An operation, and its intent, which is not in the log yet. */
+/** An operation with its intent, before the intent is in the log. */
 interface Performance {
   readonly id: string;
   /** Its state is `open`. */
   readonly intent: IntentRecord;
   readonly operation: Pick<Operation, "changes" | "units" | "onBlocked" | "keepMtime" | "onProgress">;
-  /** Returns further events to record after `done`. Called only if something was done. */
+  /** Returns further events to append after the events `done`. Called only if something was done. */
   readonly also?: (done: readonly EventDraft[], report: ApplyReport) => readonly EventDraft[];
 }
 
@@ -218,7 +228,8 @@ export async function perform(
   const beside = await asideOfIntent(context, intent);
   const all = { ...operation, changes: [...changes, ...beside] };
   const whole = await carryOut(context, { token, emptiesLater: isStep, begin, ...maskOf(intent) }, all);
-  // `apply` opens the intent right before its first change. An operation without a change is recorded, too.
+  // `apply` calls `begin` right before its first change. Without a change, the intent is opened here, so that the
+  // operation is recorded.
   if (!isOpen) await begin();
   const isNothing = isNone(intent, whole, all.changes);
   const { report, aside } = splitAside(context, whole, beside);
@@ -236,12 +247,15 @@ export async function perform(
   return { ...report, id: isNothing ? undefined : id, aside };
 }
 
-/** Returns the mask with which folders keep their own setgid and sticky bits; none for states of this history. */
+/**
+ * Returns the mask of permission bits that are never set. Returns none for restore, undo and redo, because their states
+ * are from this history. The default mask of `apply` then lets folders get setgid and sticky bits.
+ */
 function maskOf({ kind }: Pick<IntentRecord, "kind">): Pick<ApplyRequest, "maskMode"> {
   return kind === "restore" || kind === "undo" || kind === "redo" ? {} : { maskMode: NEVER_SET };
 }
 
-/** Returns the changes with the modes that folders got on disk: a new folder inherits setgid from its parent. */
+/** Returns the changes with the modes that the folders got on disk. A new folder may inherit setgid from its parent. */
 export function asMade<C extends Change>(changes: readonly C[], { inherited = [] }: ApplyReport): readonly C[] {
   if (inherited.length === 0) return changes;
   const made = new Map(inherited.map((entry) => [entry.path, entry]));
@@ -285,7 +299,7 @@ async function carryOut(
   return report;
 }
 
-/** Reports the files whose times cannot be restored, because they are outside the range that is recorded. */
+/** Reports the files whose times cannot be restored because they are outside the range that is recorded. */
 export function tellOfTimes(context: Pick<Context, "tell">, changes: readonly Change[]): void {
   const lost = changes.filter(({ after }) => after?.kind === "file" && !isKeptTime(after.mtimeMs));
   for (const { path } of lost.slice(0, MOST_TOLD)) {
@@ -297,7 +311,7 @@ export function tellOfTimes(context: Pick<Context, "tell">, changes: readonly Ch
   if (more > 0) context.tell?.(`${more} more files have the present time for the same reason`);
 }
 
-/** Tells of files whose times could not be set exactly. */
+/** Reports the files whose times could not be set exactly. */
 export function tellOfInexactTimes(tell: Context["tell"], { inexactTimes = [] }: ApplyReport): void {
   const [first] = inexactTimes;
   if (first === undefined) return;
@@ -327,10 +341,13 @@ export async function keepPlan(context: Context, changes: readonly UpstreamChang
   return withBatch(context.blobs, (batch) => batch.put(encodePlan(changes)));
 }
 
-/** The most states that an intent holds itself: a plan would cost a blob, and a sync for it. */
+/** The most states that an intent contains itself. A stored plan would cost a blob and a sync. */
 export const MOST_INLINE = 32;
 
-/** Returns the changes to put into an intent, or a stored plan of them if the intent would hold too many `states`. */
+/**
+ * Returns the changes as fields of an intent: the changes themselves, or their stored plan if there are too many
+ * `states`.
+ */
 export async function todoOf(
   context: Context,
   changes: readonly UpstreamChange[],
@@ -345,7 +362,7 @@ interface OpenIntent {
   readonly intent: IntentRecord;
 }
 
-/** Returns the open intents: those of operations that are running, and those that a crash has left. */
+/** Returns the open intents: those of running operations, and those that a crash has left open. */
 export async function openIntents(context: Context): Promise<OpenIntent[]> {
   const open: OpenIntent[] = [];
   for (const row of await openRows(context, "intent:")) {
@@ -356,8 +373,8 @@ export async function openIntents(context: Context): Promise<OpenIntent[]> {
 }
 
 /**
- * Runs `work` as `withCommit` does. Resolves to `undefined` if an interrupted operation must be settled first: while
- * the lock is held, an open intent belongs to no running operation.
+ * Runs `work` as `withCommit` does. Resolves to `undefined` without running `work` if an intent is open. Such an intent
+ * belongs to an interrupted operation, because the lock is held. The caller must then call `settle`.
  */
 export function withSettledCommit<T>(
   context: Context,
@@ -366,22 +383,22 @@ export function withSettledCommit<T>(
   return withCommit(context, async (commit) => ((await openIntents(context)).length > 0 ? undefined : work(commit)));
 }
 
-/** An interrupted operation that was settled, and the changes that this made. */
+/** An interrupted operation that was settled, and the changes that `settle` made. */
 export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
   readonly changes: readonly Change[];
   readonly blocked: readonly BlockedPath[];
   readonly conflicts: ApplyReport["conflicts"];
-  /** True if nothing could be done; the intent is then closed as abandoned. */
+  /** True if nothing could be done, so that the intent was closed as abandoned. */
   readonly isNothing?: boolean;
 }
 
 interface Rest {
   readonly changes: readonly UpstreamChange[];
-  /** The state that closes the intent: `done` if it is carried out, `abandoned` if its changes are undone. */
+  /** The state with which the intent is closed: `done` if it is carried out, `abandoned` if its changes are undone. */
   readonly state: "done" | "abandoned";
 }
 
-/** Returns the changes that finish an intent. Throws `BLOB_MISSING`. */
+/** Returns the changes that finish an intent. Throws `BLOB_MISSING` if its plan is not in the store. */
 export async function restOf(context: Context, { id, intent }: OpenIntent): Promise<Rest> {
   if (intent.changes !== undefined) return { changes: intent.changes, state: "done" };
   if (intent.plan === undefined) return tornWrite(context, { id, intent });
@@ -393,8 +410,9 @@ export async function restOf(context: Context, { id, intent }: OpenIntent): Prom
 }
 
 /**
- * Finishes the operations that a crash has interrupted. A path that is still `before`, or is absent, is brought to
- * `after`. Any other path was edited meanwhile: it stays, and the next capture records it.
+ * Finishes the operations that a crash has interrupted. A path that still is as `before`, or is absent, is brought to
+ * `after`. A path that is already as `after` is done. Every other path was edited meanwhile: it is left alone, and the
+ * next capture records it.
  */
 export async function settle(context: Context): Promise<FinishedIntent[]> {
   const finished: FinishedIntent[] = [];
@@ -418,7 +436,8 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
         ...optional({ keepMtime: intent.keepMtime }),
         ...maskOf(intent),
       });
-      // A write counts as decided, so it is never abandoned: further events undo what it could not do.
+      // A write is never abandoned, because it was decided before the crash. Further events undo what could not be
+      // done.
       const isNothing = intent.kind !== "write" && isNone(intent, whole, [...changes, ...beside]);
       const { report } = splitAside(context, whole, beside);
       dropDerived(context, report.applied, { units, still: [] });
@@ -443,29 +462,31 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
   return finished;
 }
 
-/** Removes files that an interrupted apply has staged in the folders before its intent was in the log. */
+/** Removes files that an interrupted apply staged in the folders before its intent was in the log. */
 async function sweepLeft({ worktree, lock, readOnly }: Context): Promise<void> {
   if (readOnly || !worktree.mayHoldLeft()) return;
   try {
     using _held = await lock.exclusive(0);
     worktree.sweepLeft();
   } catch (error) {
-    // Another process holds the lock, and the files may be its own.
+    // Another process holds the lock, and the files may belong to its running apply.
     if (!(error instanceof ChronicleError && error.code === "LOCKED")) throw error;
   }
 }
 
-/** The way to close a write that was never acknowledged. */
+/** The way to close an interrupted write to a workspace without a folder. */
 interface TornWrite {
-  /** The changes that close it: none if all its events are in the log, else the inverse of those that are. */
+  /**
+   * The changes that close the write: none if all its events are in the log. Otherwise they undo the events in the log.
+   */
   readonly changes: Change[];
   readonly state: "done" | "abandoned";
 }
 
 /**
  * Returns how to close an interrupted write to a workspace without a folder. Such a write is one append, of which a
- * crash may leave only the first lines. Its intent has no plan to finish it from, and nobody was told that it was done,
- * so its events in the log are undone.
+ * crash may leave only the first lines. Its intent has no plan from which the write could be finished. Nobody was told
+ * that the write was done, so an incomplete one is undone.
  */
 async function tornWrite(
   context: Context,
@@ -478,13 +499,9 @@ async function tornWrite(
 }
 
 /**
- * A replica's step leaves its set-aside files to be removed while the next step is prepared, before that step opens its
- * intent. So a crash leaves the trash of at most one step: the last one in the log, whose intent is closed.
- */
-
-/**
- * Returns the token under which an intent stages. The intents of a replica share one id, so their token has the seq
- * too: after a power loss, files that an earlier step has removed may be there again.
+ * Returns the token under which an intent stages its files. All intents of a replica share one id, so their tokens
+ * contain the seq too. Otherwise a step could mistake files of an earlier step for its own, because removed files may
+ * be back after a power loss.
  */
 function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentRecord }): string {
   return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
@@ -492,12 +509,18 @@ function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentR
 
 const lastToken = memoKey<string>("token of the last step");
 
-/** Notes the token of a closed step whose set-aside files are still to be removed. */
+/**
+ * Notes the token of a closed replica's step whose set-aside files must still be removed. The next step removes them
+ * before it opens its intent. So a crash leaves the set-aside files of at most one step: the last one in the log.
+ */
 function deferCleanup(context: Context, token: string): void {
   context.memo.set(lastToken, token);
 }
 
-/** Removes the set-aside files of the previous step with this intent's id. After a start, the log has its token. */
+/**
+ * Removes the set-aside files of the previous step with this intent's id. After a start of the process, the token is
+ * read from the log.
+ */
 async function runCleanup(context: Context, id: string): Promise<void> {
   const token = context.memo.get(lastToken) ?? (await tokenInLog(context, id));
   if (token === undefined) return;
@@ -510,9 +533,9 @@ async function tokenInLog(context: Context, id: string): Promise<string | undefi
 }
 
 /**
- * Settles an interrupted write to a workspace without a folder, before anything is read: half a move would show files
- * as deleted. Does nothing for a read-only workspace. Reports a failure, such as a lock that another process holds, and
- * does not throw it.
+ * Finishes an interrupted write to a workspace without a folder, before anything is read. Otherwise half of a move
+ * would show files as deleted. Does nothing for a read-only workspace. A failure, such as a lock that another process
+ * holds, is reported and not thrown.
  */
 export async function finishTorn(context: Context): Promise<void> {
   if (context.readOnly || !isHosted(context.worktree.roots)) return;
@@ -520,7 +543,7 @@ export async function finishTorn(context: Context): Promise<void> {
     if ((await answer(context, () => openIntents(context))).length > 0) await settle(context);
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
-    // Reads may proceed. An operation that changes something settles again, and throws what is wrong.
+    // Reading goes on. The next operation that changes something settles again, and throws the error.
     context.tell?.(`an interrupted change could not be finished: ${error.message}`);
   }
 }

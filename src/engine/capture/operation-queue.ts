@@ -21,7 +21,10 @@ export interface BeforeChange {
 /** The value if nothing was ended before. */
 export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 
-/** The operations that every change runs first. They are handed in, because they use operations built on this queue. */
+/**
+ * The operations that every change runs first. They are passed in, because they use operations that are built on this
+ * queue.
+ */
 interface Settling {
   /** Finishes what was interrupted, and closes what was abandoned. */
   readonly endBefore: (context: Context) => Promise<BeforeChange>;
@@ -37,8 +40,8 @@ interface ChangeHow {
   /** True if the change is only previewed. */
   readonly dryRun?: boolean | undefined;
   /**
-   * True for a change that ends a transaction itself: a transaction whose owner is gone is then not ended by its rule
-   * first.
+   * True for a change that ends a transaction itself. A transaction whose owner is gone is then not ended by its own
+   * rule first.
    */
   readonly keepsOrphans?: true;
 }
@@ -74,8 +77,8 @@ export class OperationQueue {
   }
 
   /**
-   * Does the same as `changeAfter`, for work whose answer does not report what was finished first: that is reported in
-   * notes.
+   * Does the same as `changeAfter`, for work whose answer does not report the operations that were finished first.
+   * Notes report them instead.
    */
   change<T>(work: () => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -86,9 +89,9 @@ export class OperationQueue {
   }
 
   /**
-   * Queues work that changes something, or a dry run of it. The work sees the present history, also events that a
-   * process has written without adding them to the index because it died. Interrupted operations are finished first,
-   * and what dead processes have begun is ended; `work` is told of both. No operation does that itself.
+   * Queues work that changes something, or a dry run of it. The work sees the present history, including events that a
+   * process has written and not added to the index, because it died. Interrupted operations are finished before the
+   * work, and what dead processes have begun is ended. `work` gets a report of both, and must do neither itself.
    */
   changeAfter<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -114,7 +117,7 @@ export class OperationQueue {
           return work(before);
         });
       } catch (error) {
-        // The log may lack events that the index knows. The damage that was found says more than this error.
+        // The log may lack events that the index knows. The damage that was found before says more than this error.
         const isGone = error instanceof ChronicleError && error.code === "LOG_DAMAGED";
         if (isGone && damage === undefined) await findDamage(context);
         throw isGone && damage !== undefined ? damage : error;
@@ -147,7 +150,7 @@ export class OperationQueue {
     try {
       const { headFollower } = this.#context;
       const signed = await headFollower.end();
-      // Another process may have been killed before it signed: reading its events tells the follower of them.
+      // Another process may have been killed before it signed. Catching up tells the head follower of its events.
       const { damage } = signed ?? (await this.#upToDate((found) => Promise.resolve(found)));
       if (damage === undefined) {
         if (signed === undefined) await headFollower.end();
@@ -173,8 +176,8 @@ export class OperationQueue {
   }
 
   /**
-   * Returns the error to throw. An unreadable line is remembered, so that the next catch-up reports it. Something that
-   * is not found in a damaged history may be in the part that cannot be read.
+   * Returns the error to throw. If a line is unreadable, this is remembered, so that the next catch-up reports it.
+   * `NOT_FOUND` in a damaged history becomes `LOG_DAMAGED`, because what was not found may be in the unreadable part.
    */
   async #asDamage(error: unknown, { damage }: CatchUp): Promise<unknown> {
     if (!(error instanceof ChronicleError)) return error;
@@ -186,7 +189,7 @@ export class OperationQueue {
     });
   }
 
-  /** Tells once that answers come from the readable part of a damaged history. */
+  /** Tells once that answers come only from the readable part of a damaged history. */
   #tellDamage({ damage }: CatchUp): void {
     if (damage?.code !== "LOG_DAMAGED" || this.#hasTold) return;
     this.#hasTold = true;
@@ -194,7 +197,10 @@ export class OperationQueue {
   }
 }
 
-/** Runs `work` again after an `INTEGRITY_VIOLATION`: a damaged index of contents is discarded when it is met. */
+/**
+ * Runs `work`, and once again if it throws `INTEGRITY_VIOLATION`. A damaged index of contents is discarded by the run
+ * that finds the damage, so the next run may succeed.
+ */
 export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -204,7 +210,10 @@ export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Throws `REFUSED` while somebody is at work in a workspace: its history is then given up only with a grace period. */
+/**
+ * Throws `REFUSED` if somebody is at work in a workspace, because its history can then be given up only with a grace
+ * period.
+ */
 export async function refuseAtOnce(context: Context, head?: Head): Promise<void> {
   const open = await openWork(context, head);
   if (open === undefined) return;
@@ -224,7 +233,8 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
 }
 
 /**
- * True if an agent may be at work. An agent without a known process counts, since nobody could tell that it has ended.
+ * True if an agent may be at work. That is assumed of an agent without a known process, because nobody could tell that
+ * it has ended.
  */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
   return record.pid <= 0 || mayHaveOwner(context, record, record.started);

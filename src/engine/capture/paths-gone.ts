@@ -8,7 +8,10 @@ import { missingContent, pruningInForce } from "../facts/pruning.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** The paths of a plan that cannot be undone because a content that the undo needs was pruned or erased. They stay. */
+/**
+ * Collects the paths of a plan that cannot be undone because a content that the undo needs was pruned or erased. These
+ * paths are left as they are.
+ */
 export class PathsGone {
   readonly #context: Context;
   readonly #plan: Pick<FolderPlan, "targets" | "unmerged">;
@@ -23,7 +26,10 @@ export class PathsGone {
     return this.#paths;
   }
 
-  /** Returns what `find` returns; `undefined` if that needs content that was pruned or erased. */
+  /**
+   * Returns what `find` returns. If `find` needs content that was pruned or erased, leaves the path alone and returns
+   * `undefined`.
+   */
   async unlessGivenUp<T>(path: WorkspacePath, find: () => Promise<T>): Promise<T | undefined> {
     try {
       return await find();
@@ -35,8 +41,8 @@ export class PathsGone {
   }
 
   /**
-   * Leaves alone each path that needs a content, for its next state or for its conflict, that was erased, or was pruned
-   * and freed. `made`: contents that are yet to be stored.
+   * Leaves alone each path whose next state or conflict needs a content that was erased, or that was pruned and freed.
+   * `made`: contents that will be stored later.
    */
   async leaveMissing(made: ReadonlySet<Hash>): Promise<void> {
     const isWhole = (await pruningInForce(this.#context)) === undefined;
@@ -77,7 +83,7 @@ function isGivenUp(error: unknown): error is ChronicleError {
   return error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED");
 }
 
-/** Throws `PRUNED` if paths need pruned content. With `force`, the caller skips these paths instead. */
+/** Throws `PRUNED` if paths need pruned content. With `force`, the caller skips these paths and does not call this. */
 export function refuseGone(skipped: readonly SkippedPath[]): void {
   const gone = skipped.filter((one) => one.reason === "content-missing");
   const [only] = gone;

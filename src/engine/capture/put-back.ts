@@ -19,8 +19,8 @@ import { conflictShape, givenPath, shownPath } from "../log/shape.ts";
 const MOST_NAMED = 10;
 
 /**
- * Returns the changes of a reading that an unclean end has made, not somebody's edits; none if everything ended
- * cleanly.
+ * Returns those changes of a reading that an unclean end has made, and not somebody's edits. Returns none if no unclean
+ * end is known.
  */
 export async function lostInCrash(context: Context, reading: Reading): Promise<readonly Change[]> {
   const { unclean } = reading;
@@ -30,9 +30,9 @@ export async function lostInCrash(context: Context, reading: Reading): Promise<r
 }
 
 /**
- * Restores the recorded states of these paths in a folder that follows an origin: the damage is no edit, and must not
- * be sent. Throws `REFUSED` if some paths cannot be restored, after restoring the others. The damage is not recorded.
- * Returns false if an interrupted operation must be settled first.
+ * Restores the recorded states of these paths in a folder that follows an origin. The damage is not recorded, because
+ * it is no edit and must not be sent to the origin. Returns false if an interrupted operation must be settled first.
+ * Throws `REFUSED` if some paths cannot be restored, after it has restored the others.
  */
 export async function putBackLost(context: Context, lost: readonly Change[]): Promise<boolean> {
   const record = await followedOrigin(context);
@@ -91,7 +91,7 @@ function tellPutBack(context: Context, paths: readonly WorkspacePath[]): void {
 }
 
 /**
- * Reports the lost bytes of a workspace that follows no origin: the files are recorded as they are, and the message
+ * Reports the lost bytes of a workspace that follows no origin. Its files are recorded as they are, and the message
  * says how to get the bytes back.
  */
 export function tellLost(context: Context, lost: readonly Change[], seq: number): void {

@@ -9,14 +9,15 @@ interface QuietPathsOptions {
   readonly mostMs: number;
   readonly timers: Timers;
   /**
-   * Called with the paths that are quiet now, or, if `isLate`, were waited for long enough; `undefined`: everything.
+   * Called with the paths that are quiet now or, if `isLate`, with those whose longest wait is over. `undefined`: all
+   * paths.
    */
   readonly onQuiet: (paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean) => void;
 }
 
 /**
- * The lower bound of the longest wait, in milliseconds: most files are written in less, and a log that grows for ever
- * is still captured this often.
+ * The least value of the longest wait, in milliseconds. Most files are written in less time. A log that grows for ever
+ * is still captured at this interval.
  */
 const LEAST_MOST_MS = 5_000;
 
@@ -50,8 +51,8 @@ interface Waiting {
 const EVERYTHING = "" as WorkspacePath;
 
 /**
- * Holds paths back while they are being written. A file is scanned once it was quiet for a moment: before that, it may
- * be half written. A file that is never quiet is scanned after the longest wait.
+ * Holds paths back while they are being written. A file is scanned once it was quiet for a moment, because before that
+ * it may be half written. A file that is never quiet is scanned after the longest wait.
  */
 export class QuietPaths {
   readonly #options: QuietPathsOptions;

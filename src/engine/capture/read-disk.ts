@@ -30,21 +30,28 @@ export interface LookOptions extends OffRecordOptions {
   readonly only?: readonly WorkspacePath[];
   /** True if paths at and beneath `only` are taken although a filter leaves them out. */
   readonly named?: boolean;
-  /** True if only `only` itself is taken although a filter leaves it out, not what is beneath it; only with `named`. */
+  /**
+   * True if each path of `only` is taken although a filter leaves it out, but what is beneath it only as the rules say.
+   * Only with `named`.
+   */
   readonly alone?: boolean;
   /** True if exactly the paths of `only` are taken, as far as the rules allow (see `ScanRequest`). */
   readonly exact?: boolean;
-  /** True if the folders above an absent path of `only` are taken, too; only with `named`. */
+  /** True if the folders above an absent path of `only` are taken as well. Only with `named`. */
   readonly holders?: boolean;
   /**
-   * True if deletions are recorded although a tracked folder was replaced by another folder that has no recorded path.
+   * True if missing paths are recorded as deleted even if a tracked folder lies elsewhere now and none of its
+   * remembered paths is found (see `elsewhere` of `ScanRequest`).
    */
   readonly acceptsDeletions?: boolean;
   /** The meaning of a missing tracked folder (see `ScanRequest`). */
   readonly absentRoot?: ScanRequest["absentRoot"];
   /** True if contents are hashed and nothing is stored. */
   readonly hashOnly?: boolean;
-  /** True if the capture may exceed the quota by a reserve, since it makes an earlier state reachable. */
+  /**
+   * True if the capture may exceed the quota by a reserve, because it makes the restoration of an earlier state
+   * possible.
+   */
   readonly reserve?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -57,17 +64,17 @@ export interface Reading {
   /** Paths that are absent. */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
-  /** The paths off the record, if there are any: they are among the omissions, and were not read. */
+  /** The paths off the record, if there are any. They are among the omissions. */
   readonly offRecord: OffRecordLook | undefined;
   /** The unclean end since the last full capture, if one is known. */
   readonly unclean: UncleanEnd | undefined;
-  /** The contents that were erased when the scan began: paths that hold them are among the omissions. */
+  /** The contents that were erased when the scan began. The paths that have such contents are among the omissions. */
   readonly erased: ErasedLook;
 }
 
 /**
- * Scans and reads the disk: everything, or, if a watcher follows it, only what may have changed. Throws `NOT_FOUND` if
- * the folder was moved since the workspace was opened.
+ * Scans and reads the disk. Scans only what may have changed if a watcher runs, and otherwise everything. Throws
+ * `NOT_FOUND` if the folder was moved since the workspace was opened.
  */
 export async function readDisk(context: Context, options: LookOptions): Promise<Reading> {
   await refuseMoved(context);
@@ -95,7 +102,8 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
 }
 
 /**
- * Restarts the watcher if rules outside of the workspace's files have changed. It follows rules in these files itself.
+ * Restarts the watcher if rules outside of the workspace's files have changed. The watcher itself follows the rules in
+ * the workspace's files.
  */
 async function followRules(live: DirtyPaths, { filters }: ScanReport, haveMoved: boolean): Promise<void> {
   const areOthers = live.noteRules(JSON.stringify(filters));
@@ -110,7 +118,8 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
-  /** Paths for which the reading decides, whatever the scan says: a unit is read, or left out, as a whole. */
+  // Paths for which the reading decides, and not the scan, because the files of a database are read, or left out, as a
+  // whole.
   const decided = new Set<WorkspacePath>();
   const offRecord = await OffRecordLook.of(context, options);
   const erased = await ErasedLook.of(context);
@@ -146,7 +155,8 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       },
     );
     await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
-    // A file is not deleted if its whole folder was moved away meanwhile: a scan of nothing throws in that case.
+    // If a tracked folder was moved away meanwhile, its files must not be recorded as deleted. This scan of no path
+    // then throws.
     if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
     const all = {
       report,
@@ -205,7 +215,7 @@ export interface Comparison {
   /** The index's row of each changed path, as of `seq`. */
   readonly before: readonly { readonly path: WorkspacePath; readonly row: IterationRow | undefined }[];
   readonly seq: number;
-  /** Recorded paths that are absent and count as present, because the folder cannot hold them. */
+  /** Recorded paths that are absent and not reported as deleted, because the folder cannot hold them. */
   readonly lacked: ReadonlySet<WorkspacePath>;
 }
 
@@ -249,12 +259,12 @@ export function isAllSettled({ omitted, present }: Reading): boolean {
   return present.isSettled && omitted.every((one) => one.reason !== "unstable");
 }
 
-/** Yields the paths that were read whole, and may be trusted at the next scan. */
+/** Yields the paths that did not change while they were read, so that the next scan may trust them. */
 export function* settledPaths(present: ReadTable, except: ReadonlySet<WorkspacePath> = new Set()): Generator<ReadPath> {
   for (const one of present.sortedValues()) if (!one.unstable && !except.has(one.entry.path)) yield one;
 }
 
-/** Maps the states found on disk to recorded states: a trait that the folder cannot hold is no change. */
+/** Maps the states found on disk to recorded states, so that a trait that the folder cannot hold is no change. */
 export class HeldStates {
   readonly #worktree: Pick<Worktree, "traitsOf">;
   readonly #gone: ReadonlySet<WorkspacePath>;
@@ -278,8 +288,8 @@ export class HeldStates {
   }
 
   /**
-   * True if a recorded link is absent only because the folder cannot hold links. A link whose folder is gone was
-   * removed.
+   * True if a recorded link is absent only because the folder cannot hold links. If the folder of the link is gone as
+   * well, the link was removed.
    */
   #isLackedOnly(path: WorkspacePath, recorded: Entry | undefined, { symlinks }: FolderTraits): boolean {
     if (symlinks || recorded?.kind !== "symlink") return false;

@@ -13,19 +13,19 @@ const KINDS: readonly EntryKind[] = ["file", "symlink", "dir"];
 const FIRST_ROWS = 256;
 
 /**
- * The entries that a capture has read, in columns: as objects, a baseline of 200,000 paths would take five times the
- * memory. Rows become objects when they are read.
+ * The entries that a capture has read, in columns. As objects, the entries of a baseline of 200,000 paths would take
+ * five times the memory. A row becomes an object when it is asked for.
  */
 export class ReadTable {
   readonly #paths: WorkspacePath[] = [];
   #hashes = Buffer.alloc(FIRST_ROWS * 32);
-  /** kind, unstable, has a hash. */
+  /** For each row: kind, unstable, has a hash. */
   #flags = new Uint8Array(FIRST_ROWS * 3);
-  /** mode of the entry, mode of the stat, nlink, uid. */
+  /** For each row: mode of the entry, mode of the stat, nlink, uid. */
   #numbers = new Uint32Array(FIRST_ROWS * 4);
-  /** size of the entry, the two numbers of its time, size of the stat. */
+  /** For each row: size of the entry, the two numbers of its time, size of the stat. */
   #sizes = new Float64Array(FIRST_ROWS * 4);
-  /** mtime_ns, ctime_ns, inode, device. */
+  /** For each row: mtime_ns, ctime_ns, inode, device. */
   #stats = new BigInt64Array(FIRST_ROWS * 4);
   #rows: Map<WorkspacePath, number> | undefined;
   #isSettled = true;
@@ -44,7 +44,7 @@ export class ReadTable {
     return this.#paths;
   }
 
-  /** Adds a row. Each path is added once. */
+  /** Adds a row. The caller adds each path only once. */
   push({ entry, stat, unstable }: ReadPath): void {
     const row = this.#paths.length;
     if (row * 3 === this.#flags.length) this.#grow();

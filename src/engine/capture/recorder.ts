@@ -13,8 +13,9 @@ import { LASTING_TIMERS } from "../../util/timers.ts";
 import { HintedCapture } from "./hinted-capture.ts";
 
 /**
- * The delay between a hint and its capture, in milliseconds: editors and tools write in bursts. A file that is written
- * on and on is captured at this interval, as its states on the way are wanted; the final capture takes it whole.
+ * The delay between a hint and its capture, in milliseconds. Editors and tools write in bursts. A file that is written
+ * continuously is captured at this interval, because its intermediate states are wanted. The final capture reads it
+ * whole.
  */
 const SETTLE_MS = 60;
 
@@ -26,7 +27,7 @@ interface RecorderOptions {
   readonly onCapture?: (changes: number) => void;
   /** Options of the final capture. */
   readonly ends?: Pick<CaptureOptions, "absentRoot">;
-  /** Called when another process has changed what is tracked; the change applies here from now on. */
+  /** Called when another process has changed what is tracked, after the first capture that applies the change. */
   readonly onSettings?: () => void;
 }
 
@@ -42,13 +43,16 @@ export class Recorder {
   readonly #context: Context;
   readonly #options: RecorderOptions;
   readonly #roots: Hash[] = [];
-  /** A view of its own: that of the context would leave out of the last scan what no hint has told of. */
+  /**
+   * The recorder's own dirty paths. If the recorder used those of the context, its last scan would leave out what no
+   * hint has named.
+   */
   readonly #dirty: DirtyPaths;
   readonly #hinted: HintedCapture;
   #failure: unknown;
-  /** Keeps the process alive: a watcher does not, and a watch may wait for its first hint for days. */
+  /** Keeps the process alive. A watcher does not, and its first hint may come after days. */
   #alive: NodeJS.Timeout | undefined;
-  /** True until changed settings apply to what is recorded. */
+  /** True from a change of the settings until a full capture has applied it. */
   #areSettingsNew = false;
 
   constructor(context: Context, options: RecorderOptions) {
@@ -67,7 +71,7 @@ export class Recorder {
     });
   }
 
-  /** Starts to watch. The caller has captured what is there. */
+  /** Starts to watch. The caller must have captured what is on disk. */
   async start(): Promise<void> {
     await this.#dirty.take();
     this.#hinted.start();
@@ -75,7 +79,7 @@ export class Recorder {
     this.#alive ??= setInterval(() => undefined, LONGEST_INTERVAL_MS);
   }
 
-  /** Stops watching, and captures everything once more. Errors of earlier captures are in `failure`. */
+  /** Stops watching, and captures everything once more. The last error of an earlier capture is in `failure`. */
   async stop(): Promise<Recorded> {
     clearInterval(this.#alive);
     this.#alive = undefined;
@@ -91,7 +95,10 @@ export class Recorder {
     return this.#capture(paths, { named: true });
   }
 
-  /** The last error of a capture before the final one, if any; the final capture makes up for it. */
+  /**
+   * The last error of a capture before the final one. `undefined` if there was none. The final capture records what the
+   * failed one has missed.
+   */
   get failure(): unknown {
     return this.#failure;
   }
@@ -124,7 +131,7 @@ export class Recorder {
   }
 }
 
-/** Captures these paths and what is beneath them, and scans nothing else. Throws for a text that is no path. */
+/** Captures these paths and what is beneath them, and scans nothing else. Throws if a text is no path. */
 export async function record(context: Context, given: readonly string[]): Promise<RecordShape> {
   refuseHosted(context, "record what is on disk");
   const captured = await capture(context, { cause: "capture", only: given.map(parseGivenPath) });

@@ -17,7 +17,7 @@ function namesOf(paths: readonly SkippedPath[]): string {
   return `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`;
 }
 
-/** The refused operation. Only for a restore can the caller name other paths. */
+/** The refused operation. The caller can name other paths only for a restore. */
 type Refused = Pick<IntentRecord, "kind" | "brings">;
 
 /** Returns the error for an operation that these paths prevent. */
@@ -65,7 +65,7 @@ async function damagedAmong(
     if (reason !== "content-missing" || hash === undefined) continue;
     const what = `the earlier content of ${shownPath(path)}`;
     const { code, message } = await missingContent(context, { path, hash, what });
-    // The detail of an operation on disk may be the hash alone.
+    // If a path was blocked on disk, its detail may be only the hash.
     if (code === "BLOB_MISSING") lost.push({ path, reason, detail: one.detail === hash ? message : one.detail });
   }
   return lost;
@@ -84,13 +84,13 @@ export interface ForcedHow {
   readonly force?: boolean | undefined;
 }
 
-/** The part of an operation's answer that the error of a refused dry run has. */
+/** The part of an operation's answer that the error of a refused dry run contains. */
 export type ChangedShape = Pick<RestoreShape, "changes"> & Partial<Pick<RestoreShape, "skipped">>;
 
 /**
  * Carries out an operation, or its dry run. A dry run fails with the error with which the operation would be refused.
- * Its `data.forced` (a `ForcedShape`) is what the operation would do with `force`; `null` if that would be refused,
- * too.
+ * The `data.forced` of that error (a `ForcedShape`) says what the operation would do with `force`. It is `null` if the
+ * operation would be refused even then.
  */
 export async function orForced<Shape extends ChangedShape>(
   { dryRun, force = false }: ForcedHow,

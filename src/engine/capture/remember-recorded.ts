@@ -6,7 +6,7 @@ import type { KnownPath } from "../../worktree/worktree.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** No file has this stat: a path that is remembered with it is read again at the next scan. */
+/** A stat that no file has. A path that is remembered with it is read again at the next scan. */
 const UNKNOWN: Omit<FileStat, "kind"> = {
   mode: 0,
   size: -1,
@@ -18,13 +18,13 @@ const UNKNOWN: Omit<FileStat, "kind"> = {
   uid: 0,
 };
 
-/** The event up to which the worktree knows the recorded states. */
+/** The seq up to which the worktree knows the recorded states. */
 const knownTo = memoKey<number>("seq known to the worktree");
 
 /**
- * Tells the worktree about paths that were recorded by others, or whose memory was lost: a scan can then notice their
- * deletion, and keeps tracking them whatever the rules say now. If another state was recorded than is remembered, the
- * remembered stat is dropped: the file may still have that stat, and not be in the recorded state.
+ * Tells the worktree about paths that others have recorded, or that it no longer remembers. A scan can then notice
+ * their deletion, and keeps tracking them whatever the rules say now. If the recorded state differs from the remembered
+ * one, the remembered stat is dropped, because the file may still have that stat without being in the recorded state.
  */
 export async function rememberRecorded(context: Context): Promise<void> {
   const { worktree, index, memo } = context;
@@ -35,12 +35,12 @@ export async function rememberRecorded(context: Context): Promise<void> {
   memo.set(knownTo, seq);
 }
 
-/** The seq of the event that names the present signer: accepting another log changes it. */
+/** The seq of the event that names the present signer. It changes when a person accepts another log. */
 const accepted = memoKey<number>("last accepted log");
 
 /**
- * Forgets the remembered states if a person has accepted another log, or if events are gone: the states may stem from
- * events that no longer exist.
+ * Forgets the remembered states if a person has accepted another log, or if events are gone, because the states may
+ * stem from events that no longer exist.
  */
 async function forgetOtherHistory(context: Context, seq: number): Promise<void> {
   const { worktree, memo } = context;
@@ -73,7 +73,10 @@ async function tellWorktree(
   worktree.remember(known);
 }
 
-/** Notes that the worktree knows the states that were recorded from one event to another. */
+/**
+ * Notes that the worktree also knows the states that the events in (from, to] record. Does nothing unless it knows
+ * exactly the states up to `from`.
+ */
 export function noteRemembered({ memo }: Context, { from, to }: { readonly from: number; readonly to: number }): void {
   if (memo.get(knownTo) === from) memo.set(knownTo, to);
 }
@@ -88,8 +91,8 @@ export async function keepRemembered({ worktree, memo }: Context): Promise<void>
 }
 
 /**
- * Lets the worktree know the recorded states of these paths, and read their files again at the next scan. The time with
- * which a file was last seen is kept.
+ * Makes the worktree remember the recorded states of these paths, and read the files again at the next scan. The
+ * modification time with which a file was last seen is kept.
  */
 export async function doubtRecorded({ worktree, index }: Context, paths: readonly WorkspacePath[]): Promise<void> {
   const { seq } = await index.head();

@@ -18,23 +18,25 @@ import { BroughtPaths } from "../facts/brought-paths.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
 
 /**
- * Every operation that goes back deletes a path only if a capture shows that the path was absent at the moment to which
- * it goes back. A path that was excluded or could not be captured may have existed unseen. So may a path that a sync
- * brought, unless the folder had been brought up to a state of the origin without it.
+ * An operation that goes back to a moment deletes a path only if a capture shows that the path was absent at that
+ * moment. A path that was excluded or could not be captured may have existed unseen. A path that a sync brought may
+ * have existed as well, unless the folder had been brought up to a state of the origin without that path.
  *
- * It brings a recorded state back only if that was the state on disk at that moment. A path that was recorded earlier
- * and could not be captured then was in a state that nobody has.
+ * Such an operation restores a recorded state only if that was the state on disk at the moment. If a path was recorded
+ * earlier but could not be captured at the moment, nobody has its state.
  */
 
 /** The moment to which a path goes back. */
 export interface BackTo {
-  /** The seqs of the states to go back to: each must show that the path was absent. */
+  /** The seqs of the states to go back to. Each of these states must show that the path was absent. */
   readonly seqs: readonly number[];
-  /** The action whose change is undone: it has scanned the paths that it declared, whatever the rules say. */
+  /**
+   * The action whose change is undone. The scan before this action covered its declared paths, whatever the rules say.
+   */
   readonly action?: string | undefined;
-  /** True if Chronicle itself has written the path, over the state that it had just captured. */
+  /** True if Chronicle itself has written the path, right after it had captured the earlier state. */
   readonly isWritten?: boolean | undefined;
-  /** True if the caller wants the last recorded state of the path, where that of the moment is not known. */
+  /** True if the caller accepts the last recorded state of the path where the state at the moment is not known. */
   readonly takesStale?: boolean | undefined;
 }
 
@@ -47,11 +49,14 @@ export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): B
 }
 
 /**
- * A path that an operation leaves as it is, and why: something is in the way, nothing shows that it was absent then
- * (`unseen`), somebody changed it during the operation (`changed-meanwhile`), a pipe, a socket or a device is in its
- * place (`special`), something else that no capture takes is in its place (`left-out`), the content that it would get
- * was erased (`erased`), only mode bits that are never set would change (`special-bits`), or no capture takes the path
- * and others may have changed it (`ambiguous`).
+ * A path that an operation leaves as it is, with the reason. These are the reasons of `BlockedPath`, and:
+ * - `unseen`: nothing shows that it was absent at the moment, or its state then or now could not be recorded.
+ * - `changed-meanwhile`: somebody changed it during the operation.
+ * - `special`: a pipe, a socket or a device is in its place.
+ * - `left-out`: something else that no capture takes is in its place.
+ * - `erased`: the content that it would get was erased.
+ * - `special-bits`: only mode bits that are never set would change.
+ * - `ambiguous`: no capture takes the path, and others may have changed it.
  */
 export interface SkippedPath extends Omit<BlockedPath, "reason"> {
   readonly reason:
@@ -65,15 +70,16 @@ export interface SkippedPath extends Omit<BlockedPath, "reason"> {
     | "ambiguous";
 }
 
-/** The permitted part of a plan, and the paths that stay because nothing shows that they were absent. */
+/** The permitted part of a plan, and the paths that are left as they are (see `leaveUnseen`). */
 export interface Guarded {
   readonly changes: Change[];
   readonly unseen: SkippedPath[];
 }
 
 /**
- * Leaves out the deletions of paths that nothing shows to have been absent, and all changes of paths off the record:
- * nobody has a copy of their present content, and their recorded state is not what was there.
+ * Leaves out deletions of paths that nothing shows to have been absent, and recorded states that were not the state on
+ * disk at the moment. Leaves out all changes of paths off the record, because nobody has a copy of their present
+ * contents. Folders with such paths are not removed.
  */
 export async function leaveUnseen(
   context: Context,
@@ -96,29 +102,29 @@ export async function leaveUnseen(
   return guarded;
 }
 
-/** Returns why a folder cannot be removed: it holds a path off the record. */
+/** If a folder would be removed although it contains a path off the record, returns why it cannot be. */
 function holding({ path, before, after }: Change, offRecord: readonly WorkspacePath[]): string | undefined {
   if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
   const held = offRecord.find((one) => one !== path && isWithin(one, path));
   return held === undefined ? undefined : `it holds what was written off the record: ${shownPath(held)}`;
 }
 
-/** Returns a path that stays because nothing shows that it was absent. */
+/** Returns the report of a path that is left alone as `unseen`. */
 export function unseenPath(path: WorkspacePath, detail: string): SkippedPath {
   return { path, reason: "unseen", detail };
 }
 
 /** The paths that a restore is about. */
 export interface Asked {
-  /** The paths that the caller named; none: all. */
+  /** The paths that the caller named. If the list is empty, all paths are meant. */
   readonly named: readonly WorkspacePath[];
   /** True for the named paths and all beneath them. */
   readonly isMeant: (path: WorkspacePath) => boolean;
 }
 
 /**
- * Returns the paths that stay because their state after event `seq` is not known, whether or not their record has
- * changed since: those that have an earlier recorded state, and named ones that were never recorded.
+ * Returns the paths that are left alone because their state after event `seq` is not known. These are paths whose
+ * recorded state is an earlier one, whether or not it has changed since, and named paths without a recorded state.
  */
 export async function unknownThen(
   context: Context,
@@ -156,9 +162,7 @@ export class SeenAbsent {
     this.#changes = new Map(changes.map((change) => [change.path, change]));
   }
 
-  /**
-   * Returns the planned change of the database that the path may lie beside, after a placeholder for the path itself.
-   */
+  /** Returns a placeholder for the path itself, and the planned change of the database that the path may lie beside. */
   #changesAt(path: WorkspacePath): Change[] {
     const database = databaseOf(path);
     const change = database === undefined ? undefined : this.#changes.get(database);
@@ -202,7 +206,7 @@ export class SeenAbsent {
     return undefined;
   }
 
-  /** Returns why it is not shown that a path was absent; `undefined` if it is shown. */
+  /** Returns why a path may have been present. Returns `undefined` if captures show that it was absent. */
   async doubt(path: WorkspacePath, isFolder: boolean, back: BackTo): Promise<string | undefined> {
     // In a workspace without a folder the recorded files are all there are.
     if (isHosted(this.#context.worktree.roots)) return undefined;
@@ -264,11 +268,11 @@ function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefi
 }
 
 /**
- * Returns why a path is not brought back to its recorded state, which is stale at that moment, and the command that
- * brings it back all the same.
+ * Returns why a path is not restored to its recorded state, which is stale at that moment. Includes the command that
+ * restores it all the same.
  */
 async function staleDetail(context: Context, { path, reason }: OmittedPath, seq: number): Promise<string> {
-  // A moment in the middle of a commit stands for its end.
+  // In a command, a seq in the middle of a commit means the end of that commit. So the seq before the commit is given.
   const commit = await context.index.commitFrom(seq);
   const moment = commit === undefined || commit.first > seq || commit.last === seq ? seq : commit.first - 1;
   const how = `\`chronicle restore seq:${moment} ${quotePath(givenPath(path))} --force\``;
@@ -283,7 +287,7 @@ function notCaptured(reason?: OmittedPath["reason"]): string {
 
 /** The coverage of a full capture, in a form for lookups. */
 interface Look {
-  /** One for each root; `undefined`: not known. */
+  /** One filter for each root. `undefined` if the filters are not known. */
   readonly filters: readonly FilterSpec[] | undefined;
   readonly omitted: ReadonlyMap<WorkspacePath, OmittedPath["reason"]>;
   /** True if more was omitted than is listed. */
@@ -292,7 +296,10 @@ interface Look {
 
 /** The coverages of the captures at one moment. */
 interface Looks {
-  /** The coverage of the capture before the state; in the middle of a capture's events also that of this capture. */
+  /**
+   * The coverage of the last full capture before the state. If the state lies in the middle of a capture's events, also
+   * the coverage of that capture.
+   */
   readonly all: readonly Look[];
   readonly stale: StaleStates;
 }
@@ -318,7 +325,7 @@ function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undef
   };
 }
 
-/** Returns the state of a path as the scan before an action found it; `undefined` if unknown. */
+/** Returns what the scan before an action found at a path. Returns `undefined` if that is unknown. */
 function lookOfAction(
   { paths, files, missing, coverage }: LoggedAction,
   path: WorkspacePath,
@@ -330,8 +337,9 @@ function lookOfAction(
 }
 
 /**
- * Returns the seqs whose coverage must show the absence. An action that may touch anything has scanned everything at
- * its beginning: rules that appeared during it say nothing about what existed before.
+ * Returns the seqs whose coverage must show the absence. For an action that may touch anything, none of them is later
+ * than its beginning, when everything was scanned. Rules that appeared during the action say nothing about what existed
+ * before.
  */
 function lookedAt({ seqs }: BackTo, action: LoggedAction | undefined): readonly number[] {
   if (action?.scope !== "workspace") return seqs;

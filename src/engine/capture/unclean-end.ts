@@ -13,7 +13,7 @@ import { isInBase } from "../log/read-base.ts";
 import { doubtRecorded } from "./remember-recorded.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** The earlier and the present whereabouts of the workspace's folders, as known before a scan. */
+/** What is known, before a scan, of changes of the disks and mounts on which the workspace's folders lie. */
 export interface Surroundings {
   /** The roots that lie on another device, or behind another mount, than when they were last captured. */
   readonly elsewhere: ReadonlySet<string | undefined>;
@@ -29,8 +29,8 @@ interface Known extends Surroundings {
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
 /**
- * The time before the last event in which recorded files may not have reached the disk yet, in ms: laptops wait ten
- * minutes.
+ * Recorded files may not have reached the disk if they were recorded less than this time before the last event. In ms.
+ * Laptops delay writes by up to ten minutes.
  */
 const UNWRITTEN_MS = 10 * 60_000;
 const WINDOW = 2_000;
@@ -39,7 +39,7 @@ const known = memoKey<Known>("whereabouts");
 
 /**
  * Returns the surroundings; called before each scan. A full scan (`isWhole`) determines the folders' places anew. Files
- * that were recorded shortly before an unclean end are read again, whatever their stat says: bytes that were
+ * that were recorded shortly before an unclean end are read again, whatever their stat says, because bytes that were
  * overwritten in place may be the old ones.
  */
 export async function surroundings(context: Context, isWhole: boolean): Promise<Surroundings> {
@@ -63,7 +63,7 @@ async function compareWith(
 ): Promise<Surroundings> {
   const elsewhere = rootsElsewhere(last, now);
   if (!wentDown(last, now)) return { elsewhere, unclean: undefined };
-  // An unclean end is examined once: paths that are recorded later are not affected by it.
+  // An unclean end is examined once, because it does not affect paths that are recorded later.
   if (earlier?.unclean !== undefined) return { elsewhere, unclean: earlier.unclean };
   const recent = await recentPaths(context);
   const times = new Map(recent.map((path) => [path, timeSeen(context, path)]));
@@ -114,11 +114,12 @@ export function noteWhereabouts(context: Context): void {
   }
 }
 
-/** Removes the note that a process follows an origin here, when that process ends. */
+/** Removes the note that a process follows an origin here. Called when that process ends. */
 export function noteUnfollowed(context: Context): void {
   const { whereabouts, memo } = context;
   const { followed, ...rest } = whereabouts.read() ?? { roots: [] };
-  // A start of the machine without a scan since then is still to be examined.
+  // If the machine has been restarted and nothing was scanned since, the note is still needed to examine the unclean
+  // end.
   if (followed !== true || memo.get(known)?.last?.followed !== true || wentDown(rest, whereabouts.now())) return;
   try {
     whereabouts.write(rest);
@@ -128,7 +129,8 @@ export function noteUnfollowed(context: Context): void {
 }
 
 /**
- * True if there is nothing new to note. A capture beside a process that follows an origin keeps that process's note.
+ * True if there is nothing new to note. A capture of another process does not remove the note that a process follows an
+ * origin.
  */
 function isSame(last: Whereabouts, now: Whereabouts): boolean {
   const text = ({ boot, roots }: Whereabouts): string => JSON.stringify([boot, roots]);

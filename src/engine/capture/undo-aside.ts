@@ -25,7 +25,7 @@ import { allTransactions } from "../facts/transactions.ts";
 
 /** An undo or redo also changes paths that were kept aside. These changes are never recorded as states of the paths. */
 
-/** The changes that an operation made to kept-aside paths, and those that were blocked. */
+/** The changes that an operation made to kept-aside paths, and the kept-aside paths that it left alone. */
 export interface AsideReport {
   readonly applied: readonly Change[];
   readonly blocked: readonly SkippedPath[];
@@ -50,8 +50,8 @@ interface FoundAside {
 }
 
 /**
- * Returns the changes to kept-aside paths that an undo or redo makes. A path that was edited since, that others may have
- * changed, or whose copy was freed, is left alone.
+ * Returns the changes to kept-aside paths that an undo or redo makes. A path is left alone if it was edited since, if
+ * others may have changed it, or if its copy was freed or erased.
  */
 export async function asideOfStep(context: Context, step: Step): Promise<AsideStep> {
   if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
@@ -79,10 +79,10 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
   };
 }
 
-/** A path that others, who are not undone with it, may have changed. */
+/** A path that may have been changed by work that is not undone. */
 interface RivalPath {
   readonly path: WorkspacePath;
-  /** The event before all work that may have changed it. */
+  /** The seq before all work that may have changed the path. */
   readonly fromSeq: number;
 }
 
@@ -93,8 +93,8 @@ interface UndoneWorks {
 }
 
 /**
- * Returns the paths of these works that others may have changed. There are none if everybody's work is undone, or if
- * all candidates are undone.
+ * Returns the paths of these works that others may have changed. There are none if everything since a moment is undone,
+ * or if the work of all candidates is undone.
  */
 async function rivalsIn(context: Context, { step, works, owners }: UndoneWorks): Promise<RivalPath[]> {
   const { target, takes = [], passes = [], selection = "" } = step;
@@ -108,7 +108,7 @@ async function rivalsIn(context: Context, { step, works, owners }: UndoneWorks):
   );
 }
 
-/** Returns those of these paths at which the undo would have changed something. */
+/** Returns the rival paths at which the undo would have changed something. */
 async function stillOthers(
   context: Context,
   changes: readonly Change[],
@@ -126,7 +126,10 @@ async function stillOthers(
   return [...found.values()];
 }
 
-/** Returns what a redo makes of kept-aside paths: the inverse of what the undos that it redoes made of them. */
+/**
+ * Returns the changes that a redo makes to kept-aside paths. They are the inverse of the changes made by the undos that
+ * it takes back.
+ */
 async function asideOfRedo(
   context: Context,
   { target }: Step,
@@ -148,7 +151,10 @@ async function asideOfRedo(
   return { changes: fit.changes, blocked: [...blocked, ...fit.blocked] };
 }
 
-/** Returns the undos that the redo of this operation, or of this undo of selected work, is about. */
+/**
+ * Returns the undos that the redo of `target` takes back. If `target` is an undo by selection, that is this undo. If it
+ * is an operation, these are its last undos, up to the redo before them.
+ */
 async function undosOf(context: Context, target: string | undefined): Promise<IntentRecord[]> {
   const done = await doneIntents(context);
   const own = done.find(({ id }) => id === target)?.intent;
@@ -163,7 +169,7 @@ async function undosOf(context: Context, target: string | undefined): Promise<In
 
 /** Returns the paths whose kept-aside copies were freed. */
 function freedAside({ now }: Context, aside: Aside, told: readonly OmittedChange[]): BlockedPath[] {
-  // Nothing else frees a copy before its time.
+  // Only switching off `keepAside` frees a copy before its time.
   const detail = isKeptAt(aside, now())
     ? "it was kept aside, and was freed after `keepAside` was switched off"
     : `it was kept aside until ${aside.until}, and was freed`;
@@ -172,8 +178,8 @@ function freedAside({ now }: Context, aside: Aside, told: readonly OmittedChange
 
 /**
  * Returns the runs and actions whose kept-aside paths the step changes. For the redo of an undo by selection, these are
- * the runs and actions that it undid. Work that an undo passes over counts, too: a conflict over a recorded file says
- * nothing about kept-aside paths.
+ * the runs and actions that the undo has undone. Work that an undo skips (`passes`) is included, because a conflict
+ * over a recorded file says nothing about kept-aside paths.
  */
 async function worksOf(context: Context, { target, takes = [], passes = [] }: Step): Promise<ReadonlySet<string>> {
   if (target === undefined) return withInner(context, [...takes, ...passes]);
@@ -184,7 +190,7 @@ async function worksOf(context: Context, { target, takes = [], passes = [] }: St
   return withInner(context, [...(about.takes ?? []), ...(about.passes ?? [])]);
 }
 
-/** Returns these ids without transactions, and adds the actions and runs in them that kept something aside. */
+/** Returns these ids except transactions, and the ids of actions and runs within them that kept something aside. */
 async function withInner(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const transactions = new Set((await allTransactions(context)).map(({ id }) => id));
   const inner = keepersOf(await keepersWithin(context, new Set(ids)));
@@ -195,19 +201,19 @@ async function withInner(context: Context, ids: readonly string[]): Promise<Read
 interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
   readonly aside?: Aside;
   readonly state?: string;
-  /** True if it has compared all these paths with their states at its beginning. */
+  /** True if the run or action has compared all such paths with their states at its beginning. */
   readonly comparesAll: boolean;
 }
 
 /**
- * Returns the work of a run or action from its record; for a rollback, its changes to what was kept aside for its
- * action.
+ * Returns the changes of a run or action to omitted paths, as its record says. For a rollback, returns its changes to
+ * what was kept aside for the action that it rolled back.
  */
 async function workOf(context: Context, id: string): Promise<AsideWork | undefined> {
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) {
     const session = decodeSession((await readEvent(context, run)).record);
-    // A run that was killed has compared nothing; the one that closes it compares only what was kept aside.
+    // A run that was killed has compared nothing. The process that closes its record compares only what was kept aside.
     return { ...session, comparesAll: session.kind !== "agent" && session.state === "ended" };
   }
   const rollback = await context.index.record(`intent:${id}`);
@@ -233,8 +239,9 @@ async function readWorks(context: Context, ids: Iterable<string>): Promise<Reado
 
 /**
  * True if a run or action itself decides what its undo does to a path, so that copies of work within it are ignored.
- * False if it reports the path as lost without a copy: then only work within it may have one. A path that it does not
- * report was not changed as a whole, if it has compared all paths.
+ * That is so if it reports the path as kept or created. If it reports the path as lost without a copy, only work within
+ * it may have a copy. If it does not report the path and has compared all paths, the path was at its end as at its
+ * beginning.
  */
 function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspacePath): boolean {
   const told = omittedChanges.find((one) => isWithin(path, one.path));
@@ -272,7 +279,10 @@ async function erasedAside(context: Context, plan: Hash): Promise<BlockedPath[]>
   });
 }
 
-/** Returns the changes to kept-aside paths that an intent names. They are carried out together with its own changes. */
+/**
+ * Returns the changes to kept-aside paths that an intent names. They are carried out together with the intent's own
+ * changes.
+ */
 export async function asideOfIntent(
   context: Context,
   { aside }: Pick<IntentRecord, "aside">,
@@ -305,8 +315,8 @@ export function splitAside(
 }
 
 /**
- * Leaves out all changes to a repository's own state if one of them is blocked: a mixture of two states would be a
- * broken repository. `tops`: the folders that hold such a state.
+ * Leaves out all changes to a repository's own state if one of them is blocked, because a mixture of two states would
+ * be a broken repository. `tops`: the folders that contain such a state.
  */
 function wholeRepositories({ changes, blocked }: FittingChanges, tops: readonly WorkspacePath[]): FittingChanges {
   const topOf = ({ path }: { readonly path: WorkspacePath }) => tops.find((top) => isWithin(path, top));
@@ -341,7 +351,10 @@ function whyChanged({ before }: Change, now: Entry | undefined | "other"): Why |
   };
 }
 
-/** Returns why a folder in a file's place cannot be removed: the changes do not remove everything in it. */
+/**
+ * Returns why a folder in a file's place cannot be removed, because the changes do not remove everything in it. Returns
+ * `undefined` if the folder can be removed.
+ */
 async function heldInFolder(
   context: Context,
   { path, before, after }: Change,
@@ -356,7 +369,10 @@ async function heldInFolder(
     : { reason: one.reason, detail: `a folder is in its place, and ${one.detail}: ${MOVE_AWAY}` };
 }
 
-/** Returns the changes that can be made: the path is on disk as the change begins, and its content is in the store. */
+/**
+ * Returns the changes of paths that are on disk as `before` and whose contents are in the store. Reports the other
+ * paths as blocked, except those that are already as `after`.
+ */
 async function fitting(
   context: Context,
   changes: readonly Change[],
@@ -368,8 +384,8 @@ async function fitting(
   for (const one of makeable(changes)) {
     const now = await entryOnDisk(context, one.path);
     if (now !== "other" && sameEntry(now, one.after)) continue;
-    // Nothing is in the way at an absent path. A repository is the exception: one part of its state put back alone
-    // would not be that state.
+    // Nothing is in the way at an absent path. A repository's own state is an exception, because one part of it that is
+    // put back alone would not be that state.
     const isFree = now === undefined && !git.some((top) => isWithin(one.path, top));
     const change = isFree ? { ...one, before: undefined } : one;
     const why = whyChanged(change, now) ?? (await heldInFolder(context, change, changes));
@@ -383,7 +399,8 @@ async function fitting(
 }
 
 /**
- * Returns notes on paths that a run or action destroyed without a copy or gave an erased content: its undo leaves them.
+ * Returns notes on paths that a run or action has destroyed without a copy, and on paths that it gave a content that
+ * was erased. Its undo leaves both alone.
  */
 export async function lostNotes(context: Context, ids: Iterable<string>): Promise<string[]> {
   const [lost, erased]: [WorkspacePath[], WorkspacePath[]] = [[], []];
@@ -406,7 +423,10 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
   ];
 }
 
-/** Returns the test whether a run or action within this work has kept a path. It is false if the work has lost none. */
+/**
+ * Returns a function that says whether a run or action within this work has kept a path. If the work has lost no path,
+ * the function always returns false.
+ */
 async function keptWithin(
   context: Context,
   id: string,

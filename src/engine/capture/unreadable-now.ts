@@ -8,13 +8,13 @@ import { givenPath } from "../log/shape.ts";
 import { STALE } from "../facts/recorded-coverage.ts";
 import { type Asked, type SkippedPath, unseenPath } from "./seen-absent.ts";
 
-/** Reasons for which the record keeps an earlier state of the path. */
+/** The reasons of omissions for which the record keeps an earlier state of the path. */
 const KEEPS_EARLIER = reasonsWith("keepsEarlier");
 
 /**
- * Returns the paths that are to be restored to the state after event `seq`, and whose present content a scan could not
- * take. They stay: they may not be in that state, and their content could not be recorded first. A path that was never
- * recorded is among them only if it was named.
+ * Returns the paths that are to be restored to the state after event `seq` and whose present content a scan could not
+ * take. They are left alone, because they may not be in that state, and their content could not be recorded first. A
+ * path without a recorded state at `seq` is among them only if it was named.
  */
 export async function unreadableNow(
   context: Context,
@@ -38,15 +38,17 @@ function whyOf({ reason, detail }: { readonly reason: string; readonly detail?: 
   return [reason.replaceAll("-", " "), ...(detail === undefined ? [] : [detail])].join(", ");
 }
 
-/** The state of the disk: as recorded, except for these changes and for the paths that could not be recorded. */
+/**
+ * The differences between disk and record: the changes that are not recorded, and the paths that could not be recorded.
+ */
 interface OnDisk {
   readonly unrecorded: readonly Change[];
   readonly omitted: readonly Omission[];
 }
 
 /**
- * Returns the recorded paths whose change by this work could not be recorded, unless they are as they were before it.
- * The undo of the work leaves them: what is there has no copy, or may be somebody else's.
+ * Returns the recorded paths whose change by this work could not be recorded, unless they are as they were before the
+ * work. The undo of the work leaves them alone, because their present state has no copy, or may be somebody else's.
  */
 export async function unrecordedBy(
   context: Context,
