@@ -11,7 +11,7 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
   try {
     const found = await catchUp(context, { recover: false });
     const result = await work(found);
-    // Another process may have emptied the index meanwhile, so that the answer is incomplete.
+    // Another process may have emptied the index meanwhile, so that the answer may be incomplete.
     if ((await context.index.head()).seq >= found.head.seq) return result;
     return await work(await catchUp(context, { recover: false }));
   } catch (error) {
@@ -22,9 +22,9 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
 }
 
 /**
- * Runs a change of the history. The caller must have caught up with the log just before: the end of the log is not read
- * again. If the index disagrees with the log, that is found before anything is changed: the index is rebuilt, and the
- * work is run again.
+ * Runs a change of the history. The caller must have caught up with the log just before, because the end of the log is
+ * not read again. If the index disagrees with the log, or is damaged and nothing was appended, the index is rebuilt and
+ * the work is run again.
  */
 export async function rebuildingOnce<T>(context: HistoryContext, work: () => Promise<T>): Promise<T> {
   const { seq } = context.log.head;

@@ -28,7 +28,10 @@ export interface CatchUp {
   readonly damage: ChronicleError | undefined;
 }
 
-/** Options of `catchUp`. `recover` needs the lock. `locked` is true if the caller holds the lock without `recover`. */
+/**
+ * Options of `catchUp`. `recover`: true to cut off a torn tail; the caller must hold the lock. `locked`: true if the
+ * caller holds the lock. Default: the value of `recover`.
+ */
 interface CatchUpOptions {
   readonly recover: boolean;
   readonly locked?: boolean;
@@ -49,10 +52,10 @@ interface BadTail {
 /**
  * Replays the events that the index does not have yet, whole commits only.
  *
- * With `recover` (only with the lock held), a torn tail is moved to quarantine, from the first line of its commit on,
- * and that is recorded. Only the last commit can be torn, since the next one begins only after it is durable. So a bad
- * line is damage if the end of a later commit follows it, or if the index or the kept head has the event, which was
- * therefore acknowledged. Damage is thrown with `recover`, and returned otherwise.
+ * With `recover`, a torn tail is moved to quarantine, from the first line of its commit on, and an event records that.
+ * Only the last commit can be torn, because the next one begins only after the last one is durable. So a bad line is
+ * damage if the end of a later commit follows it. It is also damage if the index or the kept head has its event,
+ * because that event was acknowledged. Damage is thrown with `recover`, and returned otherwise.
  */
 export async function catchUp(context: HistoryContext, options: CatchUpOptions): Promise<CatchUp> {
   for (let attempt = 1; ; attempt += 1) {
@@ -61,7 +64,7 @@ export async function catchUp(context: HistoryContext, options: CatchUpOptions):
     const last = attempt === MAX_ATTEMPTS;
     try {
       const found = await lookAndReplay(context, options);
-      // Without the lock, other processes may append meanwhile: an apparent loss may be an event that is newer than
+      // Without the lock, other processes may append meanwhile. An event that seems to be lost may then be newer than
       // this attempt.
       if (found.damage === undefined || last || !(await hasGrown(context))) return found;
     } catch (error) {
@@ -122,8 +125,8 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 }
 
 /**
- * Returns an error if the log no longer has the last event of the index. Later lines are not judged here: a line that
- * does not continue that event is cut off as a torn tail.
+ * Returns an error if the log no longer has the last event of the index. Does not check the later lines. If they do not
+ * continue that event, they are cut off as a torn tail.
  */
 async function lostSince(
   context: HistoryContext,
@@ -145,8 +148,8 @@ async function lostOfIndex(context: HistoryContext): Promise<ChronicleError | un
 }
 
 /**
- * True if no kept head says that the last event of the index was recorded. False for a copy: what it lacks is sent
- * again.
+ * True if only the index shows that its last event was recorded, and no kept head does. False for a copy, because the
+ * events that it lacks are sent again.
  */
 async function isShownByIndexOnly(context: HistoryContext): Promise<boolean> {
   const { seq } = await context.index.head();
@@ -169,7 +172,7 @@ async function holdsNow(
 
 /**
  * Returns whether an event before the oldest line agrees with the sentinel. Such events were compacted away. The
- * sentinel names only the last of them, so the others count as agreeing.
+ * sentinel names only the last of them, so the result is true for all others.
  */
 async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
   if (seq !== oldest - 1) return true;
@@ -180,7 +183,7 @@ async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, 
 }
 
 /**
- * True if the index and the log begin at different events, since the archive was dropped or put back. The index must
+ * True if the index and the log begin at different events, because the archive was dropped or put back. The index must
  * then be filled again, to have exactly what a rebuilt one has.
  */
 async function beginsElsewhere(context: HistoryContext, oldest: number): Promise<boolean> {
@@ -189,12 +192,13 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
 }
 
 /**
- * Empties the index, so that it is filled again. That needs the lock, since the holder of the lock relies on the index.
+ * Empties the index, so that it is filled again. This needs the lock, because the holder of the lock relies on the
+ * index.
  */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
   using _held = await context.lock.exclusive(context.waitMs);
-  // Catches up again, since another process may have emptied the index already.
+  // Catches up again, because another process may have emptied the index already.
   await catchUp(context, { recover: false, locked: true });
 }
 
@@ -205,8 +209,8 @@ export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> 
 }
 
 /**
- * Discards the index and fills it again. The caller holds the lock. Throws what the log has lost if only the index
- * shows it.
+ * Discards the index and fills it again. The caller holds the lock. If the log has lost the last event of the index,
+ * and only the index shows that, throws an error and keeps the index.
  */
 export async function refill(context: HistoryContext): Promise<CatchUp> {
   const lost = await unlessIndexIsWrong(() => lostOfIndex(context));
@@ -216,8 +220,8 @@ export async function refill(context: HistoryContext): Promise<CatchUp> {
 }
 
 /**
- * Replays events into the index. Readers do so too, without the lock: if another process was faster, continues from its
- * result.
+ * Replays events into the index. Readers do that as well, without the lock. If another process was faster, continues
+ * from its result.
  */
 async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
   for (let start = from; ;) {
@@ -363,8 +367,8 @@ async function judge(
 }
 
 /**
- * True if a bad line is damage, as far as the log itself shows; otherwise a crash tore it. The lines of a copy are
- * appended many commits at a time, and are sent again.
+ * True if a bad line is damage, as far as the log itself shows. Otherwise a crash has torn the line. In a copy, the end
+ * of a later commit shows no damage, because many commits are appended at a time. The lines of a copy are sent again.
  */
 async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad: LogPosition): Promise<boolean> {
   if (foreign === true || isSealed(context, bad)) return true;
@@ -467,9 +471,9 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
   const began = performance.now();
   using _held = await context.lock.exclusive(context.waitMs);
   const amid = await unlessIndexIsWrong(() => damageAmid(context));
-  // The index has events after a damaged line, which a rebuilt index would lack.
+  // A rebuilt index would lack the events after the damaged line.
   if (amid !== undefined) throw amid;
-  // A rebuilt index could not show that the log had more events: the kept head may be gone, too.
+  // A rebuilt index could not show that the log had more events, and the kept head may be gone as well.
   const lost = await unlessIndexIsWrong(() => lostOfIndex(context));
   if (lost !== undefined) throw lost;
   await context.index.reset();
@@ -483,7 +487,10 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
   return { events: head.seq, entries, seconds: Math.round(performance.now() - began) / 1_000 };
 }
 
-/** Returns `undefined` if the index cannot be read: there is nothing in it to lose. */
+/**
+ * Returns what `work` returns. Returns `undefined` if the index cannot be read, because there is then nothing in it to
+ * lose.
+ */
 async function unlessIndexIsWrong<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

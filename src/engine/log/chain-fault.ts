@@ -9,8 +9,9 @@ import { isInBase } from "./read-base.ts";
 import { wholeOrNone } from "./read-events.ts";
 
 /**
- * Returns the fault of the first line up to the head that does not continue the line before, or `undefined`. Reads
- * every line: commands begin by reading only the end of the log, which does not show an earlier damaged line.
+ * Returns the fault of the first line up to the head that does not continue the line before it. Returns `undefined` if
+ * there is none. Reads every line. Commands read only the end of the log at first, which does not show a damaged line
+ * before it.
  */
 async function chainFault({ log, index }: HistoryContext): Promise<ChronicleError | undefined> {
   const head = await index.head();
@@ -34,8 +35,8 @@ async function chainFault({ log, index }: HistoryContext): Promise<ChronicleErro
 }
 
 /**
- * Reads the whole log for a damaged line, and notes the line's seq in the index: later commands then need to read only
- * that line. Call it if something was found that may be damage.
+ * Reads the whole log for a damaged line, returns its fault, and notes its seq in the index. Later commands then need
+ * to read only that line. Call this if something was found that may be damage.
  */
 export async function findDamage(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
@@ -65,7 +66,10 @@ export async function knownDamage(context: HistoryContext, oldest: number): Prom
   return undefined;
 }
 
-/** Returns the fault of a damaged line that a later commit follows. A torn tail does not count: it is cut off. */
+/**
+ * Returns the fault of a damaged line that a later commit follows. Returns `undefined` for a torn tail, which is cut
+ * off instead.
+ */
 export async function damageAmid(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
   const { seq, offset } = fault?.data ?? {};
@@ -77,11 +81,12 @@ export async function damageAmid(context: HistoryContext): Promise<ChronicleErro
 const BEGINNING = Buffer.from('{"hash":"');
 
 /**
- * Returns the first event after a bad line that ends a later commit than the one that begins at `first`. A crash cannot
- * leave such an event: a later commit begins only once the earlier one is durable. So the bad line is damage.
+ * Returns the first event at or after a bad line that ends a later commit than the one that begins at `first`. A crash
+ * cannot leave such an event, because a later commit begins only once the earlier one is durable. So the bad line is
+ * damage.
  *
- * The pages of one append may become durable in any order, so that sound lines of the same commit can follow a hole. A
- * damaged newline joins two lines, so the sound end of a bad line counts too.
+ * Sound lines of the same commit show no damage, because the pages of one append may become durable in any order. The
+ * sound end of a bad line is looked at as well, because a damaged newline joins two lines.
  */
 export async function laterCommitEnd(log: EventLog, bad: LogPosition, first: number): Promise<LogEvent | undefined> {
   for await (const lines of log.read(bad)) {

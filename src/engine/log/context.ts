@@ -34,7 +34,7 @@ export interface Context {
   readonly workspaceId: string;
   /**
    * The event after which the log starts, if it starts neither at event 1 nor with a compaction. A replica's copy may
-   * start so after a reconciliation.
+   * have such a start after a reconciliation.
    */
   readonly anchor?: HistoryAnchor | undefined;
   readonly log: EventLog;
@@ -44,8 +44,8 @@ export interface Context {
   readonly memo: Memo;
   readonly lock: Lock;
   /**
-   * Names of secrets that count in addition to those of the history. A workspace that reads its origin's history adds
-   * its own.
+   * Patterns for names of secrets that apply in addition to those of the history. If a workspace reads its origin's
+   * history, these are its own patterns.
    */
   readonly secretNames?: readonly string[] | undefined;
   readonly worktree: Worktree;
@@ -87,13 +87,13 @@ export interface Context {
   readonly isCopy?: true;
   /** The retention limits, and where each comes from. */
   readonly retention: Retention;
-  /** The paths where something may have changed. Once its watcher is started, full captures scan only these. */
+  /** Knows the paths where something may have changed. While its watcher runs, full captures scan only these paths. */
   readonly live: DirtyPaths;
   /** Emits what this process recorded in this workspace, once the index has it. */
   readonly recorded: Signal<Recorded>;
   /**
-   * Emits events before `recorded` does, while their commit still writes the folder. Copies of the history with folders
-   * of their own follow it.
+   * Emits events before `recorded` does, while their commit still writes the folder. Copies of the history that have
+   * folders of their own listen to this signal.
    */
   readonly decided: Signal<Recorded>;
   /** Emits, before `decided`, each small content that is about to be recorded. */
@@ -153,11 +153,11 @@ export interface Ingest {
 }
 
 export interface IngestOptions {
-  /** True if contents are hashed and not stored: for scans that record nothing. */
+  /** True if contents are hashed and not stored, as in scans that record nothing. */
   readonly hashOnly: boolean;
   /** Contents that are hashed and not stored, whatever path has them. */
   readonly erased?: ReadonlySet<Hash>;
-  /** True if the path is tracked and remembered: it may then be read although it was not added. */
+  /** Returns whether a path is tracked and remembered. Such a path may be read although it was not added. */
   readonly known?: (path: WorkspacePath) => boolean;
   /** The maximum size of a file at the path, in bytes; 0: no limit. Default: no limit. */
   readonly maxFileSize?: (path: WorkspacePath) => number;
@@ -200,7 +200,7 @@ export interface OffRecordFile {
   write(value: OffRecord | undefined): void;
 }
 
-/** Keeps where the folders of a workspace were, beside the log. */
+/** Keeps the places of a workspace's folders in a file beside the log. */
 export interface WhereaboutsFile {
   /** Returns the last noted whereabouts; `undefined` if there is no note, or it cannot be understood. */
   read(): Whereabouts | undefined;
@@ -234,11 +234,11 @@ export interface StoreTasks {
   copy(): Promise<HistoryCopy | undefined>;
   /**
    * Returns which of these contents other histories of the store need, including forgotten ones, and which this
-   * workspace's copy of its origin's history needs. With `due`, the answer is for a collection: contents that those
-   * histories erased count as needed until the grace period is over.
+   * workspace's copy of its origin's history needs. With `due`, the answer is for a collection. Contents that those
+   * histories erased are then needed until the grace period is over.
    */
   neededElsewhere(hashes: ReadonlySet<Hash>, options?: { readonly due?: boolean }): Promise<NeededElsewhere>;
-  /** Returns those of the contents that the store holds, whatever this history has erased. */
+  /** Returns those of the contents that the store has, even if this history has erased them. */
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /**
    * Opens a place where good bytes may be. Throws `NOT_FOUND` if it does not exist, and `USAGE` if it is no such place.
@@ -252,11 +252,11 @@ export interface StoreTasks {
   /** Returns an empty private index, for recomputing. */
   scratchIndex(): IndexStore;
   /**
-   * Frees what no workspace of the store needs. `waitMs`: how long to wait for writers (default: as for every lock);
-   * then throws `LOCKED`.
+   * Frees what no workspace of the store needs. Throws `LOCKED` if the writers have not finished after `waitMs`.
+   * Default: the wait of every lock.
    */
   collect(options?: { readonly waitMs?: number }): Promise<GcShape>;
-  /** Notes, beside the key, what is given up now. It is kept for a grace period, and can be restored until then. */
+  /** Notes, beside the key, what is given up now. For a grace period, it is kept all the same and can be restored. */
   noteGivenUp(what: GivenUpPart): Promise<void>;
   /** Throws `REFUSED` for a folder that exists and is not empty. Creates nothing. */
   refuseFilled(folder: string): Promise<void>;
@@ -294,15 +294,15 @@ export interface HeadKeeper {
    */
   verifierKey(): string | undefined;
   /**
-   * Like `verifierKey`, but creates the key if there is none. It is used only at the beginning of a history, and when a
+   * Like `verifierKey`, but creates the key if there is none. Used only at the beginning of a history, and when a
    * person accepts one.
    */
   makeKey(): string;
   /** Returns the last head kept for a workspace, or `undefined`. */
   last(workspaceId: string): KeptHead | undefined;
   /**
-   * Returns the head of a history's first commit, which was signed before that commit was written. It counts while no
-   * other head is kept, as when the process was killed right after that commit. The first `keep` removes it.
+   * Returns the head of a history's first commit, which was signed before that commit was written. It is used while no
+   * other head is kept, for example after the process was killed right after that commit. The first `keep` removes it.
    */
   first(workspaceId: string): KeptHead | undefined;
   /** Signs the head of a first commit that is about to be written. */
@@ -318,7 +318,7 @@ export interface HeadKeeper {
    * head is kept.
    */
   retire(workspaceId: string): string | undefined;
-  /** Signs without keeping: for heads that are only shown. */
+  /** Signs a head that is only shown. Does not keep it. */
   sign(head: HeadToSign): SignedHead;
 }
 
@@ -326,7 +326,7 @@ export interface HeadKeeper {
 export interface HeadFollower {
   /** Reports that something was appended. Call it with the workspace's lock held. */
   committed(): Promise<void>;
-  /** Reports the last event of the log, whoever wrote it: a writer that was killed has not signed. */
+  /** Reports the last event of the log, whoever wrote it, because a writer that was killed has not signed. */
   seen(seq: number): void;
   /**
    * Signs and keeps the head if that is outstanding, and stops its timer. Returns what catching up with the log found;
@@ -352,7 +352,7 @@ export interface SignedHead extends HeadToSign {
 
 /** A kept head. Its seq is 0 if the note cannot be read. */
 export interface KeptHead extends HeadToSign {
-  /** True if the signature verifies with our own key; false if that is missing. */
+  /** True if the signature verifies with our own key. False if that key is missing. */
   readonly valid: boolean;
   readonly note: string;
   /** The reason, as a sentence, if this user may not read the existing file. */
@@ -380,7 +380,7 @@ export interface Processes {
 
 export interface ProcessOptions {
   readonly cwd: string;
-  /** Default: this process's own. */
+  /** Default: the environment of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Added to the environment. */
   readonly moreEnv?: Readonly<Record<string, string>>;
@@ -396,7 +396,7 @@ export interface ProcessEnd {
   readonly code: number;
 }
 
-/** True if the roots are those of a hosted workspace: its files are only in its log and the contents. */
+/** True if the roots are those of a hosted workspace. Its files are only in its log and the contents. */
 export function isHosted(roots: readonly { readonly folder: string }[]): boolean {
   return roots.every(({ folder }) => folder === "");
 }

@@ -15,8 +15,8 @@ import type { Context } from "./context.ts";
 import { shownPath } from "./shape.ts";
 
 /**
- * SQLite databases in operations: a database and the files beside it form a unit (`core/tree/sqlite-unit.ts`), which
- * changes as a whole or not at all.
+ * An SQLite database and the files beside it form a unit (`core/tree/sqlite-unit.ts`). An operation changes a unit as a
+ * whole or not at all.
  */
 
 /** The databases among some changes. */
@@ -24,8 +24,8 @@ export interface DatabaseUnits {
   /** The paths of each unit, the database first. */
   readonly units: readonly (readonly WorkspacePath[])[];
   /**
-   * The files of these units that do not change, each as a change from its present state to the same state. If the disk
-   * has another state of such a file, it does not fit the changed files.
+   * The files of these units that do not change, each as a change from its present state to the same state. Another
+   * state of such a file on disk would not fit the changed files.
    */
   readonly still: readonly Change[];
 }
@@ -86,7 +86,9 @@ function candidatesOf({ path, before, after }: Change): WorkspacePath[] {
 /** The smallest page of a database, in bytes. */
 const PAGE_BYTES = 512;
 
-/** True if a file may be a database by its size: a number of whole pages. So most contents need not be read. */
+/**
+ * True if the size of a file is a number of whole pages, as that of a database is. So most contents need not be read.
+ */
 function mayBeDatabase(entry: Entry | undefined): boolean {
   return entry?.kind === "file" && entry.size > 0 && entry.size % PAGE_BYTES === 0;
 }
@@ -103,7 +105,7 @@ export function leaveUnits<L extends Left>(
   changes: readonly Change[],
   left: readonly L[],
 ): { readonly changes: readonly Change[]; readonly left: readonly L[] } {
-  // A path whose mode bits cannot be set is no reason: the other files do not depend on them.
+  // A path whose mode bits cannot be set is no reason, because the other files do not depend on these bits.
   const causes = new Map(left.filter(({ reason }) => reason !== "special-bits").map((one) => [one.path, one]));
   const changed = new Set(changes.map(({ path }) => path));
   const more = units.flatMap((unit) => {
@@ -135,7 +137,7 @@ export async function wholeUnits(
   return taken;
 }
 
-/** Returns the path, and those that form a unit with it. */
+/** Returns the path, and the paths that form a unit with it. */
 export async function unitWith(context: Context, path: WorkspacePath): Promise<readonly WorkspacePath[]> {
   for (const database of [path, databaseOf(path)])
     if (database !== undefined && (await isDatabase(context, database, new Map()))) return unitOf(database);
@@ -163,8 +165,8 @@ export async function isDerived(context: Context, path: WorkspacePath): Promise<
 }
 
 /**
- * Returns the databases among the changes that some process has open; none if nobody could be warned. Call it before
- * they are replaced.
+ * Returns the databases among the changes that some process has open. Returns none if there is nobody to warn. Call
+ * this before the databases are replaced.
  */
 export function openDatabases(context: Context, changes: readonly Change[]): readonly LiveDatabase[] {
   if (context.tell === undefined) return [];
@@ -190,7 +192,7 @@ export function warnOfOpenDatabases(
   }
 }
 
-/** Removes the files that SQLite derived from replaced databases: they are stale. */
+/** Removes the files that SQLite derived from replaced databases, because they are stale. */
 export function dropDerived(
   context: Context,
   applied: readonly WorkspacePath[],
@@ -205,8 +207,8 @@ export function dropDerived(
 const START_BYTES = 64;
 
 /**
- * True if the path's change begins or ends with an SQLite database; without a change, if the last recorded state is
- * one.
+ * True if the state before or after the path's change is an SQLite database. Without a change, true if the last
+ * recorded state is one.
  */
 async function isDatabase(
   context: Context,
@@ -222,7 +224,7 @@ async function isDatabase(
   return false;
 }
 
-/** Returns the recorded state of a path; if it was deleted, the state before that. */
+/** Returns the recorded state of a path. If the path was deleted, returns its state before that. */
 async function lastState(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
   const { seq } = await context.index.head();
   const row = await context.index.iterationAt(path, seq);

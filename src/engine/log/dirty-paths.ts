@@ -10,9 +10,8 @@ interface Look {
 }
 
 /**
- * Finds, by a running watcher, where something may have changed since the last full scan: a full capture then scans
- * only these paths. The watcher counts only if it can confirm that all past hints have arrived; otherwise everything is
- * scanned.
+ * Knows from a running watcher where something may have changed since the last full scan, so that a full capture scans
+ * only these paths. If the watcher cannot confirm that all past hints have arrived, everything is scanned.
  */
 export class DirtyPaths {
   /** Emits the paths at which something may have changed; `undefined`: anywhere. */
@@ -89,8 +88,9 @@ export class DirtyPaths {
   }
 
   /**
-   * Returns the paths reported so far, and forgets them, for callers that want to know early; `undefined` if everything
-   * is still to be scanned. A hint comes after its change, so a change after the scan of a path is reported again.
+   * Returns the paths reported so far, and forgets them. Does not wait for hints that are still to arrive. Returns
+   * `undefined` if everything must be scanned. A hint follows its change, so a change after the scan of a path is
+   * reported again.
    */
   takeHinted(): readonly WorkspacePath[] | undefined {
     if (this.#everything) return undefined;
@@ -99,15 +99,15 @@ export class DirtyPaths {
     return paths;
   }
 
-  /** The paths that are still to be scanned; `undefined` if everything is. They stay so. */
+  /** The paths that must still be scanned; `undefined` if everything must be. Reading this forgets none of them. */
   get left(): readonly WorkspacePath[] | undefined {
     return this.#everything ? undefined : [...this.#dirty];
   }
 
   /**
-   * Drops the hints on those of these paths that are files and certainly unchanged: Chronicle itself has just written
-   * them. Returns whether any of the paths, or everything, is still to be scanned. No hint is lost: a change after the
-   * stat of a file is reported later.
+   * Drops the hints on those of these paths that are files and certainly unchanged, such as files that Chronicle itself
+   * has just written. Returns whether any of the paths, or everything, must still be scanned. No change is lost,
+   * because a change after the stat of a file is reported by another hint.
    */
   dropUnchanged(paths: Iterable<WorkspacePath>): boolean {
     const omitted = new Set(this.#omitted.map(({ path }) => path));

@@ -8,14 +8,14 @@ import { decodeFilter, encodeFilter } from "../../core/records/workspace-record.
 import type { Context } from "./context.ts";
 import { keepBytes } from "./quota.ts";
 
-/** The filters in force at a capture, kept as a blob: a later restore finds by them what was captured. */
+/** The filters in force at a capture are kept as a blob. A later restore uses them to find what was captured. */
 
 /** Stores the filters (one per root) and returns the blob's hash. Writes nothing if they are stored already. */
 export async function keepFilters(context: Context, filters: readonly FilterSpec[]): Promise<Hash> {
   return keepBytes(context.blobs, Buffer.from(canonicalJson(filters.map(toJson))));
 }
 
-/** Returns the filters in a blob; `undefined` if it is missing, or holds no list. */
+/** Returns the filters in a blob. Returns `undefined` if the blob is missing or contains no list. */
 export async function readFilters(context: Context, hash: Hash): Promise<FilterSpec[] | undefined> {
   const bytes = await context.blobs.get(hash);
   if (bytes === undefined) return undefined;

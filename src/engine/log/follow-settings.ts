@@ -7,8 +7,8 @@ import { memoKey } from "./memo.ts";
 
 /**
  * Applies changes that other processes made to the tracked roots and the retention limits, for callers that stay open
- * for long. Returns true if the roots' settings changed: the next scan must be a full one, and watchers must be
- * restarted.
+ * for long. Returns true if the settings of the roots have changed. The next scan must then be a full one, and watchers
+ * must be restarted.
  */
 export async function followSettings(context: Context): Promise<boolean> {
   await catchUp(context, { recover: false });
@@ -32,8 +32,8 @@ export async function applySettings(context: Context): Promise<boolean> {
 const told = memoKey<string>("limits that cannot be understood");
 
 /**
- * Rereads the limits. If they cannot be understood, the earlier ones stay, and a note says so once: recording
- * continues.
+ * Rereads the limits. If they cannot be understood, the earlier limits stay in force, so that recording continues. A
+ * note says so once.
  */
 async function rereadRetention({ retention, memo, tell }: Context): Promise<void> {
   try {

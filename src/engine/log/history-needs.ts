@@ -29,8 +29,8 @@ function hashIn(value: Json | undefined): Hash[] {
 }
 
 /**
- * Returns the contents that a record needs as long as its state is kept: for files, paths outside of the workspace, and
- * conflicts. Returns `undefined` for other records.
+ * Returns the contents that a record needs as long as its state is kept. Only the records of files, of paths outside of
+ * the workspace, and of conflicts need such contents. Returns `undefined` for other records.
  */
 function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
   if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
@@ -38,7 +38,7 @@ function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined
   return undefined;
 }
 
-/** A content. `isUpstream`: it is only named as the origin's. */
+/** A content. `isUpstream`: the record names it only as a content of the origin. */
 type Named = Pick<NeededContent, "hash" | "isUpstream">;
 
 function named(hash: Hash): Named {
@@ -54,8 +54,8 @@ function ofConflict(conflict: ConflictRecord): Named[] {
 }
 
 /**
- * Returns the time until which the lists of an action are kept; `undefined` while it has no end. An action that was
- * closed without its end may still end, but most never do: the lists are kept as long as files kept aside.
+ * Returns the time until which the lists of an action are kept; `undefined` while it is open. A closed action may still
+ * get its end from its tool, but most never do. So the lists are kept for the same time as files that are kept aside.
  */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
@@ -85,8 +85,8 @@ export interface NeededContent {
   /** In bytes; `undefined` if the record does not say. */
   readonly size: number | undefined;
   /**
-   * True if a conflict names it as the origin's content. It may be missing here: the origin may have freed it before it
-   * arrived.
+   * True if a conflict names it as the origin's content. Such a content may be missing here, because the origin may
+   * have freed it before it arrived.
    */
   readonly isUpstream: boolean;
 }
@@ -142,12 +142,12 @@ export async function* privateContents(
 export class HistoryNeeds {
   readonly #pruning: KeptStates | undefined;
   readonly #need: (content: NeededContent) => void;
-  /** Reports contents that the history itself depends on: no erasure lets them be missing. */
+  /** Reports contents that the history itself depends on. They must not be missing, even if they were erased. */
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /**
-   * Versions in bases. They are judged at the end. If no line of a pruning is left, since it was dropped with an
-   * archive, the last pruning in a base decides.
+   * Versions in bases. They are judged at the end, when the pruning is known. If its line was dropped with an archive,
+   * the last pruning in a base decides.
    */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
@@ -155,8 +155,8 @@ export class HistoryNeeds {
   readonly #privates = new Map<string, PrivateContents>();
   #keepsAside = true;
   /**
-   * The contents that the last base names, held back until the end of the base: the same base may contain their
-   * erasures.
+   * The contents that the last base names. They are held back until the base ends, because the same base may contain
+   * their erasures.
    */
   #ofBase: NeededContent[] | undefined;
   /** The erasures that are known from the beginning, and those that bases contain. */
@@ -184,8 +184,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Adds rows of the base that the last event names. The bases of its snapshots are not needed, since they were
-   * compacted away.
+   * Adds rows of the base that the last event names. The bases that its snapshots name are not needed, because they
+   * were compacted away.
    */
   rows(
     { entries = [], records = [] }: BaseBatch,
@@ -195,7 +195,7 @@ export class HistoryNeeds {
   ): void {
     this.#ofBase ??= [];
     for (const { path, iteration, entry, seq: recorded } of entries) {
-      // Places are built only for callers that need them: a base can hold hundreds of thousands of rows.
+      // Places are built only for callers that need them, because a base can have hundreds of thousands of rows.
       const place =
         whereOf !== undefined ? whereOf(path) : where === "" ? "" : `${where}: ${displayPath(path)}@${iteration}`;
       const content = { where: place, size: entry?.size, seq: recorded };
@@ -204,7 +204,8 @@ export class HistoryNeeds {
     for (const record of records) {
       if (record.recordId.startsWith(PRUNE)) this.#earlier = decodePrune(record.record);
       if (record.recordId.startsWith(ERASE)) this.erasures.add(record.recordId, record.seq, record.record);
-      // A version counts as of its own event: what was freed of it does not come back.
+      // A version is judged by its own event, and not by that of the base, because contents that were freed do not come
+      // back.
       if (record.recordId.startsWith(VERSION)) this.#versions.push({ record, where });
       else this.#record(record, seq, where, record.seq);
     }
@@ -225,15 +226,16 @@ export class HistoryNeeds {
   }
 
   /**
-   * The private contents. They never count as needed elsewhere, so no replica gets them. The plan of files kept aside
-   * names contents, which are needed as long as the plan. No plan counts if the workspace keeps no files aside.
+   * The private contents. They are reported only here, and not as needed contents, so that no replica gets them. The
+   * contents that a plan of kept-aside files names are needed as long as the plan. If the workspace keeps no files
+   * aside, the plans are left out.
    */
   get privates(): readonly PrivateContents[] {
     const all = [...this.#privates.values()];
     return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined }));
   }
 
-  /** `own`: the event that recorded it first, if a base repeats it. */
+  /** Adds a record. `own`: the event that first recorded it, if a base repeats the record. */
   #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
     this.#note({ recordId, record }, { seq: own, where });
     const inForce = contentsInForce({ recordId, record });
@@ -263,9 +265,9 @@ export class HistoryNeeds {
   }
 
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {
-    // An empty record: the version was deleted, since the replica resolved it.
+    // An empty record means that the version was deleted, because the replica has resolved it.
     if (Object.keys(record).length === 0) return;
-    // A version was never the state of its path: it counts like an iteration that the next event replaced.
+    // A version was never the state of its path. It is kept as long as an iteration that the next event has replaced.
     if (!keepsSpan(pruning, seq, seq + 1)) return;
     for (const hash of contentsOfVersion(decodeVersion(record)))
       this.#need({ ...named(hash), seq, where, size: undefined });

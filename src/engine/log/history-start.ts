@@ -13,7 +13,8 @@ import { readEvent } from "./read-events.ts";
 export const BASELINE_SEQ = 3;
 
 /**
- * The sentinel or the anchor on which a history begins that does not begin at event 1. This copy lacks earlier events.
+ * The beginning of a history that does not begin at event 1: a sentinel or an anchor. Earlier events are missing in
+ * this copy.
  */
 export interface HistoryStart {
   /** The seq of the sentinel, or of the anchor: the earliest state that can be restored. */
@@ -39,7 +40,8 @@ export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext
     begin === undefined ? await index.events({ from: 1, to: Number.MAX_SAFE_INTEGER, limit: 1 }) : [begin];
   if (first === undefined) return undefined;
   if (first.offset >= 0) return first.seq;
-  // The first rows are those of the sentinel's base, which have negative offsets: look the sentinel up by its id.
+  // The first rows are those of the sentinel's base, which have negative offsets. So the sentinel is looked up by its
+  // id.
   return (await index.recordHistory(sentinelId(workspaceId)))[0]?.seq;
 }
 

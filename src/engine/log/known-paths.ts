@@ -14,9 +14,9 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { shownPath } from "./shape.ts";
 
 /**
- * Returns the paths that a caller named. Each must be known: it (or something beneath it) was recorded at some time, or
- * it exists now and would be recorded. Throws `NOT_FOUND` for any other path, with the rule that excludes it, or with
- * paths of the same name: an empty answer would suggest that it had been compared.
+ * Returns the paths that a caller named. A path is known if it, or something beneath it, was ever recorded, or if it
+ * exists now and would be recorded. Throws `NOT_FOUND` for any other path, because an empty answer would suggest that
+ * the path had been compared. The error names the rule that excludes the path, or recorded paths of the same name.
  */
 export async function knownPaths(
   context: Context,
@@ -32,7 +32,10 @@ export async function knownPaths(
   return paths;
 }
 
-/** True if the path, or anything beneath it, was ever recorded. A folder above a written file may have no entry. */
+/**
+ * True if the path, or anything beneath it, was ever recorded. A folder that contains written files may have no entry
+ * of its own.
+ */
 async function isRecorded({ index }: Context, path: WorkspacePath): Promise<boolean> {
   if ((await index.iterations(path)).length > 0) return true;
   const { seq } = await index.head();
@@ -63,8 +66,8 @@ export async function unknownPath(context: Context, path: WorkspacePath): Promis
 
 /**
  * Parses a path that a caller gives: relative to the first root, or `@<root id>:<path>`. A trailing slash is allowed,
- * and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>`; a file whose name begins with `base64:`,
- * as `./base64:…`. Throws `PATH_INVALID`.
+ * and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>`; a file whose own name begins with
+ * `base64:` is given as `./base64:…`. Throws `PATH_INVALID`.
  */
 export function parseGivenPath(text: string): WorkspacePath {
   const match = /^@([a-z0-9-]+):(.*)$/s.exec(text);
@@ -79,7 +82,7 @@ type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
 /**
  * Resolves the targets that a tool names to the paths that it would reach. Links on the way are resolved; a link at the
  * end also adds its target. So a workspace that is named through a link is recognised, and so is a link that leads out
- * of it. Replacing a link later has no effect: files to keep are opened without following links.
+ * of it. Replacing a link later has no effect, because files to keep are opened without following links.
  */
 export function resolveTargets(context: Context, targets: Touched): Touched {
   const { roots } = context.worktree;

@@ -8,15 +8,15 @@ import { eventCounted, wholeOrNone } from "./read-events.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Finds whether the log holds an event. The log itself is read, and the index only says where: it is derived, and
- * whoever forges the log can forge the index too. So a wrong index neither accuses a log nor confirms one.
+ * Finds whether the log contains an event. The log itself is read, and the index only gives the place. The index is
+ * derived, and whoever forges the log can forge it too. So a wrong index is no evidence for or against a log.
  */
 
 type Asked = Pick<HistoryContext, "index" | "log" | "memo">;
 
 /**
- * Returns whether the log holds exactly this event, whose seq must not be before the oldest line; `undefined` if its
- * line is damaged. Throws `IndexDisagrees` if the log holds it but the index says otherwise.
+ * Returns whether the log contains exactly this event, which must not be before the oldest line. Returns `undefined` if
+ * the line of the event is damaged. Throws `IndexDisagrees` if the log contains the event and the index says otherwise.
  */
 export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boolean | undefined> {
   const row = await context.index.locate(seq);
@@ -31,8 +31,8 @@ export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boo
 const found = memoKey<Hash>("head found in the log");
 
 /**
- * Returns whether the log holds a kept head. This is asked whenever the index catches up, so a head that was found once
- * is not looked for again. `logHolds` for the end of the index finds out whether the log is still the same.
+ * Returns whether the log contains a kept head. This is asked whenever the index catches up, so a head that was found
+ * once is not looked for again. Whether the log is still the same is found by `logHolds` for the end of the index.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
   if (context.memo.get(found) === head.hash) return true;

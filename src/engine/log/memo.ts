@@ -1,8 +1,8 @@
 /** The key of a cached value, and its type. */
 export interface MemoKey<T> {
-  /** For people who debug. */
+  /** The name of the value, for debugging. */
   readonly name: string;
-  /** Never set: it only carries the type. */
+  /** Never set. It only carries the type. */
   readonly type?: T;
 }
 
@@ -11,8 +11,8 @@ export function memoKey<T>(name: string): MemoKey<T> {
 }
 
 /**
- * The caches of one open history. Each is derived from the log, so losing it only costs time. Each belongs to the code
- * that made its key.
+ * The caches of one open history. Each value is derived from the log, so losing it only costs time. A value is used
+ * only by the code that made its key.
  */
 export class Memo {
   readonly #values = new Map<MemoKey<unknown>, unknown>();

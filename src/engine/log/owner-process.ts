@@ -5,12 +5,9 @@ import { optional } from "../../util/optional.ts";
 export interface OwnerProcess {
   /** `null` if the recorded work does not end with a process. */
   readonly pid: number | null;
-  /**
-   * Distinguishes it from other processes with the same number, earlier or later ones; absent if only the number is
-   * known.
-   */
+  /** Distinguishes it from earlier and later processes with the same number. Absent if only the number is known. */
   readonly pidMark?: string;
-  /** The PID namespace in which it has that number; absent if unknown, which counts as the present one. */
+  /** The PID namespace in which it has that number. Absent if unknown; it is then taken to be the present one. */
   readonly pidSpace?: string;
 }
 
@@ -34,16 +31,16 @@ export function ownerOf<T extends number | null = number>(
 }
 
 /**
- * True if the number of the process belongs to another PID namespace, such as that of a container: here, the number
- * means another process, or none.
+ * True if the number of the process belongs to another PID namespace, such as that of a container. Here, the same
+ * number means another process, or none.
  */
 export function isElsewhere({ processes }: Machine, { pidSpace }: OwnerProcess): boolean {
   return pidSpace !== undefined && pidSpace !== processes.pidSpace;
 }
 
 /**
- * Returns the number of a process in this PID namespace; -1, which no process has, if its number belongs to another
- * namespace.
+ * Returns the number of a process in this PID namespace. If its number belongs to another namespace, returns -1, which
+ * no process has.
  */
 export function numberHere(machine: Machine, owner: OwnerProcess): number | null {
   return owner.pid !== null && isElsewhere(machine, owner) ? -1 : owner.pid;
@@ -59,9 +56,9 @@ export function isHere(machine: Machine, owner: OwnerProcess): boolean {
 }
 
 /**
- * True if the owner of recorded work is alive, or the work has no owner process. A process of another PID namespace
- * counts as gone: a container that was killed and restarted has a new namespace, and its unfinished work would
- * otherwise never end.
+ * True if the owner of recorded work is alive, or the work has no owner process. A process of another PID namespace is
+ * taken to be gone. Otherwise the unfinished work of a container that was killed and restarted would never end, because
+ * the container then has a new namespace.
  */
 export function isOwnerAlive(machine: Machine, owner: OwnerProcess): boolean {
   return owner.pid === null || isHere(machine, owner);
@@ -69,8 +66,8 @@ export function isOwnerAlive(machine: Machine, owner: OwnerProcess): boolean {
 
 /**
  * True if the owner of recorded work may be alive. Callers use it before they change files for work without an owner,
- * such as a rollback. A process of another PID namespace cannot be seen: it counts as alive for `UNOWNED_HOURS` after
- * `started`, since rolling back the work of a living process is worse than waiting for a dead one.
+ * such as a rollback. A process of another PID namespace cannot be seen. It is taken to be alive for `UNOWNED_HOURS`
+ * after `started`, because rolling back the work of a living process is worse than waiting for a dead one.
  */
 export function mayHaveOwner(
   context: Pick<Context, "processes" | "now">,
@@ -78,6 +75,6 @@ export function mayHaveOwner(
   started: string,
 ): boolean {
   if (isOwnerAlive(context, owner)) return true;
-  // A start time in the future, from a clock that ran ahead, does not prolong this.
+  // A start time more than `UNOWNED_HOURS` in the future, from a clock that ran ahead, is not believed.
   return isElsewhere(context, owner) && Math.abs(context.now() - Date.parse(started)) < UNOWNED_HOURS * 3_600_000;
 }

@@ -78,7 +78,7 @@ export interface ProjectOptions {
 
 /**
  * Projects events into the index, with the bases that they name. The base of a compaction is used only if the history
- * begins with it: otherwise it repeats earlier events.
+ * begins with it. Otherwise that base repeats earlier events.
  */
 export async function project(
   { index, blobs }: ProjectionTarget,
@@ -143,7 +143,7 @@ function headOfSentinel(event: LogEvent): IndexHead {
   return { seq: size, hash: head, offset: 0, frontier };
 }
 
-/** Returns rows that are built each time they are read, since a base can hold hundreds of thousands. */
+/** Returns rows that are built each time they are read, because a base can have hundreds of thousands. */
 function rowsOfBase(entries: Iterable<BaseEntry>): Iterable<IterationRow> {
   return {
     *[Symbol.iterator]() {

@@ -5,20 +5,20 @@ import type { ScannedPath } from "../../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
 /**
- * A restore may exceed the limit by the limit divided by `RESERVE_SHARE`, plus `RESERVE_BYTES`: it first keeps what it
- * replaces.
+ * A restore may exceed the limit by a reserve, because it first stores what it replaces. The reserve is the limit
+ * divided by `RESERVE_SHARE`, plus `RESERVE_BYTES`.
  */
 const RESERVE_SHARE = 10;
 const RESERVE_BYTES = 1024 * 1024;
 
 export interface QuotaOptions {
-  /** True if the write makes a restore possible: it may use the reserve. */
+  /** True if the write makes a restore possible. The write may then use the reserve. */
   readonly reserve?: boolean;
 }
 
 /**
- * Throws `LIMIT_EXCEEDED` if the store would exceed `max_store_bytes` with these bytes (without any: if it has reached
- * the limit). Existing contents are kept, new ones refused. If there is room, counts these bytes as taken, without
+ * Throws `LIMIT_EXCEEDED` if the store would exceed `max_store_bytes` with these bytes. With no bytes, throws if the
+ * store has reached the limit. Existing contents are kept. If there is room, counts these bytes as taken, without
  * reading the disk.
  */
 export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptions = {}): void {
@@ -32,7 +32,7 @@ export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptio
 
 /**
  * Like `refuseOverQuota`, for a batch of files before they are read and stored. If the batch exceeds the limit, files
- * that have their recorded size do not count: most of them are stored already.
+ * that have their recorded size are left out of the sum, because most of them are stored already.
  */
 export async function refuseBatchOverQuota(
   context: Context,
@@ -48,8 +48,8 @@ export async function refuseBatchOverQuota(
 }
 
 /**
- * Like `refuseBatchOverQuota`, for one file outside of the workspace. If it exceeds the limit and has its recorded
- * size, it does not count.
+ * Like `refuseBatchOverQuota`, for one file outside of the workspace. If the file exceeds the limit and has its
+ * recorded size, it is taken to be stored already.
  */
 export async function refuseFileOverQuota(
   context: Context,

@@ -14,7 +14,7 @@ export interface BaseRows {
   readonly recordsAt: number;
 }
 
-/** Reads a base. Throws `BLOB_MISSING`; `where` names what needs it. */
+/** Reads a base. Throws `BLOB_MISSING` if it is not in the store. `where`: what needs the base, for that error. */
 export async function readBase(blobs: BlobStore, base: Hash, where: string): Promise<BaseRows> {
   const reader = await openBase(blobs, base, where);
   const entries: BaseEntry[] = [];
@@ -54,10 +54,10 @@ interface CachedRecords {
   readonly records: ReadonlyMap<number, BaseRecord>;
 }
 
-// The records of the base that was read last, by store: a history uses one base.
+// For each store, the records of the base that was read last. One is enough, because a history uses one base.
 const cache = new WeakMap<BlobStore, CachedRecords>();
 
-/** Returns what is left of an event whose record is in a base: it has no hash of its own, and no link. */
+/** Returns what is left of an event whose record is in a base. Such an event has no hash of its own, and no link. */
 export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<LogEvent> {
   let known = cache.get(blobs);
   if (known?.base !== row.hash) {

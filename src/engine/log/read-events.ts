@@ -7,8 +7,8 @@ import { DAMAGED_LINE } from "./damaged-log.ts";
 import { isInBase, readBaseRecord } from "./read-base.ts";
 
 /**
- * Reads an event at the place that the index has for it. If another line is there, throws `LOG_DAMAGED` if the log is
- * damaged, and `INTEGRITY_VIOLATION` if the index is, which can be rebuilt.
+ * Reads an event at the place that the index has for it. If the event is not there, throws `LOG_DAMAGED` if the log
+ * itself is damaged. If only the index is wrong, throws `INTEGRITY_VIOLATION`, because it can be rebuilt.
  */
 export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
   if (isInBase(row)) return readBaseRecord(context.blobs, row);
@@ -127,8 +127,8 @@ async function readRun(
 }
 
 /**
- * Yields every event with `from <= seq <= to`, in order, in one pass over the log; none if event `from` has no line
- * that the index knows.
+ * Yields every event with `from <= seq <= to`, in order, in one pass over the log. Yields none if the index knows no
+ * line of event `from`.
  */
 export async function* readRange(context: HistoryContext, from: number, to: number): AsyncGenerator<LogEvent> {
   if (to < from) return;

@@ -10,8 +10,8 @@ import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 import type { Context } from "./context.ts";
 
 /**
- * The prunings and erasures of a history, read only from the lines of the log: code that frees contents or tolerates
- * missing ones relies on them.
+ * The prunings and erasures of a history are read only from the lines of the log, because code that frees contents or
+ * tolerates missing ones relies on them.
  */
 
 /** A pruning, and its event. */
@@ -28,11 +28,14 @@ const ERASE_LINE = Buffer.from(`"record_id":"${ERASE}`);
 
 type LinesOfLog = Pick<EventLog, "read">;
 
-/** Selects the lines to read, and the erasures that count. */
+/** Selects the lines to read, and the erasures to return. */
 interface HowToRead {
-  /** Default: the first line. */
+  /** The position of the first line to read. Default: the beginning of the log. */
   readonly from?: LogPosition;
-  /** Counts only erasures whose grace period is over at that time, in milliseconds since the epoch. Default: all. */
+  /**
+   * Leaves out erasures whose grace period is not over at that time, in milliseconds since the epoch. Default: no
+   * erasure is left out.
+   */
   readonly due?: number;
 }
 
@@ -73,7 +76,7 @@ function isErasure({ recordId }: LogEvent): boolean {
   return recordId.startsWith(ERASE);
 }
 
-/** Returns `undefined` for a line that is no event: code that checks the log reports it. */
+/** Returns `undefined` for a line that is no event. Code that checks the log reports such a line. */
 function eventIn(bytes: Uint8Array): LogEvent | undefined {
   try {
     return readEventFast(bytes);
@@ -82,16 +85,16 @@ function eventIn(bytes: Uint8Array): LogEvent | undefined {
   }
 }
 
-/** Returns the pruning that an event records. Throws `LOG_DAMAGED`. */
+/** Returns the pruning that an event records. Throws `LOG_DAMAGED` if the record cannot be understood. */
 export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "record">): LoggedPruning {
   return { ...decodePrune(record), seq, ts: Date.parse(ts) };
 }
 
 /**
- * Returns the states that are still kept, given the prunings of a log, oldest first; `undefined` if nothing was pruned.
- * During its grace period a pruning that a person asked for frees nothing, and neither does a later one: all states
- * stay that were kept before it. A pruning that frees its contents at once ends that; it is only written if no earlier
- * one is waiting.
+ * Returns the states that are still kept after the prunings of a log, oldest first. Returns `undefined` if nothing was
+ * pruned. A pruning that a person asked for frees nothing during its grace period, and neither does a later one. So all
+ * states stay that were kept before it. A pruning that frees its contents at once ends that waiting. It is recorded
+ * only if no earlier one is in its grace period.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
   let keeping: (LoggedPruning | undefined)[] = [undefined];
@@ -126,8 +129,8 @@ export interface LoggedGivenUp {
 }
 
 /**
- * Reads what was given up, for verification. A damaged record gives nothing up: its line is reported when the lines are
- * verified.
+ * Reads what was given up, for verification. A damaged record is taken to give nothing up. Its line is reported when
+ * the lines are verified.
  */
 export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGivenUp> {
   const erasures = new Erasures();

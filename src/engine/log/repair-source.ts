@@ -3,7 +3,7 @@ import type { Hash } from "../../core/values/hash.ts";
 /** The wanted contents, with their sizes in bytes if known. Whoever repairs one removes it from the map. */
 export type WantedContents = ReadonlyMap<Hash, number | undefined>;
 
-/** Bytes that may be a wanted content. They are not trusted: the receiver hashes them. */
+/** Bytes that may be a wanted content. They are not trusted, so the receiver hashes them. */
 export interface OfferedContent {
   readonly hash: Hash;
   /** The most bytes that are read. */
@@ -23,7 +23,7 @@ export interface RepairSource {
   readonly name: string;
   /**
    * Yields what it has of the wanted contents, several times if it has several copies. Throws if the place cannot be
-   * read (any more).
+   * read, or can no longer be read.
    */
   offers(wanted: WantedContents): AsyncIterable<OfferedContent>;
 }

@@ -11,7 +11,7 @@ import { memoKey } from "./memo.ts";
 /**
  * Finds whether the heads of a history can be signed. The first commit names the signer, and from then on a head must
  * be kept. If the key or the head is missing, nothing proves that the log is the one that was recorded. Recording then
- * continues unsigned, and nothing of the history may be given up, until a person accepts its present state.
+ * continues unsigned, and nothing of the history must be given up, until a person accepts its present state.
  */
 
 const ACCEPT =
@@ -37,8 +37,8 @@ async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedS
 }
 
 /**
- * Returns the kept head if it belongs to this history: it is signed with our own key, or with that of a signer that the
- * log names. Anybody could have stored a head that another key signed.
+ * Returns the kept head if it is signed with our own key, or with that of a signer that the log names. A head with
+ * another signature does not belong to this history, because anybody could have stored it.
  */
 export async function provedHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const kept = context.heads.last(context.workspaceId);
@@ -68,8 +68,8 @@ async function readable(reading: Promise<LoggedSigner | undefined>): Promise<Log
 }
 
 /**
- * Returns why the history may not be signed; `undefined` if it may. The index must be up to date, and the log must not
- * contradict the kept head (`catchUp` checks that).
+ * Returns why the history must not be signed; `undefined` if it may be signed. The index must be up to date, and the
+ * log must not contradict the kept head (`catchUp` checks that).
  */
 export async function signingFault(context: HistoryContext): Promise<SigningFault | undefined> {
   const { heads, workspaceId, isCopy } = context;
@@ -125,7 +125,10 @@ async function coverFault(
   );
 }
 
-/** Returns the head of the first commit if the log holds exactly that event. It counts while no other head was kept. */
+/**
+ * Returns the head of the first commit if the log contains exactly its event. It is used only while no other head is
+ * kept.
+ */
 async function firstHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const first = context.heads.first(context.workspaceId);
   if (first?.valid !== true) return undefined;
@@ -151,7 +154,7 @@ export async function signingShape(context: HistoryContext, damage: ChronicleErr
   return { ...known, state: "unsigned", reason, detail, hint };
 }
 
-/** Throws `REFUSED` if the history is not signed: `what` could remove the only proof of what was recorded. */
+/** Throws `REFUSED` if the history is not signed, because `what` could remove the only proof of what was recorded. */
 export async function refuseUnsigned(context: HistoryContext, what: string): Promise<void> {
   const found = await signingFault(context);
   if (found !== undefined) throw unsigned(found, what, context.workspaceId);

@@ -20,8 +20,8 @@ export type Hashed = Pick<Context, "index"> & {
 };
 
 /**
- * Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there. The index is trusted;
- * `root-to-state.ts` computes roots that the history states.
+ * Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there. The index is trusted
+ * here. `root-to-state.ts` computes the roots that the history states.
  */
 export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();
@@ -88,7 +88,7 @@ async function wholeTree(context: Hashed, seq: number): Promise<Hash> {
   return (await readWholeTree(context, seq)).store(seq);
 }
 
-/** Hashes the whole tree at a seq from its entries: stored folder hashes are not trusted. */
+/** Hashes the whole tree at a seq from its entries, because stored folder hashes are not trusted here. */
 export async function readWholeTree(context: Hashed, seq: number): Promise<TreeInOrder> {
   const tree = new TreeInOrder(context);
   for await (const rows of context.index.entriesAt(seq)) for (const { entry } of rows) tree.add(entry);
@@ -133,8 +133,8 @@ export class TreeInOrder {
 }
 
 /**
- * Returns, for each touched path that is and always was a file, its folder; for any other, the path itself: it is or
- * was a folder, or is gone.
+ * Returns the folders whose hash the touched paths change. For a path that is and always was a file, that is its
+ * folder. For any other path, it is the path itself, because the path is or was a folder, or is gone.
  */
 async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<Set<WorkspacePath>> {
   const touched = await index.touched(from, seq);
@@ -149,7 +149,7 @@ async function touchedFolders({ index }: Hashed, from: number, seq: number): Pro
   return folders;
 }
 
-/** Returns the folders that must be hashed again if these were touched: they and those above them. */
+/** Returns the folders that must be hashed again if these folders were touched: these, and all folders above them. */
 export function dirtyFolders(touched: ReadonlySet<WorkspacePath>): Set<WorkspacePath> {
   const dirty = new Set<WorkspacePath>();
   for (const path of touched) {
