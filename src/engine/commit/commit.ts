@@ -20,8 +20,9 @@ import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
 /**
  * Everything that is recorded is committed here.
  *
- * Order: contents are durable first (callers put them), then the lines; then the index follows, and the caller is told.
- * After `begin` and `decide`, the index follows later. An index that cannot follow is rebuilt from the log.
+ * The order is: callers make the contents durable, then the lines are made durable, then the index follows, then the
+ * caller is told. After `begin` and `decide`, the index follows later. An index that cannot follow is rebuilt from the
+ * log.
  */
 
 interface HowToAppend {
@@ -35,18 +36,21 @@ interface HowToAppend {
 export interface Commit {
   /** Returns the present head of the history. */
   head(): Promise<IndexHead>;
-  /** Appends events; when it resolves they are durable, and the index knows them. */
+  /** Appends events. When the promise resolves, they are durable and the index knows them. */
   append(drafts: readonly EventDraft[], how?: HowToAppend): Promise<readonly SealedEvent[]>;
   /**
-   * Appends the first events of a commit that the next `append` ends. When it resolves, they are durable; the index
-   * learns of them with the next `append` or `head`.
+   * Appends the first events of an operation that a later `append` completes. When the promise resolves, the events are
+   * durable. The index learns of them with the next `append` or `head`.
    */
   begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
-  /** Does the same as `begin`, and tells listeners of the events at once: nothing can prevent these events any more. */
+  /**
+   * Does the same as `begin`, and tells listeners of the events at once, because nothing can prevent these events any
+   * more.
+   */
   decide(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
   /** Moves the log into the archive; the event of the draft begins the next log. */
   seal(draft: EventDraft): Promise<SealedEvent>;
-  /** Removes the sealed logs for good; the history then begins on the base of the present log. */
+  /** Removes the sealed logs for good. The history then begins on the base of the present log. */
   dropArchive(): Promise<void>;
 }
 
@@ -63,14 +67,14 @@ export function refuseReadOnly(context: Context): void {
   });
 }
 
-/** Options for the one change that an archived workspace takes: its unarchiving. */
+/** Options for the changes that an archived workspace allows: its unarchiving, and accepting its head. */
 interface CommitOptions {
   readonly archivedToo?: boolean;
 }
 
 /**
- * Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY`, also if
- * the workspace is archived, and `NOT_FOUND` if its folder was moved since it was opened.
+ * Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY` if the
+ * workspace is archived or was opened for reading only. Throws `NOT_FOUND` if its folder was moved since it was opened.
  */
 export async function withCommit<T>(
   context: Context,
@@ -89,7 +93,7 @@ export async function withCommit<T>(
     if (events.length > 0) await context.headFollower.committed();
     return result;
   } finally {
-    // Emitted last, since listeners may read the events. Acknowledged events are emitted even if a later step failed.
+    // Emitted last, because listeners may read the events. Acknowledged events are emitted even if a later step failed.
     if (events.length > 0) context.recorded.emit({ events });
   }
 }
@@ -157,8 +161,8 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * Adds events to the index that were begun and not ended, because something has failed. If that fails too, the next
-   * `catchUp` adds them.
+   * Adds the events of `begin` to the index if something has failed before `append` or `head` did so. If that fails
+   * too, the next `catchUp` adds them.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
@@ -221,7 +225,7 @@ class Appender implements AsyncDisposable {
 
 interface MarkedCommit {
   readonly mark: CommitMark;
-  /** The hashes of the folders from which its root was computed. */
+  /** The hashes of the folders from which the root of the mark was computed. */
   readonly behind?: RootBehind;
 }
 
@@ -232,7 +236,7 @@ function markAt(first: number, root: Hash | undefined): CommitMark {
 interface Written {
   readonly sealed: readonly SealedEvent[];
   readonly placed: readonly PlacedEvent[];
-  /** The folder hashes after them, if their root was computed. */
+  /** The folder hashes after these events, if the root was computed. */
   readonly tree: StoredTree | undefined;
 }
 
@@ -280,8 +284,8 @@ async function seal(context: Context, head: IndexHead, draft: EventDraft): Promi
 }
 
 /**
- * Appends lines. If that fails, the log is truncated again. A reader may have projected the lines before that: an index
- * that is ahead of the log is reset.
+ * Appends lines. If that fails, the log is truncated again. A reader may have projected the lines before that, so an
+ * index that is ahead of the log is reset.
  */
 async function appendDurably(context: Context, sealed: readonly SealedEvent[]): Promise<void> {
   try {
@@ -293,14 +297,16 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
   }
 }
 
-/** Returns the present time. It may be earlier than that of the last event: the order is that of seq. */
+/**
+ * Returns the present time. It may be earlier than the time of the last event, because only the seq gives the order.
+ */
 function timestamp({ now }: Context): string {
   return new Date(now()).toISOString();
 }
 
 /**
- * Throws `NOT_FOUND` if the record names another place for a root than that at which the root was opened: by now,
- * another project may be at the old place. Reads nothing there.
+ * Throws `NOT_FOUND` if the record names another place for a root than that at which the root was opened. Reads nothing
+ * at the old place, because another project may be there by now.
  */
 export async function refuseMoved(context: Context): Promise<void> {
   const { index, worktree, workspaceId, recordedAt } = context;

@@ -82,7 +82,7 @@ export async function configure(context: Context, change: Partial<ConfigShape>):
   });
 }
 
-/** The most patterns for names that a workspace takes: each recorded name is matched against all of them. */
+/** The most patterns for names that a workspace takes. Each recorded name is matched against all of them. */
 const MOST_NAMES = 100;
 
 function refuseNames(patterns: readonly string[]): void {

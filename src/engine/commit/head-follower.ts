@@ -9,12 +9,13 @@ import type { SigningFault } from "../log/signing-fault.ts";
 /** The interval in ms at which a busy workspace's head is kept; also the delay after the last event. */
 const FOLLOW_MS = 1_000;
 /**
- * The least time in ms between two heads that are kept while many workspaces are busy: each is a file that is synced.
+ * The least time in ms between two heads that are kept while many workspaces are busy, because each head is a file that
+ * is synced.
  */
 const KEEP_ONE_EVERY_MS = 100;
 /**
- * After a head is kept, busy workspaces wait this many times as long as that took, but at most `PUT_OFF_MS`: it takes
- * long on a slow disk.
+ * After a head is kept, busy workspaces wait this many times as long as that took, but at most `PUT_OFF_MS`. Keeping a
+ * head takes long on a slow disk.
  */
 const KEEPING_SHARE = 40;
 /** The longest wait of busy workspaces after a head is kept, in ms. */
@@ -30,7 +31,7 @@ export interface HeadTimers {
 /** The rate at which the heads of all open workspaces of one process are kept. */
 export class HeadPace {
   readonly now: () => number;
-  /** Undefined if nothing is done later: heads are then kept with commits and at the close. */
+  /** `undefined` if nothing is done later. Heads are then kept only with commits and at the close. */
   readonly timers: HeadTimers | undefined;
   #next = 0;
   #last: Promise<unknown> = Promise.resolve();
@@ -74,7 +75,7 @@ export class HeadPace {
  * - A commit more than a second after the first event without a head keeps the head, as far as the process's pace
  *   allows.
  * - A timer keeps the head a second after the last event, if no further commit comes. The pace does not hold the timer
- *   back: only busy workspaces wait.
+ *   back, because only busy workspaces wait for it.
  * - The close keeps the head. So a process that ends at once signs at its end.
  */
 export class PacedHeadFollower implements HeadFollower {
@@ -101,7 +102,7 @@ export class PacedHeadFollower implements HeadFollower {
     try {
       await this.#pace.measured(() => this.#keep(this.#contextOf()));
     } catch (error) {
-      // The appended events are durable: the caller must not be told that the append failed.
+      // The appended events are durable, so the caller must not be told that the append failed.
       this.#tell(error);
     }
   }
@@ -166,8 +167,8 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * Catches up and keeps the head, with the lock: only then is everything up to the end of the log known to be
-   * acknowledged. Returns `undefined` if somebody else holds the lock.
+   * Catches up and keeps the head, with the lock. Only the holder of the lock knows that everything up to the end of
+   * the log is acknowledged. Returns `undefined` if somebody else holds the lock.
    */
   async #catchUpAndKeep(waitMs: number): Promise<CatchUp | undefined> {
     const context = this.#contextOf();
@@ -178,7 +179,7 @@ export class PacedHeadFollower implements HeadFollower {
       else this.#behindSince = undefined;
       return found;
     } catch (error) {
-      // The holder of the lock is writing: it signs these events with its own.
+      // The holder of the lock is writing, and signs these events with its own.
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
       return undefined;
     }
@@ -192,7 +193,7 @@ export class PacedHeadFollower implements HeadFollower {
     else this.#tellUnsigned(context, fault);
   }
 
-  /** Reports once that what is recorded stays unsigned; no commit fails because of that. */
+  /** Reports once that what is recorded stays unsigned. No commit fails because of that. */
   #tellUnsigned(context: Context, fault: SigningFault): void {
     if (this.#hasTold) return;
     this.#hasTold = true;

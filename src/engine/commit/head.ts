@@ -11,8 +11,8 @@ import { damageAmid } from "../log/chain-fault.ts";
 import { refuseReadOnly, withCommit } from "./commit.ts";
 
 /**
- * Returns the head of the history, as it is signed; `root` computes its Merkle root. Throws `NOT_FOUND` for an empty
- * history.
+ * Returns the head of the history in the form in which it is signed. `root`: computes its Merkle root. Throws
+ * `NOT_FOUND` for an empty history.
  */
 async function headNow(context: Context, root: typeof rootToState): Promise<HeadToSign> {
   const head = await context.index.head();
@@ -81,8 +81,8 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
   const reason = damage?.message ?? (await signingFault(context))?.message;
   if (reason === undefined) return { accepted: false, ...NOTHING, seq: head.seq };
   const amid = damage?.code === "LOG_DAMAGED" ? await damageAmid(context) : undefined;
-  // Damage in the middle cannot be accepted. The index is kept: it knows events after the damage that a rebuilt one
-  // would not.
+  // Damage in the middle cannot be accepted. The index is kept, because it knows events after the damage that a rebuilt
+  // index would lack.
   if (amid !== undefined) throw amid;
   if (damage !== undefined) await discardIndex(context);
   const { heads, workspaceId, caller } = context;
@@ -99,7 +99,7 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
       const record = encodeSigner({ key, since: seq + 1, why: "accepted", actor: caller.actor, accepted });
       await commit.append([{ op: "upsert", recordId: signerRecordId(workspaceId), record }]);
       heads.replace(await headNow(accepting, provedRoot));
-      // The log may be another history: everything on disk is read again.
+      // Everything on disk is read again, because the log may be another history.
       context.worktree.forgetAll();
       return { accepted: true, seq: seq + 1, reason, log: { seq, hash }, head: old, kept_as: keptAs, key };
     },
@@ -109,7 +109,7 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
 
 const NOTHING = { reason: null, log: null, head: null, kept_as: null, key: null } as const;
 
-/** Discards the index: it may know events that the log does not have. */
+/** Discards the index, because it may know events that the log does not have. */
 async function discardIndex(context: Context): Promise<void> {
   using _held = await context.lock.exclusive(context.waitMs);
   await context.index.reset();
@@ -132,7 +132,7 @@ function withoutHead(heads: HeadKeeper): HeadKeeper {
   };
 }
 
-/** Keeps no heads: the new head is kept right after the event that names its signer. */
+/** Keeps no heads, because the new head is kept right after the event that names its signer. */
 const NO_FOLLOWER: HeadFollower = {
   committed: () => Promise.resolve(),
   seen: () => undefined,

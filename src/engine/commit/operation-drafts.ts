@@ -17,8 +17,8 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
 }
 
 /**
- * Returns the event that closes an intent. The event leaves out what was needed only to finish the intent. That of a
- * request with an id has what the answer to it says.
+ * Returns the event that closes an intent. The event leaves out what was needed only to finish the intent. If the
+ * intent is that of a request with an id, the event has what the answer to the request says.
  */
 export function closing(
   id: string,
@@ -42,8 +42,8 @@ interface Done {
 }
 
 /**
- * Returns the events of an intent that was carried out. The event that closes it is the last, so that a commit that a
- * crash has torn is done again. The replica's position comes first, since other events depend on it.
+ * Returns the events of an intent that was carried out, for one commit. The replica's position comes first, because
+ * other events depend on it. The event that closes the intent comes last.
  */
 export async function doneDrafts(
   context: Context,
@@ -61,7 +61,8 @@ export async function doneDrafts(
 }
 
 /**
- * Returns the events of the conflicts, except those of paths that were left alone: these conflicts stay as they are.
+ * Returns the events of the conflicts. Leaves out the conflicts of paths that were left alone, because these conflicts
+ * stay as they are.
  */
 function conflictDrafts({ conflicts = [] }: IntentRecord, blocked: readonly BlockedPath[]): EventDraft[] {
   const left = new Set(blocked.map((one) => one.path));
@@ -94,7 +95,8 @@ export async function fileDrafts(context: Context, { id, intent, changes, applie
       const rest = change.written.slice(now - first);
       return rest.map((one, at) => writtenDraft(change.path, one, now + at + 1));
     }
-    // A torn commit has left its first events: their changes are not recorded twice.
+    // The log may have these events already, if the write was decided before a crash. Their changes are not recorded
+    // twice.
     if (row !== undefined && sameEntry(row.entry, change.after)) return [];
     return [fileDraft({ id, intent }, change, (row?.iteration ?? 0) + 1)];
   });
@@ -145,12 +147,11 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
   return { op: "upsert", recordId: fileRecordId(path), record };
 }
 
-/**
- * A path is held if the origin's state of it cannot be written to the folder now. It must not count as reconciled: an
- * edit of its present content would be taken for an edit of the origin's state, and would overwrite that.
- */
+// A path is held if the origin's state of it cannot be written to the folder now. Such a path must not be taken for
+// reconciled. Otherwise an edit of its present content would be taken for an edit of the origin's state, and would
+// overwrite that state.
 
-/** Returns the id of the conflict that holds a path: always the same id. */
+/** Returns the id of the conflict that holds a path. It is the same whenever the path is held. */
 function holdId(origin: string, path: WorkspacePath): string {
   return idOfText(`chronicle hold\0${origin}\0${fileRecordId(path)}`);
 }
@@ -159,12 +160,12 @@ interface Held {
   readonly intent: IntentRecord;
   readonly changes: readonly UpstreamChange[];
   readonly blocked: readonly BlockedPath[];
-  /** The time at which they were found to be blocked. */
+  /** The time at which the paths were found to be blocked. */
   readonly met: string;
 }
 
 /**
- * Returns one open conflict for each path that was left alone. If a conflict of the path was about to be settled, it
+ * Returns one open conflict for each path that was left alone. If a conflict of such a path was about to be settled, it
  * stays open in this form.
  */
 function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
@@ -178,7 +179,7 @@ function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
     if (change === undefined) return [];
     const { before, after, base, upstream } = change;
     const earlier = known.get(path);
-    // A step that settles the conflict also reconciles what lies beneath its path: `since` then no longer applies.
+    // A step that settles the conflict also reconciles what lies beneath its path, so `since` no longer applies then.
     const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
     const sync = {
       ...optional({ since }),
