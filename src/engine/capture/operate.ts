@@ -436,8 +436,8 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
         ...optional({ keepMtime: intent.keepMtime }),
         ...maskOf(intent),
       });
-      // A write is never abandoned, because it was decided before the crash. Further events undo what could not be
-      // done.
+      // A write is never abandoned, because its events may be in the log already. The next capture records the paths
+      // that could not be written.
       const isNothing = intent.kind !== "write" && isNone(intent, whole, [...changes, ...beside]);
       const { report } = splitAside(context, whole, beside);
       dropDerived(context, report.applied, { units, still: [] });
@@ -484,9 +484,9 @@ interface TornWrite {
 }
 
 /**
- * Returns how to close an interrupted write to a workspace without a folder. Such a write is one append, of which a
- * crash may leave only the first lines. Its intent has no plan from which the write could be finished. Nobody was told
- * that the write was done, so an incomplete one is undone.
+ * Returns how to close an interrupted write to a workspace without a folder. The events of such a write are one append,
+ * so its intent is open only if the last of them are missing. The intent has no plan from which the write could be
+ * finished. Nobody was told that the write was done, so an incomplete one is undone.
  */
 async function tornWrite(
   context: Context,
