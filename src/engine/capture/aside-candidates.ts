@@ -20,7 +20,7 @@ import { isOwnerAlive } from "../log/owner-process.ts";
 /** A run or an action, and the time during which it was open. */
 interface Span {
   readonly id: string;
-  /** The event before it. */
+  /** The seq before its first event. */
   readonly fromSeq: number;
   /** The seq of its last event; infinite while it is open. */
   readonly end: number;
@@ -136,9 +136,9 @@ async function plansOf(context: Context, some: readonly Span[]): Promise<Plans> 
 }
 
 /**
- * True if one of these paths changed while both were open. The state at the beginning of that time is known from the
- * work that began later. The state at its end is known from the work that ended earlier. `own` ends now, so any other
- * work that has ended did so earlier.
+ * True if one of these paths changed while `own` and `other` were both open. The state at the beginning of that time is
+ * known from the work that began later. The state at its end is known from the work that ended earlier. `own` ends now,
+ * so any other work that has ended did so earlier.
  */
 function mayHaveMade(
   own: Span,

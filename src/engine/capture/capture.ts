@@ -164,8 +164,8 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
       tellLost(context, lost, startSeq);
       return once;
     }
-    // Changes that a crash left half done on disk belong to the interrupted operation. Settle it first, or they would
-    // be recorded as somebody's edit.
+    // Changes that a crash left half done on disk belong to the interrupted operation. It is settled first, because
+    // these changes would otherwise be recorded as somebody's edit.
     await settle(context);
     context.live.giveBack(undefined);
   }
@@ -173,7 +173,7 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
 
 /**
  * Returns a seq whose recorded states are all on disk before a scan that begins now, except for paths edited since. The
- * seq is not later than the begin of any open intent, because the states of such an operation may be written to the
+ * seq is at most the `fromSeq` of every open intent, because the states of such an operation may be written to the
  * folder during the scan or after it.
  */
 async function knownBefore(context: Context): Promise<number> {
@@ -191,8 +191,8 @@ interface CommitReading {
 
 /**
  * Commits what was read, except paths that others may have recorded or written since the scan began. Resolves to
- * `undefined` if the scan must be repeated. That is so if an operation was interrupted, or if the off-record notes or
- * the erased contents have changed.
+ * `undefined` if the scan must be repeated. It must be repeated if an operation was interrupted, or if the off-record
+ * notes or the erased contents have changed.
  */
 async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once | undefined> {
   const { options, startSeq, earlier } = given;

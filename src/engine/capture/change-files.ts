@@ -50,11 +50,11 @@ interface ChangingHow extends ForcedHow {
 /** The state that a plan is made on, and the options that its steps depend on. */
 export interface Present {
   /**
-   * The seq of the head. Its state is that of the disk, except for the changes in `unrecorded` and the paths in
+   * The seq of the head. The state at this seq equals the disk, except for the changes in `unrecorded` and the paths in
    * `omitted`.
    */
   readonly seq: number;
-  /** Changes on disk that are not recorded; only for a dry run. */
+  /** Changes on disk that are not recorded. Empty unless this is a dry run. */
   readonly unrecorded: readonly Change[];
   /** The paths that the scan could not take. */
   readonly omitted: readonly Omission[];
@@ -229,7 +229,9 @@ async function fit<Shape>(
   return fitted;
 }
 
-/** Proves that the index agrees with the log about the plan's paths and claims. Throws `IndexDisagrees`. */
+/**
+ * Proves that the index agrees with the log about the plan's paths and claims. Throws `IndexDisagrees` if it does not.
+ */
 async function provePlan<Shape>(
   context: Context,
   { claims = [], isProved, wanted, units }: FilePlan<Shape>,
@@ -338,7 +340,7 @@ export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
 }
 
 interface RecordedHolders {
-  /** The changes. The folders that are recorded now have their recorded state as `before`. */
+  /** The changes. Folders that were just recorded have their recorded state as `before`. */
   readonly changes: readonly Change[];
   /** The paths whose folder could not be recorded. */
   readonly skipped: readonly SkippedPath[];

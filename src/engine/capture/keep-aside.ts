@@ -63,7 +63,10 @@ interface KeptTrees extends Kept {
   readonly excluded: readonly Omission[];
 }
 
-/** Keeps aside the trees at these paths, none of which lies in another. Contents and lease are as with `keepAside`. */
+/**
+ * Keeps aside the trees at these paths, none of which lies in another. Durability and the caller's lease are as with
+ * `keepAside`.
+ */
 export async function keepTrees(
   context: Context,
   tops: readonly WorkspacePath[],

@@ -192,8 +192,8 @@ const IGNORED = { reason: "excluded", detail: "gitignore" } as const;
 const GIT_STATE = { reason: "excluded", detail: "git: .git" } as const;
 
 /**
- * Returns the trees that were kept aside when the action began. Small files in the list of omitted paths, which older
- * records have, are no trees.
+ * Returns the trees that were kept aside when the action began. Older records also kept small files aside, which are in
+ * the list of omitted paths. These files are no trees.
  */
 async function treesOf(
   context: Context,
@@ -231,7 +231,7 @@ export interface BeforeSession {
 
 /**
  * Returns the paths that appeared during a session and that only rules from the same session leave out. By the rules
- * before it, they would have been recorded.
+ * before the session, they would have been recorded.
  */
 export async function hiddenBySession(
   context: Context,

@@ -175,9 +175,9 @@ function isWithoutRoom(report: CheckReport): boolean {
 /**
  * True if an operation changed nothing because its paths were blocked. It is then recorded as abandoned.
  *
- * There are two exceptions. A replica's step is recorded as done with each path that could not be written, unless space
- * was lacking. An undo by selection is recorded as done if it left every path because all were changed meanwhile, so
- * that the next undo skips that work.
+ * There are two exceptions. A replica's step is recorded as done with each path that could not be written, unless all
+ * were blocked by lack of space. An undo by selection is recorded as done if it left every path because all were
+ * changed meanwhile, so that the next undo skips that work.
  */
 export function isNone(
   { kind, replica, selection }: Pick<IntentRecord, "kind" | "replica" | "selection">,
@@ -202,7 +202,7 @@ function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boole
 /** An operation with its intent, before the intent is in the log. */
 interface Performance {
   readonly id: string;
-  /** Its state is `open`. */
+  /** The intent. Its state is `open`. */
   readonly intent: IntentRecord;
   readonly operation: Pick<Operation, "changes" | "units" | "onBlocked" | "keepMtime" | "onProgress">;
   /** Returns further events to append after the events `done`. Called only if something was done. */
@@ -341,7 +341,10 @@ export async function keepPlan(context: Context, changes: readonly UpstreamChang
   return withBatch(context.blobs, (batch) => batch.put(encodePlan(changes)));
 }
 
-/** The most states that an intent contains itself. A stored plan would cost a blob and a sync. */
+/**
+ * The most states that an intent itself contains. For so few states, a stored plan would cost a blob and a sync in
+ * addition.
+ */
 export const MOST_INLINE = 32;
 
 /**
@@ -510,8 +513,9 @@ function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentR
 const lastToken = memoKey<string>("token of the last step");
 
 /**
- * Notes the token of a closed replica's step whose set-aside files must still be removed. The next step removes them
- * before it opens its intent. So a crash leaves the set-aside files of at most one step: the last one in the log.
+ * Notes the token of a replica's step that is closed and whose set-aside files must still be removed. The next step
+ * removes them before it opens its intent. So a crash leaves the set-aside files of at most one step: the last one in
+ * the log.
  */
 function deferCleanup(context: Context, token: string): void {
   context.memo.set(lastToken, token);

@@ -31,8 +31,8 @@ export interface LookOptions extends OffRecordOptions {
   /** True if paths at and beneath `only` are taken although a filter leaves them out. */
   readonly named?: boolean;
   /**
-   * True if each path of `only` is taken although a filter leaves it out, but what is beneath it only as the rules say.
-   * Only with `named`.
+   * True if each path of `only` is taken although a filter leaves it out, and what is beneath that path only as the
+   * rules say. Only with `named`.
    */
   readonly alone?: boolean;
   /** True if exactly the paths of `only` are taken, as far as the rules allow (see `ScanRequest`). */

@@ -77,7 +77,7 @@ export interface Guarded {
 }
 
 /**
- * Leaves out deletions of paths that nothing shows to have been absent, and recorded states that were not the state on
+ * Leaves out deletions of paths that nothing shows to have been absent, and restorations of states that were not on
  * disk at the moment. Leaves out all changes of paths off the record, because nobody has a copy of their present
  * contents. Folders with such paths are not removed.
  */

@@ -153,7 +153,7 @@ async function asideOfRedo(
 
 /**
  * Returns the undos that the redo of `target` takes back. If `target` is an undo by selection, that is this undo. If it
- * is an operation, these are its last undos, up to the redo before them.
+ * is an operation, these are its last undos with no redo between them.
  */
 async function undosOf(context: Context, target: string | undefined): Promise<IntentRecord[]> {
   const done = await doneIntents(context);

@@ -196,8 +196,8 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * Returns the end mark of the commit. Its events are not in the index yet, so its root is computed from the index
-   * with their changes applied.
+   * Returns the end mark of the commit. The events of the commit are not in the index yet, so the root is computed from
+   * the index with their changes applied.
    */
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
@@ -261,7 +261,10 @@ async function follow(context: Context, placed: readonly PlacedEvent[], how: Pro
   }
 }
 
-/** Returns the events that the index does not know: a reader may already have projected some or all of them. */
+/**
+ * Returns the events that the index does not know. It may know some or all of them, because a reader may have projected
+ * them already.
+ */
 async function notInIndex({ index }: Context, placed: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
   try {
     index.fresh();
@@ -298,7 +301,8 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
 }
 
 /**
- * Returns the present time. It may be earlier than the time of the last event, because only the seq gives the order.
+ * Returns the present time. It may be earlier than the time of the last event. The order of events is that of their
+ * seqs.
  */
 function timestamp({ now }: Context): string {
   return new Date(now()).toISOString();

@@ -6,7 +6,10 @@ import type { Context, HeadFollower, KeptHead } from "../log/context.ts";
 import { keepHead } from "./head.ts";
 import type { SigningFault } from "../log/signing-fault.ts";
 
-/** The interval in ms at which a busy workspace's head is kept; also the delay after the last event. */
+/**
+ * The interval in ms at which a busy workspace's head is kept. After its last event, a head is kept with the same
+ * delay.
+ */
 const FOLLOW_MS = 1_000;
 /**
  * The least time in ms between two heads that are kept while many workspaces are busy, because each head is a file that
@@ -20,7 +23,10 @@ const KEEP_ONE_EVERY_MS = 100;
 const KEEPING_SHARE = 40;
 /** The longest wait of busy workspaces after a head is kept, in ms. */
 const PUT_OFF_MS = 1_000;
-/** The time in ms for which a timer's work waits for the workspace's lock; it is tried again a second later. */
+/**
+ * The time in ms for which a timer's work waits for the workspace's lock. Without the lock, the work is tried again a
+ * second later.
+ */
 const LOCK_MS = 500;
 
 /** Runs work later. A timer keeps no process alive. */
@@ -155,8 +161,8 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * Reports once that a head could not be kept. It fails no commit, and nobody waits for a timer's work. The next
-   * commit, the timer or the close tries again.
+   * Reports once that a head could not be kept. No commit fails because of that, and nobody waits for a timer's work.
+   * The next commit, the timer or the close tries again.
    */
   #tell(error: unknown): void {
     if (this.#hasTold) return;

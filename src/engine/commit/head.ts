@@ -31,7 +31,7 @@ async function headNow(context: Context, root: typeof rootToState): Promise<Head
 }
 
 /**
- * Signs the head and keeps it apart from the store, unless it is kept already. If the history may not be signed,
+ * Signs the head and keeps it apart from the store, unless it is kept already. If the history must not be signed,
  * returns the reason and keeps nothing. The caller holds the lock.
  */
 export async function keepHead(context: Context): Promise<SigningFault | undefined> {
@@ -49,7 +49,7 @@ export async function keepHead(context: Context): Promise<SigningFault | undefin
 }
 
 /**
- * Returns the signed head. Throws `REFUSED` if the history may not be signed, `NOT_FOUND` if it is empty, and the
+ * Returns the signed head. Throws `REFUSED` if the history must not be signed, `NOT_FOUND` if it is empty, and the
  * damage of the log if there is any.
  */
 export async function showHead(context: Context): Promise<HeadShape> {

@@ -131,8 +131,8 @@ export function fileDraft(
 }
 
 /**
- * Returns the event of a change that follows from an origin's state, with its owner and iteration at the origin. It
- * belongs to no operation here.
+ * Returns the event of a change that follows from an origin's state, with the owner and the iteration that it has at
+ * the origin. The event belongs to no operation here.
  */
 function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
   const { path, after, cause = "replica", by, upstream } = change;

@@ -400,7 +400,7 @@ function garbled(seq: number): ChronicleError {
 }
 
 /**
- * Returns the error if the index has more events than the log has lines: the log was cut, or its last lines are
+ * Returns the error if the index has more events than the log has lines. Either the log was cut, or its last lines are
  * damaged.
  */
 function shorter(end: LogEnd, bound: number): ChronicleError {

@@ -10,8 +10,8 @@ import { wholeOrNone } from "./read-events.ts";
 
 /**
  * Returns the fault of the first line up to the head that does not continue the line before it. Returns `undefined` if
- * there is none. Reads every line. Commands read only the end of the log at first, which does not show a damaged line
- * before it.
+ * there is none. Reads every line. Other commands first read only the end of the log, where an earlier damaged line
+ * does not show.
  */
 async function chainFault({ log, index }: HistoryContext): Promise<ChronicleError | undefined> {
   const head = await index.head();

@@ -100,7 +100,7 @@ export interface Context {
   readonly foreseen: Signal<AnnouncedContent>;
 }
 
-/** The caller of an operation. Every operation gets it with its context. */
+/** The caller of an operation. Every operation gets its caller with its context. */
 export interface Caller {
   /**
    * An `agent` gets the bytes of protected files neither in an answer nor in a folder that its `restore --to` fills.
@@ -230,7 +230,10 @@ export interface StoreTasks {
    * them.
    */
   withheld(): ReadonlySet<Hash>;
-  /** Opens this workspace's copy of its origin's history, to verify it; `undefined` if it follows none. */
+  /**
+   * Opens this workspace's copy of its origin's history, to verify that copy. Returns `undefined` if this workspace
+   * follows no origin.
+   */
   copy(): Promise<HistoryCopy | undefined>;
   /**
    * Returns which of these contents other histories of the store need, including forgotten ones, and which this
@@ -273,7 +276,7 @@ export interface StoreTasks {
    * `fresh`, measures it now.
    */
   takes(options?: { readonly fresh?: boolean }): number;
-  /** Adds bytes that were written, or will be. */
+  /** Adds bytes that were or will be written to the size that `takes` returns. */
   grew(bytes: number): void;
 }
 
@@ -289,8 +292,8 @@ export interface HeadKeeper {
   /** The path of the key file, for people. */
   readonly keyFile: string;
   /**
-   * Returns the verifier key of our own key; `undefined` if there is none, and creates none. Throws `IO`, naming the
-   * file, if the file has no key.
+   * Returns the verifier key of our own key. Returns `undefined` if there is no key, and does not create one. Throws
+   * `IO`, naming the file, if the file has no key.
    */
   verifierKey(): string | undefined;
   /**

@@ -45,7 +45,7 @@ export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext
   return (await index.recordHistory(sentinelId(workspaceId)))[0]?.seq;
 }
 
-/** Returns where the history begins; `undefined` if at event 1, or if the index is empty. */
+/** Returns where the history begins. Returns `undefined` if it begins at event 1, or if the index is empty. */
 export async function historyStart(context: HistoryContext): Promise<HistoryStart | undefined> {
   const { anchor } = context;
   if (anchor !== undefined) return { seq: anchor.seq, firstLine: anchor.seq + 1, ts: anchor.ts, root: anchor.root };
@@ -65,7 +65,7 @@ export function refuseOtherHistory(event: LogEvent): void {
   const { op, recordId, record } = event;
   if (op === "compact") {
     const inner = (record["workspace"] ?? {}) as RecordBody;
-    // The sentinel of a record store names no format; in format 1 it ends no commit.
+    // The sentinel of a record store names no format. In format 1, a sentinel ends no commit.
     refuse(inner["format"] ?? (markOf(event) === undefined ? 1 : undefined), "this history");
   } else if (recordId.startsWith("workspace:")) refuse(record["format"], "this workspace");
   else if (recordId.startsWith("store:")) refuse(record["format"], "this record store");

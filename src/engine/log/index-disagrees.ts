@@ -3,7 +3,7 @@ import { DAMAGED_LINE } from "./damaged-log.ts";
 
 /**
  * Thrown if the index contradicts what the log proves. Nothing was changed before, so the caller may rebuild the index
- * and run the same again.
+ * and repeat the work.
  */
 export class IndexDisagrees extends ChronicleError {
   constructor(what: string, data: Readonly<Record<string, unknown>> = {}) {

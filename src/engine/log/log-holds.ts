@@ -32,7 +32,8 @@ const found = memoKey<Hash>("head found in the log");
 
 /**
  * Returns whether the log contains a kept head. This is asked whenever the index catches up, so a head that was found
- * once is not looked for again. Whether the log is still the same is found by `logHolds` for the end of the index.
+ * once is not looked for again. A log that was replaced since is noticed by `logHolds`, which is asked about the end of
+ * the index.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
   if (context.memo.get(found) === head.hash) return true;

@@ -13,7 +13,10 @@ export interface OwnerProcess {
 
 type Machine = Pick<Context, "processes">;
 
-/** The hours after which work is given up if no process owns it, or if its process cannot be seen from here. */
+/**
+ * The hours after which work is taken to be abandoned if no process owns it, or if its process cannot be seen from
+ * here.
+ */
 export const UNOWNED_HOURS = 24;
 
 /** Returns a process in the form that is recorded. Default: this process. */

@@ -11,7 +11,7 @@ import { memoKey } from "./memo.ts";
 /**
  * Finds whether the heads of a history can be signed. The first commit names the signer, and from then on a head must
  * be kept. If the key or the head is missing, nothing proves that the log is the one that was recorded. Recording then
- * continues unsigned, and nothing of the history must be given up, until a person accepts its present state.
+ * continues unsigned. Until a person accepts the present state of the history, no part of it may be given up.
  */
 
 const ACCEPT =
