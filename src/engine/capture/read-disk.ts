@@ -118,8 +118,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
-  // Paths for which the reading decides, and not the scan, because the files of a database are read, or left out, as a
-  // whole.
+  // Paths that the reading decides, and not the scan, because a database and the files beside it are taken as a whole.
   const decided = new Set<WorkspacePath>();
   const offRecord = await OffRecordLook.of(context, options);
   const erased = await ErasedLook.of(context);
@@ -155,8 +154,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       },
     );
     await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
-    // If a tracked folder was moved away meanwhile, its files must not be recorded as deleted. This scan of no path
-    // then throws.
+    // Files are not deleted if their tracked folder was moved away meanwhile. This scan of no path then throws.
     if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
     const all = {
       report,
