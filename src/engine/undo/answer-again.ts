@@ -13,22 +13,25 @@ import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * A `restore`, `rollback`, `undo` or `redo` with a request id is done once: its intent has an id that follows from the
- * request's, and a hash of the call. A crash between the intent and the answer is no exception, since interrupted
- * operations are finished before the request is looked up.
+ * A `restore`, `rollback`, `undo` or `redo` with a request id is done only once. The id of its intent is derived from
+ * the request id, and the intent stores a hash of the call. This also holds after a crash between the intent and the
+ * answer, because interrupted operations are finished before the request is looked up.
  */
 
-/** A call of a method, as it is compared with the call that had the same request id. */
+/** The parts of a call that are compared with an earlier call of the same request id. */
 export interface AskedCall {
   readonly method: "restore" | "rollback" | "undo" | "redo";
-  /** The moment or the action. */
+  /** The moment of a restore, or the id of the action that is rolled back. */
   readonly what?: string;
   readonly options: object;
 }
 
 type Request = NonNullable<Caller["request"]>;
 
-/** Returns the request that a call is; `undefined` for one without an id. Throws `USAGE` for an id that is none. */
+/**
+ * Returns the request id of a call and the hash of the call; `undefined` if the caller gave no id. Throws `USAGE` for
+ * an id that is empty, too long or not well-formed.
+ */
 export function requestOf({ requestId }: Caller, call: AskedCall): Request | undefined {
   if (requestId === undefined) return undefined;
   if (requestId === "" || requestId.length > MOST_REQUEST_CHARS || !requestId.isWellFormed()) {
@@ -43,14 +46,17 @@ export function requestOf({ requestId }: Caller, call: AskedCall): Request | und
   return { id: requestId, asked: sha256(text) };
 }
 
-/** A request that was done, as the log has it. */
+/** A request that was carried out, with the answer that follows from the log. */
 interface Again extends DoneRequest {
   readonly id: string;
   readonly shape: RestoreShape;
   readonly notes: readonly string[];
 }
 
-/** Returns what a request did when it was done; `undefined` if it was not done. Throws `USAGE` if it was another. */
+/**
+ * Returns what a request did when it was carried out; `undefined` if it was not. Throws `USAGE` if its id was used for
+ * a different call.
+ */
 async function again(context: Context, { id: request, asked }: Request): Promise<Again | undefined> {
   const id = intentOfRequest(request);
   const done = await doneRequest(context, id);
@@ -63,7 +69,7 @@ async function again(context: Context, { id: request, asked }: Request): Promise
   const shape: RestoreShape = {
     changes: changes.map(changeShape),
     undo_id: id,
-    // The record has the reasons of the apply.
+    // The intent has the reasons of the apply. `meanwhile` turns them into those that an operation reports.
     skipped: (await meanwhile(context, stayed)).map(skippedShape),
     conflicts: keptAt.map(conflictShape),
     dry_run: false,
@@ -80,13 +86,19 @@ async function again(context: Context, { id: request, asked }: Request): Promise
   };
 }
 
-/** Returns the answer to a restore or rollback that was done before; `undefined` if it was not. Throws `USAGE`. */
+/**
+ * Returns the answer to a restore or rollback that was done before; `undefined` if it was not. Throws `USAGE` if the
+ * request id was used for a different call.
+ */
 export async function restoredBefore(context: Context, request: Request): Promise<RestoreShape | undefined> {
   const known = await again(context, request);
   return known === undefined ? undefined : { ...known.shape, notes: [...known.notes] };
 }
 
-/** Returns the answer to an undo or redo that was done before; `undefined` if it was not. Throws `USAGE`. */
+/**
+ * Returns the answer to an undo or redo that was done before; `undefined` if it was not. Throws `USAGE` if the request
+ * id was used for a different call.
+ */
 export async function undoneBefore(context: Context, request: Request): Promise<UndoShape | undefined> {
   const known = await again(context, request);
   if (known === undefined) return undefined;

@@ -13,8 +13,8 @@ import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { unrecordedChanges } from "../read/diff.ts";
 
 /**
- * The steps before every change. `OperationQueue.change` runs them, so operations need not. They finish operations that
- * a crash interrupted, and close sessions and actions whose process is gone.
+ * The steps before every change. They finish operations that a crash interrupted, and close sessions and actions whose
+ * process is gone. `OperationQueue.change` runs them before it starts an operation.
  */
 
 /** Finishes interrupted operations, and closes abandoned sessions and actions. */
@@ -32,8 +32,8 @@ export async function wouldEndBefore(context: Context): Promise<BeforeChange> {
 }
 
 /**
- * Returns what finishing the interrupted operations would do now, as far as reading the disk shows: the changes that
- * are still to be made. Changes nothing.
+ * Returns the interrupted operations with the changes that would finish them now, as far as reading the disk shows.
+ * Changes nothing.
  */
 async function unfinished(context: Context): Promise<FinishedIntent[]> {
   const open = await openIntents(context);
@@ -63,8 +63,9 @@ async function unfinished(context: Context): Promise<FinishedIntent[]> {
 }
 
 /**
- * True if the present state is one that the interrupted change can have left: the state before it, an absent entry, or
- * a folder whose permissions were changed to work in it. Replacing a file by a file never leaves it absent.
+ * True if the interrupted change can have left the present state. That is the state before the change, an absent path,
+ * or a folder whose permissions were changed so that its contents could be written. Replacing a file by another file
+ * never leaves the path absent.
  */
 function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
   if (present === undefined) return before?.kind !== "file" || after?.kind !== "file";
@@ -77,7 +78,10 @@ export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): stri
   return finished.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
 }
 
-/** Returns notes on finished operations that changed files or left some alone. A sync reports its own steps. */
+/**
+ * Returns notes on the finished operations that changed files, left some alone, or kept copies. Steps of a sync are not
+ * included, because the sync reports them itself.
+ */
 export function settledNotes(before: BeforeChange): string[] {
   const isTold = ({ intent, changes, blocked, conflicts }: FinishedIntent): boolean =>
     intent.kind !== "replica" && changes.length + blocked.length + conflicts.length > 0;
@@ -89,7 +93,7 @@ export function beforeNotes(before: BeforeChange, dryRun: boolean): string[] {
   return [...finishedNotes(before, dryRun), ...before.closed];
 }
 
-/** Describes an interrupted operation for people; `verb`: what was, or would be, done about it. */
+/** Describes an interrupted operation for people. `verb` says what was done about it, or would be done. */
 function interruptedNote({ intent, state, changes, blocked, conflicts }: FinishedIntent, verb: string): string {
   const left = blocked.map((one) => shownPath(one.path));
   const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;
@@ -128,8 +132,8 @@ export async function onlyFinished(
 }
 
 /**
- * Calls `attempt` until no interrupted operation is in the way. `attempt` resolves to `undefined` if it found one under
- * the lock; that is then finished.
+ * Calls `attempt` until no interrupted operation is in the way. `attempt` resolves to `undefined` if it found an
+ * interrupted operation under the lock. That operation is finished before the next call.
  */
 export async function untilSettled<T>(context: Context, attempt: () => Promise<T | undefined>): Promise<T> {
   for (;;) {

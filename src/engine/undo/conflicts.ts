@@ -34,9 +34,9 @@ import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 const PREFIX = "conflict:";
 
 /**
- * Returns the open conflicts, in the order of their last events; with `all`, the settled ones, too; with `patch`, the
- * difference of both contents. A conflict is a part of an undo that did not merge, or a path about which a folder and
- * its origin do not agree.
+ * Returns the open conflicts, in the order of their last events. With `all`, settled conflicts are included. With
+ * `patch`, each conflict has the difference of both contents. A conflict is a part of an undo that did not merge, or a
+ * path for which a folder and its origin have different states.
  */
 export async function listConflicts(context: Context, options: ConflictsOptions = {}): Promise<ConflictShape[]> {
   const found = options.all === true ? await conflictsIn(context, await context.index.records(PREFIX)) : undefined;
@@ -47,7 +47,10 @@ export async function listConflicts(context: Context, options: ConflictsOptions 
   return shapes;
 }
 
-/** Returns the difference of both contents; none if a content was pruned or erased since, or the states are equal. */
+/**
+ * Returns the difference of both contents. Returns no field if the states are equal, or if a content was pruned or
+ * erased since.
+ */
 async function differenceOf(
   patches: Patches,
   { record: { path, current, wanted } }: IdentifiedConflict,
@@ -69,7 +72,7 @@ function syncPart({ sync, base }: ConflictRecord): Pick<ConflictShape, "cause" |
   return { cause: "sync", base_hash: base?.hash ?? "", ...optional({ detail }) };
 }
 
-/** Returns a conflict, of an undo with later work or of a folder with its origin, in the form of the API. */
+/** Returns a conflict in the form of the API: either of an undo with later work, or of a folder with its origin. */
 export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape {
   const { path, state, settled, reason, undo, met, current, wanted } = record;
   return {
@@ -94,9 +97,10 @@ export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape
 }
 
 /**
- * Settles the conflict with this id (or its beginning) or path. What is on disk is captured first, so nothing is lost.
- * If a file changes, that is an operation which can be undone. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED`,
- * for instance if the undo's side does not merge with later edits.
+ * Settles the open conflict with this path or id (or the beginning of its id). What is on disk is captured first, so
+ * that nothing is lost. If a file is changed, the change is an operation that can be undone. Throws `USAGE` for invalid
+ * options, `NOT_FOUND` or `AMBIGUOUS` if no conflict or several conflicts match, and `REFUSED` if the change is not
+ * possible, for instance because the undo's side does not merge with later edits.
  */
 export async function resolveConflict(context: Context, asked: string, options: ResolveOptions): Promise<ResolveShape> {
   checkResolve(options);
@@ -149,8 +153,9 @@ function refuseWhole({ record }: IdentifiedConflict): void {
 }
 
 /**
- * Returns the path if its state is to be proposed to the origin, which refused or never got it: the state stays as it
- * is and differs from the origin's. Since nothing is written, no new event would bring it into the journal.
+ * Returns the path if its unchanged state is to be proposed to the origin, because it differs from the origin's state.
+ * The origin refused this state, or never received it. No file is written, so no new event would bring the state into
+ * the journal.
  */
 function proposedBy(
   { record: { path, sync, wanted } }: IdentifiedConflict,
@@ -160,7 +165,7 @@ function proposedBy(
   return sync === undefined || isWritten || sameEntry(target, wanted) ? undefined : [path];
 }
 
-/** Checks the options, because not all callers are type-checked. Throws `USAGE`. */
+/** Throws `USAGE` for invalid options. Not all callers are type-checked. */
 function checkResolve({ keep, content }: ResolveOptions): void {
   if (!Object.hasOwn(WORDS, keep)) {
     const known = Object.keys(WORDS).join(", ");
@@ -223,14 +228,17 @@ interface Target {
   readonly contents: readonly Hash[];
 }
 
-/** Returns the undo's side, with later edits of the path merged in. Throws `REFUSED` if they do not merge. */
+/**
+ * Returns the state that the conflict did not get: the origin's side as it is, or the undo's side merged with later
+ * edits of the path. Throws `REFUSED` if these do not merge.
+ */
 async function mergedTarget(
   context: Context,
   { id, record }: IdentifiedConflict,
   { present, batch }: { readonly present: Entry | undefined; readonly batch: BlobBatch },
 ): Promise<Target> {
   const { path, current, wanted, sync } = record;
-  // Later edits are not merged into the origin's side; they are in the history.
+  // Later edits are not merged into the origin's side. The history keeps them.
   if (sync !== undefined) return { target: settable(wanted), contents: [] };
   const groups = [{ before: wanted, after: current }];
   const merged = await mergeGroups(context, groups, { present, batch });
@@ -262,8 +270,9 @@ async function givenTarget(
 }
 
 /**
- * Finds an open conflict by its path or, if there is none, by its id: files are hardly ever named like ids. Throws
- * `NOT_FOUND`, `AMBIGUOUS`.
+ * Finds an open conflict by its path. If no open conflict has this path, finds it by its id or the beginning of its id.
+ * A path is tried first, because hardly any file is named like an id. Throws `NOT_FOUND` if no conflict matches, and
+ * `AMBIGUOUS` if several do.
  */
 async function findConflict(context: Context, asked: string): Promise<IdentifiedConflict> {
   const open = await openConflicts(context);
@@ -283,7 +292,7 @@ async function findConflict(context: Context, asked: string): Promise<Identified
   });
 }
 
-/** Returns the text as a path; `undefined` if it cannot be one. An id is a valid path, too. */
+/** Returns the text as a path; `undefined` if it is not a valid path. An id is a valid path, too. */
 function pathOf(asked: string): string | undefined {
   try {
     return parseGivenPath(asked);
@@ -294,8 +303,9 @@ function pathOf(asked: string): string | undefined {
 }
 
 /**
- * Returns the new states of the conflicts that an operation had settled: open again if it is undone (those whose
- * contents are all in the store still), settled as before if it is redone. The caller holds a lease of the blob store.
+ * Returns the new states of the conflicts that a `resolve` operation settled. If the operation is undone, they are open
+ * again; conflicts of which a content is no longer in the store are left out. If the operation is redone, they are
+ * settled as before. The caller holds a lease of the blob store.
  */
 export async function conflictsOfStep(
   context: Context,

@@ -23,11 +23,14 @@ export interface ForkSource {
   readonly origin: ForkOrigin;
   /** The entries, in path order. Their contents are in the store, except erased ones. */
   readonly entries: readonly Entry[];
-  /** The erasures that concern contents of these files, each only with these contents. */
+  /** The erasures of contents of these files. Each erasure lists only contents of these files. */
   readonly erasures: readonly LoggedErasure[];
-  /** The tracked roots of the workspace, without their folders. */
+  /** The tracked roots of the workspace, without their folders and without rules that leave files out. */
   readonly roots: readonly RootRecord[];
-  /** The names of secrets that a person added in the workspace, so that a fork shows no more than the original. */
+  /**
+   * The names of secrets that a person added in the workspace. The fork gets them, so that it shows no more than the
+   * original.
+   */
   readonly protectedNames: readonly string[] | undefined;
   /** The name of the moment, for people. */
   readonly label: string;
@@ -36,9 +39,10 @@ export interface ForkSource {
 const BATCH = 10_000;
 
 /**
- * Returns the files of a workspace at a moment: by default in their last recorded states; for `now`, they are captured
- * first. Hold a lease on the contents until the fork is durable. Erased contents stay erased in the fork. Throws what
- * resolving a moment throws (such as `NOT_FOUND` and `PRUNED`), and `BLOB_MISSING`.
+ * Returns the files of a workspace at a moment. By default, this is the last recorded state. For `now`, the files are
+ * captured first. The caller must hold a lease on the contents until the fork is durable. Erased contents stay erased
+ * in the fork. Throws the errors of `resolveMoment`, such as `NOT_FOUND` and `PRUNED`. Throws `BLOB_MISSING` or
+ * `PRUNED` if a content is missing.
  */
 export async function readForkSource(context: Context, moment: string | undefined): Promise<ForkSource> {
   if (moment === "now") await capture(context, { cause: "capture" });
@@ -79,7 +83,7 @@ async function erasuresOf(context: Context, entries: readonly Entry[]): Promise<
     .filter(({ contents }) => contents.length > 0);
 }
 
-/** Throws if a content is missing that is not erased, before anything begins: a fork needs all contents. */
+/** Throws if a content is missing that was not erased. A fork needs all other contents. */
 async function refuseMissing(context: Context, entries: readonly Entry[], erased: ReadonlySet<Hash>): Promise<void> {
   for (let at = 0; at < entries.length; at += BATCH) {
     const batch = entries.slice(at, at + BATCH);

@@ -17,8 +17,9 @@ import { withBatch } from "../../storage/blob-store.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The inverse of some events, as one operation. Undos of selected work, their redos, and rollbacks are done this way.
- * So are undos of whole operations if others' work, or an undo of selected work, is involved (see `step.ts`).
+ * The inverse of some events, as one operation. Undos of selected work, their redos, and rollbacks of transactions are
+ * inversions. The undo of a whole operation is one, too, if others' work or an undo of selected work is involved (see
+ * `step.ts`).
  */
 export interface Inversion {
   readonly kind: "undo" | "redo";
@@ -26,16 +27,19 @@ export interface Inversion {
   /** The name of the work, for the record and for people. */
   readonly label: string;
   readonly own: OwnEvents;
-  /** The operations that the undo inverts wholly, or (for a redo) the undo that it inverts. */
+  /**
+   * For an undo: a function that returns the ids of what is completely undone once the given events are undone. For a
+   * redo: the id of the undo that it inverts.
+   */
   readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
-  /** The message if nothing is to be changed. */
+  /** The message if there is nothing to change. */
   readonly nothing: string;
   /**
-   * True if it is recorded even when no file changes: it is a step of the stack, or files that were kept aside may come
-   * back.
+   * True if the inversion is recorded even when no file changes. It is then a step of the undo stack, or may bring back
+   * files that were kept aside.
    */
   readonly always: boolean;
-  /** Paths that are left alone because somebody is writing them, and those that form a unit with one of these. */
+  /** Paths that are left alone because somebody is writing them, and paths that form a unit with such a path. */
   readonly leaves?: ReadonlyMap<WorkspacePath, SkippedPath>;
   /** Open conflicts that the inversion settles. */
   readonly withdraws: readonly IdentifiedConflict[];
@@ -46,7 +50,7 @@ export interface Inversion {
 export interface InversionOptions {
   readonly present: Present;
   readonly notes: readonly string[];
-  /** Recorded paths that are left, since the result of the work could not be recorded there. */
+  /** Recorded paths that are left as they are, because what the work made of them could not be recorded. */
   readonly left: readonly SkippedPath[];
 }
 
@@ -90,7 +94,10 @@ export async function planInversion(
   };
 }
 
-/** Returns the plan without the paths that are left. Each path is listed once. */
+/**
+ * Returns the plan with the paths in `left` skipped: without their changes and conflicts. Each path is listed only
+ * once.
+ */
 function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
   const stays = new Set(left.map(({ path }) => path));
   const isFree = ({ path }: { readonly path: WorkspacePath }): boolean => !stays.has(path);
@@ -102,7 +109,7 @@ function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
   };
 }
 
-/** Returns the command that later undoes what this undo leaves. */
+/** Returns the command that later undoes what this undo leaves; `undefined` if no command is shown. */
 function againOf({ kind, operation, label }: Inversion): string | undefined {
   // For a rolled-back transaction, `leftNotes` of `transaction.ts` says how.
   if (kind === "redo" || label.startsWith("transaction ")) return undefined;
@@ -121,7 +128,10 @@ async function keptPlan(context: Context, own: OwnEvents): Promise<InversePlan> 
   );
 }
 
-/** Drops the base of a conflict if its content is missing: it is only information for people. */
+/**
+ * Drops the base of each conflict if the content of the base is missing. A conflict is complete without it, because the
+ * base is only shown to people.
+ */
 async function withoutMissingBases(context: Context, plan: InversePlan): Promise<InversePlan> {
   const { unmerged } = plan;
   const stored = await context.blobs.has(unmerged.flatMap(({ base }) => base?.hash ?? []));
@@ -130,8 +140,9 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
 }
 
 /**
- * Returns what the undo's record says it undid. Paths that stay do not count. Paths with conflicts are listed
- * separately (`met`, `passes`), so that they can be undone later.
+ * Returns the fields of the record that say what the undo undid. The events of skipped paths are left out. The events
+ * of paths in `leaves` are included, and `left` names these paths. What did not merge is listed separately, so that it
+ * can be undone later: its events in `met`, and the operations that are not completely undone without it in `passes`.
  */
 async function aboutOf({ about, label, own, leaves = new Map() }: Inversion, { skipped, unmerged }: InversePlan) {
   if ("target" in about) return { target: about.target };
@@ -191,9 +202,9 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
 export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "selection" | "unmerged"> {
   /** Notes on what was done before, and on what is lost. */
   readonly notes: readonly string[];
-  /** The command that later undoes what this undo leaves; `undefined`: not shown. */
+  /** The command that later undoes what this undo leaves; `undefined` if no command is shown. */
   readonly again: string | undefined;
-  /** The message if nothing was to be done. */
+  /** The message if there was nothing to do; otherwise `undefined`. */
   readonly nothing: string | undefined;
   /** Notes on edits that `--force` overwrote. */
   readonly taken?: readonly string[];

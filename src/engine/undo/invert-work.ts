@@ -39,11 +39,11 @@ export interface InversePlan {
   readonly contents: readonly Hash[];
 }
 
-/** The circumstances of a plan. */
+/** What a plan depends on, besides the work. */
 export interface Planning {
   /** Changes on disk that are not recorded, because a dry run captures nothing. */
   readonly unrecorded: readonly Change[];
-  /** Receives the merged contents. A dry run has none. */
+  /** The batch that receives the merged contents. A dry run has no batch. */
   readonly batch?: BlobBatch;
   /** The event whose state the undo of the whole work restores. */
   readonly back?: number | undefined;
@@ -112,8 +112,9 @@ interface Splitting {
 }
 
 /**
- * Leaves out each database whose files would not all return to their state before the work: its files cannot be merged,
- * and files of different states are no database. Returns all skipped paths, with these files.
+ * Leaves out each database of which not all files would return to their state before the work. The files of a database
+ * cannot be merged, and files from different moments do not form a valid database. Returns all skipped paths, including
+ * the files that are left out here.
  */
 async function leaveSplitUnits(
   context: Context,
@@ -145,7 +146,10 @@ async function leaveSplitUnits(
   return [...skipped, ...left];
 }
 
-/** Returns the end of the commit before the work's first change of a unit. */
+/**
+ * Returns the last event before the commit with the work's first change of a unit. Returns the head if the work changed
+ * no file of the unit.
+ */
 async function beginningOf(
   context: Context,
   unit: readonly WorkspacePath[],
@@ -154,14 +158,14 @@ async function beginningOf(
   const { seq } = await context.index.head();
   const first = leastOf(unit.flatMap((path) => firsts.get(path)?.seq ?? []));
   if (first > seq) return seq;
-  // Inside a commit, the files may be of different states.
+  // In the middle of a commit, the recorded states of the files may be from different moments.
   const commit = await context.index.commitFrom(first);
   return Math.min(first, commit?.first ?? first) - 1;
 }
 
 /**
- * Returns a skipped path for the first file of a unit that others have changed; `undefined` if all will be as before
- * the work.
+ * Returns the first file of a unit that others have changed, as a skipped path. Returns `undefined` if all files of the
+ * unit will be as they were before the work.
  */
 async function editedByOthers(
   context: Context,
@@ -179,19 +183,18 @@ async function editedByOthers(
   return { path, reason: "changed", detail: `others have changed it since, and a database is not merged: ${how}` };
 }
 
-/** True if a path is, or will be, in an earlier state, apart from mode bits that are never set. */
+/** True if the state `now` of a path equals its earlier state `then`, apart from mode bits that are never set. */
 function isAsWas(now: Entry | undefined, then: Entry | undefined): boolean {
   return sameEntry(now, then) || sameEntry(now, settable(then));
 }
 
-/**
- * The end state of a path with the present state preferred, its end state with the undo preferred, and the contents
- * that were made for both.
- */
+/** The two possible end states of a path. */
 interface WayBack {
+  /** The end state if the merges prefer the present state. */
   readonly kept: Folded;
-  /** The same object as `kept.entry` if both states are equal. */
+  /** The end state if the merges prefer the undo. It is the same object as `kept.entry` if both states are equal. */
   readonly wanted: Entry | undefined;
+  /** The contents that the merges made for both states. */
   readonly made: readonly Buffer[];
 }
 
@@ -214,7 +217,9 @@ async function wayBack(
   return { kept, wanted, made };
 }
 
-/** Undoes some changes of one path, merged with its present state. Puts a new content into the batch. */
+/**
+ * Returns the present state of a path without some of its changes. Puts the content into the batch if a merge made it.
+ */
 export async function mergeGroups(
   context: Context,
   groups: readonly Group[],
@@ -231,14 +236,14 @@ export async function mergeGroups(
   return { entry, ...optional({ reason }), contents };
 }
 
-/** The end state of a path, and the first merge that had a conflict. */
+/** The end state of a path, with the reason and the base of the first merge that had a conflict. */
 interface Folded {
   readonly entry: Entry | undefined;
   readonly reason?: ConflictReason;
   readonly base?: Entry | undefined;
 }
 
-/** Merges the states of one path. Holds the contents that it makes. */
+/** Merges the states of one path, and keeps the contents that the merges make in memory. */
 class Merger {
   readonly #context: Context;
   readonly #made = new Map<Hash, Buffer>();

@@ -11,9 +11,9 @@ import { changeShape, conflictShape, shownPath } from "../log/shape.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
 
 /**
- * The common part of operations on one path: restoring a version, and settling a conflict. They are done as a whole,
- * and do not report interrupted operations that were finished before. A missing tracked folder is an error, even if it
- * was recorded as empty.
+ * The common part of the operations on one path: restoring a version, and settling a conflict. Such an operation is
+ * done as a whole. It does not report the interrupted operations that were finished first. A missing tracked folder is
+ * an error, even if the folder was recorded as empty.
  */
 
 /** The present and the wanted state of a path. `hint` is shown if the wanted state is impossible. */

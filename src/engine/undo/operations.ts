@@ -11,12 +11,18 @@ import { listSessions } from "../actions/session.ts";
 import { undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Returns all finished operations. Runs whose process is gone come last, as they will be recorded. */
+/**
+ * Returns all finished operations. Runs whose process is gone, but whose end is not recorded yet, are the last ones,
+ * because their ends will be recorded next.
+ */
 export async function listOperations(context: Context): Promise<LoggedOperation[]> {
   return operationsOf(context, await listSessions(context));
 }
 
-/** Returns what can be undone and redone now. A part of a larger operation is undone with it, or by its own id. */
+/**
+ * Returns what can be undone and redone now. A part of a larger operation is undone with that operation, or separately
+ * by its own id.
+ */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   return undoStack(
     operations.map(({ id, toSeq, kind, target, selective, isPart }) => {
@@ -38,14 +44,17 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
   return ownChanges(context, operation, { isOwn: (record) => record.intent === id });
 }
 
-/** Returns the test for events of an operation that were undone before it ended: they are not among its changes. */
+/**
+ * Returns a test that is true for events that were undone before the operation ended. Such events are not among the
+ * operation's changes.
+ */
 async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<UndoneEvents["holds"]> {
   return undoneBy(await listOperations(context), await ownersIn(context), toSeq).holds;
 }
 
 /**
- * True if the operation, or the one of which it is a part, is undone and was not redone. It stays so if a later
- * operation ends the possibility to redo it. False for an undo or redo.
+ * True if the operation, or the operation of which it is a part, was undone and was not redone since. Remains true if a
+ * later operation makes the redo impossible. False for an undo or redo.
  */
 export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
   const { id, kind, partOf } = operation;

@@ -17,13 +17,16 @@ import { activeTransactions } from "../facts/transactions.ts";
 import { countChanges } from "./transaction.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
-/** A line of the list. Its item is made only if it is shown. */
+/** A line of the list of recent work. The item is made only if the line is shown. */
 interface RecentLine {
   readonly seq: number;
   readonly item: () => RecentItem | Promise<RecentItem>;
 }
 
-/** Returns recent work in the form in which people think of it, newest first. */
+/**
+ * Returns recent work, newest first: snapshots, operations, open transactions, watches, and changes that a sync
+ * brought.
+ */
 export async function recentWork(context: Context, limit = 20): Promise<RecentShape> {
   const snapshots = await listSnapshots(context);
   const lines: RecentLine[] = [
@@ -40,7 +43,7 @@ export async function recentWork(context: Context, limit = 20): Promise<RecentSh
   return { items, undoable: undoable ?? null };
 }
 
-/** True for a snapshot that gets a line: no session took it, and it was not compacted away. */
+/** True for a snapshot that gets a line of its own, because it belongs to no session and was not compacted away. */
 function isOfItsOwn(snapshot: Snapshot): boolean {
   return snapshot.session === undefined && snapshot.compactedBy === undefined;
 }
@@ -50,7 +53,7 @@ function snapshotLines(context: Context, snapshots: readonly Snapshot[]): Recent
   return own.map((one, i) => ({ seq: one.seq, item: () => snapshotItem(context, one, own[i - 1]?.seq ?? 0) }));
 }
 
-/** `previous`: the event of the snapshot that has the line before; 0: none. */
+/** `previous`: the event of the previous snapshot with a line of its own, or 0 if there is none. */
 async function snapshotItem(context: Context, snapshot: Snapshot, previous: number): Promise<RecentItem> {
   const { name, message, cause } = snapshot;
   const baseline = cause === "baseline";
@@ -71,20 +74,20 @@ async function snapshotItem(context: Context, snapshot: Snapshot, previous: numb
 /** Returns whether the state right after an event was pruned or compacted away. */
 async function isStateGone(context: Context, seq: number): Promise<boolean> {
   const start = await historyStart(context);
-  // A compaction changes no file: the state right before it is that of its base.
+  // A compaction changes no file, so that the state right before it is still known: it is the state of the base.
   if (start !== undefined && seq < start.seq && seq !== start.firstLine - 1) return true;
   return (await prunedBy(context, seq, seq + 1)) !== undefined;
 }
 
 const PAGE = 200;
 
-/** The causes of edits that captures record: of nobody's work, or of that of an open transaction. */
+/** The causes of the edits that a capture records as nobody's work, or as work of an open transaction. */
 const OF_CAPTURES: ReadonlySet<unknown> = new Set(["capture", "transaction"]);
 
 /**
- * Returns the command that restores the state before the edits that were recorded for a snapshot (empty if that state
- * was pruned or compacted away), and the number of paths those edits changed. The snapshot's own count begins at the
- * snapshot before, and includes changes that have lines of their own.
+ * Returns the number of paths that the edits before a snapshot changed, and the command that restores the state before
+ * these edits. The command is empty if that state was pruned or compacted away. The snapshot's own count is not used if
+ * the log has the edits, because it includes changes that have lines of their own.
  */
 async function beforeSnapshot(
   context: Context,
@@ -92,7 +95,7 @@ async function beforeSnapshot(
   previous: number,
 ): Promise<Pick<RecentItem, "back" | "changed">> {
   const start = await historyStart(context);
-  // The log no longer has the edits as lines: shows the snapshot's own count.
+  // The log no longer has the edits as lines, so the snapshot's own count is shown.
   if (start !== undefined && seq < start.seq) return { back: "", changed: all ?? 0 };
   const changed = new Set<string>();
   let first = seq;
@@ -105,10 +108,10 @@ async function beforeSnapshot(
 }
 
 /**
- * Yields the events of the edits that captures recorded in (after, before), newest first, up to the last file event of
- * an operation, a run, an action or a sync: those have lines of their own. Plain edits in a transaction are such edits,
- * too: they are part of its line, and it may be open for long. Passes over all other events (a coverage, a setting, a
- * session, a proposal): they change no file.
+ * Yields the events of the edits that captures recorded after event `after` and before event `before`, newest first.
+ * Stops at a file event of an operation, a run, an action or a sync, because such work has a line of its own. Includes
+ * plain edits in a transaction: they belong to the transaction's line, too, but that transaction may stay open for
+ * long. Passes over events that change no file: a coverage, a setting, a session, a proposal.
  */
 async function* capturedBefore(context: Context, before: number, after: number): AsyncGenerator<LogEvent> {
   let to = before - 1;
@@ -150,9 +153,10 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
 }
 
 /**
- * Returns the command that restores the state before an operation: an undo if that is possible, otherwise a restore. If
- * the files were edited since, that is the undo which merges with the edits, where there is one. The undo of an undo is
- * a redo, so only the last operation that did anything gets that, if it is what is redone next.
+ * Returns the command that takes an operation back: an undo if that is possible, otherwise a restore of the state
+ * before it. If the files were edited since, the undo that merges with the edits is preferred, where it exists. An undo
+ * is taken back by `redo`, and a redo by `undo`. These commands are returned only for the last operation that did
+ * anything, and only if they take back exactly that operation.
  */
 async function wayBack(context: Context, step: Step, isLast: boolean): Promise<string> {
   const { operation, stack } = step;
@@ -209,22 +213,23 @@ const STRIDE = 500;
 
 /** Changes that a sync recorded in one commit. */
 interface Brought {
-  /** `fromSeq`: the event before them. `seq`: their last event. */
+  /** The event before these changes. */
   readonly fromSeq: number;
+  /** The last event of these changes. */
   readonly seq: number;
-  /** ISO-8601. */
+  /** The time of the last event, in ISO-8601. */
   readonly ts: string;
   readonly changed: number;
 }
 
-/** A peer from which changes come, and the record that is written with each of them. */
+/** A peer from which changes come. An event of the record `recordId` is written with them each time. */
 interface Source {
   readonly id: string;
   readonly summary: string;
   readonly recordId: string;
   /**
-   * Returns the changes that an event of the record stands for. `before`: the seq of the record's event before that; 0:
-   * none.
+   * Returns the changes that were written with an event of the record; `undefined` if there are none. `before`: the seq
+   * of the record's previous event, or 0 if there is none.
    */
   readonly broughtBy: (event: LogEvent, before: number) => Brought | undefined;
 }
@@ -236,9 +241,9 @@ interface SyncLine {
 
 /**
  * Returns lines for the changes that came from origins (in a replica) and from replicas (in an origin). Consecutive
- * changes form one line, unless an event with a line of its own (`between`: seqs) or a change of a file lies in
- * between. So restoring the state before a line undoes nobody else's work. Returns at least the newest `most` lines of
- * each source, if there are as many.
+ * changes of one source form one line if the pause between them is short, and if nothing else lies between them: no
+ * event with a line of its own (`between`: their seqs), and no other change of a file. Therefore no line contains
+ * anybody else's work. Returns at least the newest `most` lines of each source, if there are as many.
  */
 async function syncLines(
   context: Context,
@@ -256,7 +261,7 @@ async function syncLines(
 
 interface SyncRun {
   readonly run: readonly Brought[];
-  /** The event with which the origin's files were first complete here; 0: there was none. */
+  /** The event at which this replica first had all files of the origin, or 0 if there is none. */
   readonly filled: number;
 }
 
@@ -317,7 +322,10 @@ interface Reach {
   readonly most: number;
 }
 
-/** Returns the changes in runs; both are ordered from the newest to the oldest. Reads only as many as are needed. */
+/**
+ * Returns the changes of a source, grouped into runs that form one line each. The runs, and the changes in each run,
+ * are ordered from the newest to the oldest. Stops reading once there are more than `most` runs.
+ */
 async function runsOf(
   context: Context,
   { recordId, broughtBy }: Source,
@@ -340,13 +348,15 @@ async function runsOf(
   return runs;
 }
 
-/** Returns whether `later` followed within the pause, with nothing in between. */
+/**
+ * Returns whether `later` continues the run of `one`: the pause between them is short, and nothing lies between them.
+ */
 async function isContinued(
   context: Context,
   one: Brought,
   { later, borders }: { readonly later: Brought; readonly borders: readonly number[] },
 ): Promise<boolean> {
-  // If the clock was set back in between, the difference is negative: its absolute value counts.
+  // The difference is negative if the clock was set back in between, so its absolute value is compared.
   if (Math.abs(Date.parse(later.ts) - Date.parse(one.ts)) > PAUSE_MS) return false;
   if (borders.some((seq) => seq > one.seq && seq < later.seq)) return false;
   return (await context.index.touched(one.seq, later.fromSeq)).length === 0;

@@ -57,7 +57,7 @@ export async function restore(
     ...(await planTo(context, moment, { present, paths: options.paths })),
     kind: "restore",
     summary: `restore to ${moment.label}`,
-    // The changes are those between two states, which are proved; the plan takes nothing else from the index.
+    // The changes are those between two proved states. The plan takes nothing else from the index.
     isProved: true,
     // The folders above the named paths are restored with them.
     ...(options.paths === undefined ? {} : { folders: "whole" }),
@@ -80,12 +80,12 @@ async function planTo(
   const isMeant = (path: WorkspacePath): boolean => meant.length === 0 || meant.some((one) => isWithin(path, one));
   const action = await actionBegunAt(context, moment.seq);
   const seqs = [moment.seq];
-  // With `force`, a path that is named itself gets its last recorded state if that of the moment is not known.
+  // With `force`, a path that the caller named gets its last recorded state if its state at the moment is not known.
   const forced = new Set(present.force ? await withUnits(context, meant) : []);
   const back = (path: WorkspacePath): BackTo => ({ seqs, action, takesStale: forced.has(path) });
   const asked = { named: meant, isMeant };
-  // A path that is off the record is reported: its file on disk may differ, even if the recorded state is that of the
-  // moment. So are paths whose state cannot be recorded now, or is not known for the moment.
+  // Paths off the record are reported as skipped, because their files may differ from the recorded states. Paths are
+  // skipped, too, if their state cannot be recorded now, or if their state at the moment is not known.
   const offRecord = [...(await allOffRecord(context))].filter(([path]) => isMeant(path));
   const skipped = [
     ...offRecord.map(([path, detail]) => unseenPath(path, detail)),
@@ -104,14 +104,14 @@ async function withUnits(context: Context, paths: readonly WorkspacePath[]): Pro
   return (await Promise.all(paths.map((path) => unitWith(context, path)))).flat();
 }
 
-/** Returns the changes from the state on disk to the state after event `seq`, across the unrecorded changes. */
+/** Returns the changes from the state on disk, including its unrecorded changes, to the state after event `seq`. */
 async function changesTo(context: Context, seq: number, present: Present): Promise<Change[]> {
   return composeChanges(invert(present.unrecorded), await changesBetween(context, present.seq, seq));
 }
 
 /**
- * Returns the id of the action whose first event is event `seq` or the next one: what that action looked at, it saw at
- * this moment.
+ * Returns the id of the action that began at event `seq` or at the next one; `undefined` if none did. That action
+ * scanned its paths at this moment.
  */
 async function actionBegunAt(context: Context, seq: number): Promise<string | undefined> {
   const rows = await context.index.events({ from: seq, to: seq + 1 });
@@ -150,8 +150,8 @@ export async function rollback(
 }
 
 /**
- * Returns the paths that the action itself changed, wherever they are, with the folders that had to be made for the
- * paths it named.
+ * Returns the paths that the action itself changed, wherever they are. They include the folders that were made for the
+ * paths that the action named.
  */
 async function ownPaths(context: Context, action: LoggedAction): Promise<ReadonlySet<WorkspacePath>> {
   const { seq } = await context.index.head();
@@ -160,8 +160,8 @@ async function ownPaths(context: Context, action: LoggedAction): Promise<Readonl
 }
 
 /**
- * Fills another, empty folder with the files of a moment; the workspace itself is not touched. Leaves out secrets if an
- * agent asks.
+ * Fills another, empty folder with the files of a moment, without touching the workspace. Leaves out protected files if
+ * the caller is an agent.
  */
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
@@ -176,7 +176,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
   const entries = all.filter(({ path }) => !left.has(path));
   const withheld = context.caller.role === "agent" ? await secretsAmong(context, entries, moment.seq) : [];
   await tellStale(context, moment.seq, isMeant);
-  // A dry run reads the contents to check them; otherwise they are checked as they are restored.
+  // A dry run reads the contents to check them. A real run checks them while it restores them.
   const find = options.dryRun === true ? withoutSoundContent : withoutContent;
   const missing = await find(
     context,
@@ -200,7 +200,8 @@ export async function restoreTo(context: Context, text: string, options: Restore
 }
 
 /**
- * Returns false if the folder's rules say that the path is git's, or in a hosted workspace, which has no such rules.
+ * Returns false if the rules of the folder leave the path out because it belongs to git. Also returns false in a hosted
+ * workspace, which has no such rules.
  */
 async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
@@ -209,16 +210,16 @@ async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolea
 interface OutsideAction {
   readonly id: string;
   readonly summary: string;
-  /** Absolute. */
+  /** The absolute paths outside of the workspace of which the action kept something. */
   readonly outside: readonly string[];
 }
 
 /**
- * Restores the named absolute paths to their state before the action. They are paths that the action kept, or lie
- * beneath one. Whatever was added to a folder since stays. The restore is an action of its own: it first keeps what is
- * on disk, durably, and its `rollback` undoes it. After a crash each file has its old or its new state, and the restore
- * can be repeated. Throws `NOT_FOUND` for a path that the action did not keep, and `REFUSED` if what is on disk cannot
- * be kept.
+ * Restores the named absolute paths to their state before the action. Each path must be one that the action kept, or
+ * lie beneath one. Files that were added to a folder since stay. The restore is an action of its own: it first keeps
+ * what is on disk, durably, so that its `rollback` can undo the restore. After a crash, each file has its old or its
+ * new state, and the restore can be repeated. Throws `NOT_FOUND` for a path that the action did not keep, `ERASED`,
+ * `PRUNED` or `BLOB_MISSING` if an earlier content is gone, and `REFUSED` if what is on disk cannot be kept.
  */
 async function restoreOutside(
   context: Context,
@@ -258,7 +259,7 @@ interface Replacing {
   readonly found: ReadonlyMap<WorkspacePath, Entry | undefined>;
 }
 
-/** Replaces one path after the other. Ends the action, as failed if the disk refuses something. */
+/** Replaces one path after the other, then ends the action. If an error is thrown, the action ends as failed. */
 async function replaceAll(
   context: Context,
   { own, targets, found }: Replacing,
@@ -292,7 +293,7 @@ function isKeptIn({ blobs }: Context): (hash: Hash) => Promise<boolean> {
   return async (hash) => (await blobs.has([hash])).has(hash);
 }
 
-/** Returns what the action kept of the paths. Throws `NOT_FOUND`. */
+/** Returns the states that the action kept of the paths. Throws `NOT_FOUND` if it kept nothing of one of them. */
 async function keptOf(
   context: Context,
   action: OutsideAction,
@@ -307,7 +308,10 @@ async function keptOf(
   return targets;
 }
 
-/** Throws `PRUNED` or `ERASED` if a content is gone; `BLOB_MISSING` if nothing was pruned or erased. */
+/**
+ * Throws if a content is not in the store: `ERASED` if the first missing content was erased, `PRUNED` if the history
+ * was pruned, otherwise `BLOB_MISSING`.
+ */
 async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, OutsideRecord>): Promise<void> {
   const wanted = [...targets].flatMap(([path, { entry }]) =>
     entry?.hash === undefined ? [] : [{ path, hash: entry.hash }],
@@ -378,14 +382,14 @@ function outsideChangesTo(
   return [...targets].flatMap(([path, record]) => changeBetween(path, found.get(path), settable(record.entry)) ?? []);
 }
 
-/** Orders folders before what they hold, and deletions last, children first. */
+/** Orders each folder before its contents. Puts deletions last, and there the contents before their folder. */
 function foldersFirst(changes: readonly Change[]): Change[] {
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
   const stays = sorted.filter((one) => one.after !== undefined);
   return [...stays, ...sorted.filter((one) => one.after === undefined).reverse()];
 }
 
-/** Codes of errors because of which a file is skipped: its content cannot be read. */
+/** Codes of errors that say that a content cannot be read. A file with such a content is skipped. */
 const UNREADABLE: ReadonlySet<string> = new Set(["BLOB_CORRUPT", "BLOB_MISSING"]);
 
 async function replace(context: Context, change: Change): Promise<string | undefined> {

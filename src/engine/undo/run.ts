@@ -30,7 +30,10 @@ import { openBrackets } from "../facts/brackets.ts";
 import { Nesting, placeOf } from "../facts/nesting.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 
-/** Captures what is on disk, so that later changes are the session's own. Returns what no capture takes. */
+/**
+ * Captures what is on disk, so that later changes are the session's own. Returns the paths that no capture takes, as
+ * they are now.
+ */
 async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
   refuseOverQuota(context);
   const before = await capture(context, {
@@ -58,7 +61,9 @@ interface Begun {
   readonly transaction: string | undefined;
 }
 
-/** Returns the network events for the end, if the caller gave a function: it is read after the command. */
+/**
+ * Returns the function that reads the network events, if the caller gave one. It is called after the command has ended.
+ */
 function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
   return typeof networkEvents === "function" ? { networkEvents } : {};
 }
@@ -70,7 +75,7 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   const nesting = await Nesting.of(context, await openBrackets(context));
   const place = await placeOf(context, nesting, { pid, within: given.around, inFolder: true });
   const id = context.newId();
-  // Keeps the collector away from the first content until the session's record names it.
+  // Protects the contents that are kept aside from the collector until the session's record names them.
   using _lease = await context.blobs.lease();
   const { entries, aside } = await keepAside(context, before.omitted);
   const kept = { ...before, entries };
@@ -91,7 +96,7 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   };
 }
 
-/** Runs a command and records what it changes. `within`: the ids of the actions whose functions called this. */
+/** Runs a command and records what it changes. `within`: the ids of the actions whose functions make this call. */
 export async function run(context: Context, options: RunOptions, within: readonly string[] = []): Promise<RunShape> {
   refuseHosted(context, "run a command");
   const around = [...within, ...(options.within === undefined ? [] : [options.within])];
@@ -173,14 +178,17 @@ interface Finished {
   readonly session: Session;
   readonly changes: readonly Change[];
   readonly ambiguous: readonly WorkspacePath[];
-  /** Notes on changes of which it is not known what was there before. */
+  /** Notes on changed paths whose earlier state is not known. */
   readonly unknown: readonly string[];
   readonly coverage: RunShape["coverage"];
-  /** Why the changes of the command were not recorded; `null`: they were. */
+  /** The reason why changes of the command were not recorded; `null` if they were recorded. */
   readonly notRecorded: RunShape["not_recorded"];
 }
 
-/** The paths that no capture takes, as they were before a session, and the contents that were kept aside for it. */
+/**
+ * The paths that no capture takes, as they were before a session, and the contents that were kept aside for the
+ * session.
+ */
 type Kept = BeforeSession & Pick<KeptAside, "entries">;
 
 interface Ending {
@@ -258,7 +266,10 @@ interface Network {
   readonly notes: readonly string[];
 }
 
-/** Returns the network events as they are now. If they cannot be read, returns a note: the command has already run. */
+/**
+ * Returns the network events as they are now. If they cannot be read, returns a note instead of an error, because the
+ * command has already run.
+ */
 function networkOf(session: Session, { networkEvents: read }: Ending): Network {
   if (read === undefined) return { networkEvents: session.networkEvents, notes: [] };
   try {
@@ -296,7 +307,7 @@ async function finishRun(context: Context, session: Session, ending: Ending): Pr
   }
 }
 
-/** Returns the recorded changes of a run whose end could not be recorded; none if they cannot be read. */
+/** Returns the recorded changes of a run whose end could not be recorded. Returns no changes if they cannot be read. */
 async function recordedSoFar(
   context: Context,
   id: string,
@@ -345,7 +356,8 @@ async function endTransaction(
     const left = leftOf({ done, skipped, unmerged }) ?? besideOf(conflicts);
     return { isRolledBack: undo.undo_id !== null, left, skipped, conflicts };
   } catch (error) {
-    // The next change would roll this transaction back once this process is gone: the result says what to do.
+    // Once this process is gone, the next change of the workspace rolls this transaction back. The result says what
+    // else can be done.
     const paths = [...done.changes.map((one) => shownPath(one.path)), ...done.ambiguous.map(shownPath)];
     const hint = done.notRecorded?.hint ?? `chronicle transaction rollback ${transaction.slice(0, 8)}`;
     return { ...NOTHING_ROLLED_BACK, left: { reason: reasonOf(error), paths, hint } };
@@ -382,7 +394,7 @@ function leftOf(
         : ["what they are now could not be recorded, so they stay", `them away, then ${before} PATH...`];
     return { reason, paths, hint: `move ${them}` };
   }
-  // The state of a lost path before the run is not known: the recorded state is an earlier one.
+  // The state of a lost path before the run is not known, so that a restore would bring an earlier state.
   if (skipped.some(({ path }) => !lost.includes(path)))
     return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)
@@ -397,7 +409,7 @@ function leftOf(
   return { reason: "no capture takes them, so that their earlier content is gone", paths, hint };
 }
 
-/** Returns the copies that a rollback kept of what others wrote meanwhile; `null` if there are none. */
+/** Returns the copies of what others wrote during a rollback, which the rollback kept; `null` if there are none. */
 function besideOf(conflicts: UndoShape["conflicts"]): RunShape["not_rolled_back"] {
   if (conflicts.length === 0) return null;
   const reason = "what was written to the files while they were taken back is kept beside them";

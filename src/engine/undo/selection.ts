@@ -69,7 +69,10 @@ export interface ChosenWork extends Work {
   readonly mayBe: ReadonlySet<string>;
 }
 
-/** Returns the work that a selection means. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
+/**
+ * Returns the work that a selection means. Throws `USAGE` if the selection is not valid, `NOT_FOUND` or `AMBIGUOUS` if
+ * it matches nothing or several things, and `PRUNED` if the work was compacted away.
+ */
 export async function workOf(context: Context, selection: Selection): Promise<ChosenWork> {
   const given = selectorOf(selection);
   if (given === undefined) throw new ChronicleError("USAGE", "whose work is meant was not said", { hint: SAY });
@@ -108,7 +111,7 @@ async function workOfActions(
   const [first] = actions;
   if (first === undefined) throw new ChronicleError("NOT_FOUND", "there is no such action", { hint: LIST });
   const fromSeq = leastOf(actions.map((one) => one.fromSeq));
-  // A later event may hold changes of an unfinished action.
+  // An action that did not end may have changes in events after its own last event.
   const isUnfinished = actions.some((one) => one.state === "open" || one.state === "abandoned");
   const toSeq = isUnfinished ? (await context.index.head()).seq : greatestOf(actions.map((one) => one.lastSeq));
   const begins = (await indexedFrom(context)) ?? 1;
@@ -150,8 +153,8 @@ function compactedAway(what: string, by: number): ChronicleError {
 }
 
 /**
- * Returns a test for a selection's own changes. It excludes what restores, undos and redos wrote, the baseline, and
- * ambiguous changes, except those that only this work can have made (`isOnly`).
+ * Returns a test for a selection's own changes. The test is false for the baseline, and for what restores, undos and
+ * redos wrote. It is false for ambiguous changes, too, unless only this work can have made them (`isOnly`).
  */
 function ownOnly(
   isOwn: (record: FileRecord) => boolean,
@@ -176,8 +179,8 @@ async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns the work of the last turn for which `isPassed` is false; if it is true for all, that of the last turn. Throws
- * `NOT_FOUND`.
+ * Returns the work of the last turn for which `isPassed` is false. If `isPassed` is true for all turns, returns the
+ * work of the last turn. Throws `NOT_FOUND` if there is no turn.
  */
 export async function lastTurnBut(context: Context, isPassed: (work: Work) => Promise<boolean>): Promise<ChosenWork> {
   const all = await allTurns(context);
@@ -188,7 +191,7 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
     if (!(await isPassed(work))) return work;
     const isOther = ({ turn, session }: Turn): boolean => turn !== last.turn || session !== last.session;
     rest = { ...rest, actions: rest.actions.filter(isOther), elsewhere: rest.elsewhere.filter(isOther) };
-    // At a replica, turns of the origin may be left, which are no last turn.
+    // At a replica, only turns of the origin may be left. None of these can be the last turn.
     if (findLastTurn(rest) === undefined) return workIn(context, all, lastTurn(all));
   }
 }
@@ -231,7 +234,8 @@ function isInTurn<T extends { readonly turn?: string }>(one: T): one is T & { re
 
 /**
  * Returns the turn that changed something last; if none did, the one that ended last; if none has ended, the one that
- * began last. Turns that replicas wrote back count, turns that came from an origin do not. Throws `NOT_FOUND`.
+ * began last. Includes turns that replicas wrote back, but not turns that came from an origin. Throws `NOT_FOUND` if
+ * there is no such turn.
  */
 function lastTurn(turns: Turns): Turn {
   return findLastTurn(turns) ?? noTurn(turns);
@@ -434,14 +438,17 @@ async function spanFrom(
   return { fromSeq: Math.max(Math.min(leastOf(starts), seq), begins - 1), toSeq: seq };
 }
 
-/** Describes the part of the work whose events were compacted away, which no undo can invert; `{}` if there is none. */
+/**
+ * Describes the part of the work that no undo can invert, because its events were compacted away. Returns `{}` if there
+ * is no such part.
+ */
 async function lostOf(context: Context, what: string, starts: readonly number[]): Promise<Pick<Work, "lost">> {
   const begins = (await indexedFrom(context)) ?? 1;
   if (!starts.some((fromSeq) => fromSeq < begins - 1)) return {};
   return { lost: { what, before: begins } };
 }
 
-/** Returns the net changes of the selection, without those of others: see `ownChanges`. */
+/** Returns the net changes of the selection, without the changes of others (see `ownChanges`). */
 export async function changesOfSelection(
   context: Context,
   selection: Selection,
@@ -467,7 +474,7 @@ export async function changesOfSelection(
     changes.push({ ...changeShape(change), ...patch });
   }
   const { lost } = work;
-  // If all of the work lies before the beginning of the history, an empty list would be wrong.
+  // An empty list would be wrong if all events of the work were compacted away.
   if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
   const notes = [...unlistedNotes(work), ...(await unknownOf(context, groups, work))];
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
@@ -492,7 +499,7 @@ function unlistedNotes({ lost, keepers = [] }: Work): string[] {
   ];
 }
 
-/** Returns notes for people on listed changes of which it is not known what was at the path before. */
+/** Returns notes for people on listed changes of paths whose earlier state is not known. */
 function unknownOf(context: Context, paths: readonly PathGroups[], { back }: Pick<Work, "back">): Promise<string[]> {
   const asked = paths.flatMap(({ path, groups, first }) => {
     const { before, after } = { before: groups.at(0)?.before, after: groups.at(-1)?.after };
@@ -531,10 +538,13 @@ interface WorkElsewhere {
   readonly session?: string;
   readonly turn?: string;
   readonly action?: string;
-  /** Tells how it came into this history: a replica wrote it back, or it came here from the origin. */
+  /**
+   * The way in which the work came into this history: a replica wrote it back, or a sync brought it from the origin.
+   */
   readonly from: "replica" | "origin";
-  /** `fromSeq`: the event before the first event of the work. `toSeq`: its last event. */
+  /** The event before the first event of the work. */
   readonly fromSeq: number;
+  /** The last event of the work. */
   readonly toSeq: number;
 }
 
@@ -555,12 +565,12 @@ function elsewhere({ session, turn, action, replica, firstSeq, lastSeq }: Remote
 }
 
 /**
- * Leaves out the events that only record that a path was first seen. A capture records such a path once the rules no
- * longer leave it out. Nothing shows that the path was absent before, so the event is nobody's change. If the path was
- * deleted later, the two events together would say that it came and went, and the deletion would not be undone.
+ * Leaves out the events that only record that a path was first seen. A capture writes such an event once the rules no
+ * longer leave the path out. Nothing shows that the path was absent before, so the event is nobody's change. If the
+ * path was deleted later, both events together would be no change, and the deletion would not be undone.
  *
- * Only work that counts everybody's events (`everything`) contains such an event. The event stays if the path has no
- * later event in the work: an undo then reports why the path is not removed.
+ * Only work that includes everybody's events (`everything`) contains such an event. The event is not left out if the
+ * path has no later event in the work. An undo then reports why the path is not removed.
  */
 export async function withoutSightings(
   context: Context,

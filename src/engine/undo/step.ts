@@ -27,7 +27,7 @@ import { optional } from "../../util/optional.ts";
  * own events (`inversionOf`, `crossedStep`, `partStep`).
  */
 
-/** The changes of some operations, and the last event before each of them. */
+/** The changes of some operations, and the last event before each operation. */
 export interface StepWork extends OwnWork {
   readonly starts: readonly number[];
 }
@@ -45,9 +45,10 @@ export interface Step extends NamedStep {
 }
 
 /**
- * Returns the step that is meant if the named operation is itself an undo or a redo: a step of the operation that it
- * was about. Undoing an undo means redoing that operation, and so does redoing an undo. If that operation is not
- * recorded any more, the step is undone like any operation.
+ * Returns the step that is meant. If the named operation is an undo or redo of a whole operation, the step is about
+ * that operation. The step is a redo if an undo is to be undone or redone, or if a redo is to be redone. It is an undo
+ * if a redo is to be undone. If the operation is not recorded any more, the named undo or redo is undone like any other
+ * operation.
  */
 export function stepMeant(operations: readonly LoggedOperation[], named: NamedStep): NamedStep {
   const { direction, operation } = named;
@@ -59,8 +60,8 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
 }
 
 /**
- * Returns the command that undoes the same operation and merges with what was edited since; `undefined` for a redo, and
- * for operations that no selection means.
+ * Returns the command that undoes the same operation and merges with what was edited since. Returns `undefined` for a
+ * redo, and for operations that no selection can name.
  */
 export function mergingUndo({ direction, operation: { id, kind } }: NamedStep): string | undefined {
   if (direction === "redo" || (kind !== "run" && kind !== "action")) return undefined;
@@ -72,10 +73,10 @@ function isStep({ kind }: LoggedOperation): boolean {
 }
 
 /**
- * Returns the changes that a step inverts. A redo inverts what the last consecutive undos of the operation wrote: the
- * second of them may have undone what the first had left. The undo of an operation that was redone last inverts what
- * the last consecutive redos wrote, so that what they overwrote by `--force` comes back. Any other undo inverts the
- * operation.
+ * Returns the changes that a step inverts. A redo inverts what the last consecutive undos of the operation wrote. There
+ * may be several, because a second undo may undo what the first one had left. If the last step of the operation was a
+ * redo, its undo inverts what the last consecutive redos wrote, so that what they overwrote with `--force` comes back.
+ * Any other undo inverts the operation itself.
  */
 export async function changesToInvert(context: Context, { direction, operation, operations }: Step): Promise<StepWork> {
   const steps = operations.filter(({ target, selective }) => target === operation.id && selective === undefined);
@@ -93,7 +94,9 @@ function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): reado
   return steps.slice(others + 1);
 }
 
-/** Returns the changes of these operations; for each path, those of the last operation that changed it. */
+/**
+ * Returns the changes of these operations. If several operations changed a path, returns the change of the last one.
+ */
 async function together(context: Context, operations: readonly LoggedOperation[]): Promise<StepWork> {
   const changes = new Map<WorkspacePath, OwnChange>();
   const claims: PathClaim[] = [];
@@ -142,14 +145,14 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
   return work === undefined ? undefined : stepOver(context, work, step);
 }
 
-/** True if it is an undo that was done while the operation was open. */
+/** True if the first operation is an undo that was done while the second one was open. */
 function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }: LoggedOperation): boolean {
   return kind === "undo" && toSeq > fromSeq && toSeq <= end;
 }
 
 /**
  * Returns the redo of an undo of selected work: the inverse of what that undo wrote. Later undos of the same work that
- * changed nothing have no redo of their own, so this one withdraws their conflicts too.
+ * changed nothing have no redo of their own. This redo therefore withdraws their conflicts, too.
  */
 async function redoOf(
   context: Context,
@@ -175,14 +178,14 @@ async function redoOf(
   };
 }
 
-/** Returns what an undo has undone, in the words of its summary. */
+/** Returns the name of what an undo has undone, from its summary; `undefined` if the summary has another form. */
 function wordsOfUndo({ summary }: LoggedOperation): string | undefined {
   return summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : undefined;
 }
 
 const UNDO_OF = "undo of ";
 
-/** Returns the work that a redone undo had undone, to undo it again. */
+/** Returns the work of a redone undo, which is to be undone again. */
 async function again(context: Context, undo: LoggedOperation, operations: readonly LoggedOperation[]): Promise<Work> {
   const { id, selective, fromSeq } = undo;
   const transactions = await allTransactions(context);
@@ -205,8 +208,8 @@ async function again(context: Context, undo: LoggedOperation, operations: readon
 }
 
 /**
- * Returns the ids of the operations that an undo of selected work undid, and of those that the redone undos among them
- * undid.
+ * Returns the id of an undo of selected work, and the ids of the operations that it undid. If one of these is itself an
+ * undo of selected work, includes the operations that this undo undid, and so on.
  */
 function takenWith(undo: string, operations: readonly LoggedOperation[]): ReadonlySet<string> {
   const all = new Set([undo]);
@@ -219,8 +222,8 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
 }
 
 /**
- * Returns the work of an operation of which a part was undone by itself; `undefined` if no part was, or if the step is
- * done as a whole or not at all.
+ * Returns the work of an operation if a part of the operation was undone separately. Returns `undefined` if no part
+ * was, or if the step is done as a whole or not at all.
  */
 async function partOf(
   context: Context,
@@ -244,9 +247,9 @@ async function partOf(
 }
 
 /**
- * Returns the undo of an operation as an inversion of its own events: what others did between two of its changes of a
- * path stays. Returns `undefined` if nobody changed a path in between, for a redo, and for operations other than runs,
- * actions and transactions. An operation that is a part of another one is always undone this way.
+ * Returns the undo of an operation as an inversion of its own events. What others did to a path between two changes of
+ * the operation then stays. Returns `undefined` if nobody changed a path in between, unless the operation is a part of
+ * another one. Returns `undefined` for a redo, and for operations other than runs, actions and transactions.
  */
 async function interleavedStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation } = step;
@@ -292,7 +295,7 @@ const MOST_COMPARED = 200;
 
 /**
  * Returns whether later recorded edits prevent the undo of an operation, unless it is forced. Looks only at operations
- * with few events, so that a list of many operations stays quick; `false` for others.
+ * with few events, so that a list of many operations stays quick; returns `false` for other operations.
  */
 export async function isEditedSince(context: Context, step: Step): Promise<boolean> {
   const { fromSeq, toSeq } = step.operation;
@@ -320,7 +323,10 @@ export async function partStep(
   return { ...(await stepOver(context, await workOf(context, step.operation), step)), ...optional({ leaves }) };
 }
 
-/** Returns an operation as work: its own events, those of everything within it, and what was kept aside for them. */
+/**
+ * Returns an operation as work: its own events, the events of everything within it, and the runs and actions for which
+ * something was kept aside.
+ */
 async function workOf(context: Context, { id, kind, summary, fromSeq, toSeq }: LoggedOperation): Promise<Work> {
   const owners = await ownersIn(context);
   const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);

@@ -43,14 +43,15 @@ import { optional } from "../../util/optional.ts";
 /**
  * Transactions: the changes between the beginning and the end are all kept, or all rolled back.
  *
- * The whole workspace is captured at both ends. So plain writes in between belong to the transaction, and those before
- * and after do not. If the owner dies, the next change of the workspace rolls the transaction back, or commits it if it
- * was begun with `onOwnerDeath: "keep"`.
+ * The whole workspace is captured at the beginning and at the end. Therefore plain writes in between belong to the
+ * transaction, and writes before and after do not. If the owner dies, the next change of the workspace rolls the
+ * transaction back, or commits it if it was begun with `onOwnerDeath: "keep"`.
  */
 
 /**
- * Begins a transaction; within an active one of the same session and owner, a savepoint. `actions`: the ids of the
- * actions whose functions called this. Throws `USAGE`.
+ * Begins a transaction, or a savepoint if a transaction of the same session, scope and owner is active. `actions`: the
+ * ids of the actions whose functions make this call. Throws `USAGE` for invalid options, and for a session id that is
+ * not an agent's.
  */
 export async function beginTransaction(
   context: Context,
@@ -70,7 +71,7 @@ export interface HeldRun {
   readonly within: Within;
 }
 
-/** The surroundings of a new transaction: the run that it holds, or the actions whose functions called for it. */
+/** The surroundings of a new transaction: the run that it holds, or the actions whose functions begin it. */
 export interface Surroundings {
   readonly holds?: HeldRun;
   readonly actions?: readonly string[];
@@ -155,10 +156,11 @@ interface Begun {
 }
 
 /**
- * Returns the transaction of which a new one is a savepoint, or `undefined`. That is the innermost active transaction
- * of the same session and scope that no other process owns and that holds no run. A transaction that holds a run is a
- * savepoint of the transaction around the run. A transaction that is begun in a run that a transaction holds is within
- * that transaction.
+ * Returns the id of the transaction of which a new one is a savepoint; `undefined` if there is none. It is the
+ * innermost active transaction of the same session and scope that no other process owns and that holds no run. There
+ * are two exceptions. A new transaction that holds a run is a savepoint of the transaction around the run. A new
+ * transaction that begins in such a run is a savepoint of the transaction that holds the run, or of a later one of its
+ * own session.
  */
 function parentFor(active: readonly LoggedTransaction[], of: Begun): string | undefined {
   const around = active.find((one) => one.id === of.within.transaction);
@@ -175,7 +177,10 @@ function parentFor(active: readonly LoggedTransaction[], of: Begun): string | un
   return own !== undefined && own.fromSeq > around.fromSeq ? own.id : around.id;
 }
 
-/** Commits a transaction and its savepoints. Throws `NOT_FOUND`, `AMBIGUOUS`, `REFUSED`. */
+/**
+ * Commits a transaction and its savepoints. Throws `NOT_FOUND` or `AMBIGUOUS` if no transaction or several have this
+ * id, and `REFUSED` if the transaction is not active.
+ */
 export async function commitTransaction(
   context: Context,
   id: string,
@@ -195,8 +200,7 @@ export async function commitRun(context: Context, id: string): Promise<void> {
 }
 
 /**
- * Returns the number of paths that the transaction has changed, as far as they are recorded. Changes that were undone
- * already do not count.
+ * Returns the number of paths with recorded changes of the transaction. Changes that are already undone are left out.
  */
 export async function countChanges(context: Context, transaction: LoggedTransaction): Promise<number> {
   const committed = { ...transaction, status: "committed" as const, lastSeq: (await context.index.head()).seq };
@@ -207,20 +211,21 @@ export async function countChanges(context: Context, transaction: LoggedTransact
 /** Options of a rollback. */
 export interface RollbackHow {
   /**
-   * Set if the owner is gone and no caller asked for the rollback: changes that are not recorded as the transaction's
-   * stay.
+   * Set if the owner is gone and no caller asked for the rollback. Changes that are not recorded as the transaction's
+   * stay in this case.
    */
   readonly byRule?: true;
   /**
-   * True if paths that cannot be changed are skipped and listed; otherwise such a path prevents the rollback, and the
-   * transaction stays active.
+   * True if every path that cannot be changed is skipped and listed. If false, only paths that were changed meanwhile
+   * are skipped. Any other one prevents the rollback, and the transaction stays active.
    */
   readonly force?: boolean;
 }
 
 /**
- * Undoes what was changed in a transaction and its savepoints, as one operation that can be redone; later work of
- * others stays. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is finished or cannot be rolled back.
+ * Undoes what was changed in a transaction and its savepoints, as one operation that can be redone. Later work of
+ * others stays. Throws `NOT_FOUND` or `AMBIGUOUS` if no transaction or several have this id, and `REFUSED` if the
+ * transaction is finished or cannot be rolled back.
  */
 export async function rollbackTransaction(
   context: Context,
@@ -248,7 +253,10 @@ export async function rollbackTransaction(
   return { transaction: await shapeNow(context, transaction.id), undo: { ...undone, notes } };
 }
 
-/** Returns notes for people on how to restore the paths that changed during the rollback. */
+/**
+ * Returns notes for people on how to restore the paths that the rollback left: they changed meanwhile, or something
+ * else is in their place.
+ */
 function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): string[] {
   const restoring = `\`chronicle restore seq:${fromSeq} PATH\``;
   const isLeft = (why: string): boolean => skipped.some(({ reason }) => reason === why);
@@ -264,7 +272,10 @@ function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): stri
 
 const MOST_PATHS = 20;
 
-/** Returns notes on ambiguous changes: the transaction or somebody else made them while it was open, so they stay. */
+/**
+ * Returns notes on ambiguous changes. Either the transaction or somebody else made them while it was open, so they
+ * stay.
+ */
 async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction): Promise<string[]> {
   const family = new Set(familyOf(await allTransactions(context), id).map((one) => one.id));
   const paths = new Set<string>();
@@ -295,8 +306,8 @@ async function erasedNotes(context: Context): Promise<string[]> {
 }
 
 /**
- * Returns the option by which a capture attributes changes to an orphaned transaction that a caller ends by name: it
- * was open until now.
+ * Returns the capture option for a transaction that a caller ends by name. If the transaction is orphaned, the capture
+ * still attributes changes to it, because it was open until now.
  */
 function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
   return orphaned ? { reopened: id } : {};
@@ -305,7 +316,7 @@ function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: st
 /**
  * Returns the result of a rollback that changed the files, and was interrupted before the transaction was marked.
  * Returns `undefined` if there is none, or if the transaction has changed something since. If a caller named the
- * transaction, what is on disk is captured first: it may be such a later change.
+ * transaction, what is on disk is captured first, because it may contain such a later change.
  */
 async function rollbackDone(
   context: Context,
@@ -352,7 +363,10 @@ function nothing(undo: string): UndoShape {
   };
 }
 
-/** Returns the active transaction. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is not active. */
+/**
+ * Returns the active transaction. Throws `NOT_FOUND` or `AMBIGUOUS` if no transaction or several have this id, and
+ * `REFUSED` if the transaction is not active.
+ */
 async function activeOne(context: Context, id: string): Promise<LoggedTransaction> {
   await catchUp(context, { recover: false });
   const transaction = findTransaction(await allTransactions(context), id);
@@ -378,8 +392,7 @@ interface Finish {
 }
 
 /**
- * Records the end of a transaction, and of its savepoints that are still active. Throws `REFUSED` if it ended
- * meanwhile.
+ * Records the end of a transaction and of its active savepoints. Throws `REFUSED` if the transaction ended meanwhile.
  */
 async function finish(context: Context, id: string, end: Finish): Promise<void> {
   await withCommit(context, async (commit) => {
@@ -419,8 +432,8 @@ export async function listTransactions(context: Context): Promise<TransactionSha
 const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 /**
- * Ends the transactions whose owner is gone, each by its rule, with their savepoints. Skips one that another process is
- * ending, and reports one that cannot be ended.
+ * Ends the transactions whose owner is gone, with their savepoints, each as its `onOwnerDeath` says. Skips a
+ * transaction that another process has ended meanwhile, and reports a transaction that cannot be ended.
  */
 export async function endOrphans(context: Context, before: BeforeChange = NOTHING_BEFORE): Promise<void> {
   if ((await openRows(context, "transaction:")).length === 0) return;
@@ -448,7 +461,7 @@ async function commitByRule(context: Context, orphan: LoggedTransaction): Promis
 }
 
 async function rollBackByRule(context: Context, orphan: LoggedTransaction, before: BeforeChange): Promise<void> {
-  // Changes that were not recorded before the process died may be those of others.
+  // Changes that were not recorded before the process died may be the work of others.
   const { changes: unknown } = await capture(context, { cause: "capture", reserve: true });
   const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true }, before);
   const count = undo.changes.length;
@@ -458,7 +471,10 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
   context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
 }
 
-/** Returns a message on the changes that a rollback by rule leaves, and the command that restores the earlier state. */
+/**
+ * Returns a message on the changes that a rollback leaves after the owner's death, with the command that restores the
+ * earlier state.
+ */
 function stays({ fromSeq }: LoggedTransaction, count: number): string {
   if (count === 0) return "";
   const what = count === 1 ? "1 path was NOT rolled back" : `${count} paths were NOT rolled back`;

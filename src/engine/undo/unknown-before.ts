@@ -14,8 +14,8 @@ const MOST_PATHS = 20;
 type Asked = Pick<OwnChange, "path" | "before" | "after"> & { readonly back: BackTo };
 
 /**
- * Returns notes for people on changes of which it is not known what was at the path before: it is not said to have been
- * created, or changed from its earlier recorded state. An undo leaves such a path.
+ * Returns notes for people on changed paths whose earlier state is not known. A path that is listed as created may have
+ * existed before, and a recorded earlier state may be outdated. An undo leaves such a path as it is.
  */
 export async function unknownNotes(context: Context, changes: Iterable<Asked>): Promise<string[]> {
   const seen = new SeenAbsent(context);
@@ -31,8 +31,8 @@ export async function unknownNotes(context: Context, changes: Iterable<Asked>): 
 }
 
 /**
- * Returns such notes on the changes of a run. Only paths that were omitted when it began (`omitted`), or that lie in an
- * omitted folder, can have been there without a record.
+ * Returns the notes of `unknownNotes` on the changes of a run. It looks only at created paths that were omitted when
+ * the run began (`omitted`), or that lie in an omitted folder. No other path can have existed without a record.
  */
 export async function unknownBeforeRun(
   context: Context,
