@@ -48,8 +48,8 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
 }
 
 /**
- * Returns the event that ended the outermost transaction, for each transaction whose outermost transaction is
- * committed. The outermost transaction itself is among them.
+ * For each transaction whose outermost transaction is committed, returns the event that committed the outermost one.
+ * The outermost transactions themselves are included.
  */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
@@ -60,7 +60,10 @@ export function endsOfWhole(transactions: readonly LoggedTransaction[]): Readonl
   return ends;
 }
 
-/** Returns what an action changed after the end of the run or transaction to which it belonged. */
+/**
+ * Returns what an action changed after the end of its run or transaction, as an operation; none if it changed nothing
+ * then.
+ */
 async function lateOf(
   context: Context,
   action: LoggedAction,
@@ -98,8 +101,8 @@ function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): Acti
 }
 
 /**
- * Returns the changes that were made in a transaction; `without`: events that are left out. Throws `NOT_FOUND`,
- * `AMBIGUOUS`.
+ * Returns the changes that were made in a transaction. `without` is true for events to leave out. Throws `NOT_FOUND` or
+ * `AMBIGUOUS` if no transaction or several have this id.
  */
 export async function changesOfTransaction(
   context: Context,

@@ -31,7 +31,7 @@ export interface LoggedAction extends ActionRecord {
   readonly lastSeq: number;
 }
 
-/** Returns the action as one of its events leaves it. */
+/** Returns the action in the state that one of its events records. */
 export function actionOfEvent(event: Pick<LogEvent, "recordId" | "record" | keyof SealedPlace>): LoggedAction {
   const record = decodeAction(event.record);
   const { seq, hash, ts, recursionDepth } = event;
@@ -54,8 +54,8 @@ const open = memoKey<Map<string, LoggedAction>>("open actions");
 const rowsAt = memoKey<{ readonly hash: string; readonly rows: readonly EventRow[] }>("open rows");
 
 /**
- * Returns the last events of all unfinished records whose ids begin with `prefix`, as of the head: one query for all
- * callers at one head. `at`: the head, for callers that hold the lock and know it.
+ * Returns the last events of all unfinished records whose ids begin with `prefix`, as of the head. The index is queried
+ * only once for each head. `at`: the head, if the caller holds the lock and knows it.
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index, memo } = context;
@@ -68,7 +68,9 @@ export async function openRows(context: Context, prefix: string, at?: Head): Pro
   return known.rows.filter((row) => row.recordId.startsWith(prefix));
 }
 
-/** Returns the actions that are not finished, as their last events leave them. Each event is read only once. */
+/**
+ * Returns the actions that are not finished, in the state that their last events record. Each event is read only once.
+ */
 export async function openActions(context: Context, at?: Head): Promise<LoggedAction[]> {
   const known = context.memo.get(open);
   const now = new Map<string, LoggedAction>();
@@ -80,12 +82,12 @@ export async function openActions(context: Context, at?: Head): Promise<LoggedAc
   return [...now.values()].sort((a, b) => a.seq - b.seq);
 }
 
-/** Notes an action that was just begun, so that it need not be read. */
+/** Remembers an action that has just begun, so that its event need not be read. */
 export function noteOpenAction(context: Context, action: LoggedAction): void {
   context.memo.get(open)?.set(PREFIX + action.id, action);
 }
 
-/** Returns the action as its last event leaves it, or `undefined`. */
+/** Returns the action in the state that its last event records; `undefined` if there is no such action. */
 export async function actionById(context: Context, id: string): Promise<LoggedAction | undefined> {
   const row = await context.index.record(PREFIX + id);
   if (row === undefined) return undefined;
@@ -103,8 +105,8 @@ export async function listActions(context: Context): Promise<LoggedAction[]> {
 }
 
 /**
- * Returns the rows of actions that may be unpruned, without reading the pruned ones. An action whose state is kept
- * begins with the event right after that state.
+ * Returns the rows of all actions that are not pruned, and perhaps of some others. Reads no event of an action. If the
+ * state before an action is kept, the action begins with the event right after this state.
  */
 async function unprunedRows(
   { index }: Context,
@@ -124,15 +126,15 @@ export async function latestActions(context: Context, most: number): Promise<Log
 }
 
 /**
- * Finds an action by id, by the beginning of its id, or by the agent's own id of the call. Throws `NOT_FOUND`,
- * `AMBIGUOUS`.
+ * Finds an action by its id, by the beginning of its id, or by the agent's own id of the call. Throws `NOT_FOUND` if no
+ * action matches, and `AMBIGUOUS` if several do.
  */
 export async function findAction(context: Context, id: string): Promise<LoggedAction> {
   try {
     return await lookUp(context, id);
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
-    // Another process may have begun it just now.
+    // Another process may have begun the action just now.
     await catchUp(context, { recover: false });
     return lookUp(context, id);
   }
@@ -142,13 +144,14 @@ async function lookUp(context: Context, id: string): Promise<LoggedAction> {
   const exact = await actionById(context, id);
   if (exact !== undefined) return exact;
   const rows = isBeginning(id) ? await context.index.records(PREFIX + id) : [];
-  // A short id of a call, `c2`, may by chance be the beginning of another action's id; a longer one is not.
+  // The id of a call may be short, such as `c2`, and may by chance be the beginning of another action's id. With a
+  // longer id, this does not happen.
   const called = rows.length > 0 && id.length >= CERTAIN ? [] : await actionsOfCall(context, id);
   if (called.length > 0 || rows.length === 0) return only(called, id);
   return actionOfEvent(await readEvent(context, only(rows, id)));
 }
 
-/** The number of digits of a UUID v4 that no other name shares by chance. */
+/** With this many characters, the beginning of a UUID v4 does not equal another name by chance. */
 const CERTAIN = 8;
 
 async function actionsOfCall(context: Context, id: string): Promise<LoggedAction[]> {
@@ -177,19 +180,19 @@ function only<T extends { readonly seq: number }>(found: readonly T[], id: strin
 }
 
 interface LastBegun {
-  /** The event up to which this is known. */
+  /** The event up to which the log was searched. */
   readonly upTo: number;
   readonly at: { readonly seq: number; readonly hash: Hash } | undefined;
-  /** Actions that are known to have begun no later than `at`: their later events need not be read. */
+  /** The record ids of actions that began no later than `at`. Their later events need not be read. */
   readonly seen: Set<string>;
 }
 
 const lastBegun = memoKey<LastBegun>("last begun action");
 
-/** If more new events than this were recorded, the action is looked up anew. */
+/** If there are more new events than this, the search starts anew. */
 const MOST_NEW = 2_000;
 
-/** The number of last events that are searched first. */
+/** The number of latest events that a new search reads first. */
 const RECENT = 32;
 
 /** Returns the hash of the first event of the action that began last, up to the head; empty if there is none. */
@@ -205,8 +208,8 @@ export async function lastBegunHash(context: Context, headSeq: number): Promise<
 }
 
 /**
- * Looks for the action that began last, in a process that knows nothing yet: first among the last events, and then
- * among the last events of all actions.
+ * Finds the action that began last, if nothing is known from an earlier search. Looks first at the latest events of the
+ * log, and then at the last event of each action.
  */
 async function lookUpBegun(context: Context, headSeq: number): Promise<LastBegun["at"]> {
   const from = Math.max(1, headSeq - RECENT + 1);
@@ -221,8 +224,8 @@ function eventsUpTo({ index }: Context, from: number, to: number): Promise<reado
 }
 
 /**
- * Returns the latest beginning of an action: the known one, or that of an action of these events, which are ordered
- * from the oldest.
+ * Returns the latest beginning of an action: the known one, or a later one of an action that has an event in `rows`.
+ * The rows must be ordered from the oldest to the newest.
  */
 async function latestBegun(
   context: Context,
@@ -230,7 +233,7 @@ async function latestBegun(
   known?: Pick<LastBegun, "at" | "seen">,
 ): Promise<LastBegun["at"]> {
   let at = known?.at;
-  // Visits the newest first: an action began no later than its last event.
+  // The newest event is visited first, because an action began no later than any of its events.
   for (const row of rows.toReversed()) {
     if (!isOfAction(row) || known?.seen.has(row.recordId) === true) continue;
     if (at !== undefined && row.seq <= at.seq) break;
@@ -244,7 +247,7 @@ function isOfAction(row: EventRow): boolean {
   return row.recordId.startsWith(PREFIX);
 }
 
-/** If more actions than this are remembered, all are dropped: most were closed long ago. */
+/** If more actions than this are remembered, all are forgotten, because most of them were closed long ago. */
 const MOST_SEEN = 1_000;
 
 /** Remembers an action that has just begun. */
@@ -290,14 +293,17 @@ export function actionShape(action: LoggedAction): ActionShape {
   };
 }
 
-/** One actor's run of work, as in the log. */
+/** A session: one actor's run of work, as the log records it. */
 export interface Session extends SessionRecord {
   readonly id: string;
   /** The seq of its last event. */
   readonly seq: number;
   /** The number of runs and actions around it. */
   readonly depth: number;
-  /** Set if its process is gone and its end is not written yet: it is shown as `closeAbandoned` would record it. */
+  /**
+   * Set if the process is gone and the end is not recorded yet. The other fields are then those that `closeAbandoned`
+   * would record.
+   */
   readonly unclosed?: true;
 }
 

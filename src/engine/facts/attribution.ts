@@ -16,11 +16,14 @@ export interface Attribution {
   readonly actor: string;
   readonly session?: string;
   readonly action?: string;
-  /** The transaction in which the change was made, if no action names it. */
+  /** The innermost transaction around the change, if the record of `action` does not already name it. */
   readonly transaction?: string;
-  /** The ids of several brackets, any of which may have made the change; or the id of one that may never have run. */
+  /**
+   * The ids of the brackets that may have made the change, if it is not known which one did. A single id is that of a
+   * bracket that may never have run.
+   */
   readonly candidates?: readonly string[];
-  /** The number of runs and actions around the innermost one. */
+  /** The number of runs and actions around the innermost bracket. */
   readonly depth: number;
 }
 
@@ -34,29 +37,34 @@ export interface AttributedChange extends Change {
 /** Returns the owner of a change. */
 export type Attribute = (change: Change) => Attribution;
 
-/**
- * Options for attributing a capture. `cause`: the cause if no bracket is open; `late`: an action that counts as open
- * once more; `reopened`: a transaction that counts although its owner is gone; `unsure`: open actions that may never
- * have run.
- */
+/** Options for attributing the changes of a capture. */
 export interface AttributeOptions {
+  /** The cause of changes that no bracket and no watch owns. */
   readonly cause: IterationCause;
+  /** A closed action that is treated as open once more. */
   readonly late?: LoggedAction;
+  /** The id of a transaction that is treated as open although its owner is gone. */
   readonly reopened?: string;
+  /** The ids of open actions that may never have run. */
   readonly unsure?: ReadonlySet<string>;
   /** The head that the changes will follow. */
   readonly head: Head;
 }
 
 /**
- * Returns the function that attributes changes. A change belongs to the innermost bracket that can have made it: first
- * among those that declared its path (and the runs within them), otherwise among those that may change anything
- * (actions of the whole workspace, runs, transactions), otherwise to the only watch. It also belongs to everything
- * around that bracket. If several brackets are innermost, any of them may have made the change: it belongs to what is
- * around them all, and names them as candidates. If nothing is around them all, the actor is `ambiguous`. The same
- * holds if the only bracket may never have run, since a person may then have made the change. If no bracket and no
- * watch can have made the change, it belongs to the caller; but the actor is `ambiguous` while a transaction of actions
- * is open.
+ * Returns the function that attributes changes.
+ *
+ * A change belongs to the innermost bracket that can have made it, and to everything around this bracket. If actions
+ * declared the path, only these actions and the runs within them can have made the change. Otherwise every bracket that
+ * may change anything can have made it: actions of the whole workspace, runs, transactions. If there is no such
+ * bracket, the change belongs to the only open watch.
+ *
+ * If several brackets are innermost, any of them may have made the change. The change then belongs to what is around
+ * all of them, and names them as candidates. If nothing is around all of them, the actor is `ambiguous`. The same holds
+ * if the only bracket may never have run, because a person may then have made the change.
+ *
+ * If no bracket and no watch is open, the change belongs to the caller. The actor is `ambiguous` instead if several
+ * watches are open, or if a transaction of actions is open but no watch.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
   const found = await openBrackets(context, options.head, options.reopened);
@@ -76,7 +84,9 @@ export async function attributor(context: Context, options: AttributeOptions): P
   };
 }
 
-/** True if the action named this path, or if it is a folder that had to be made for a path that it named. */
+/**
+ * True if the action declared this path or a folder around it, or if the change makes a folder around a declared path.
+ */
 function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after }: Change): boolean {
   const isMade = before === undefined && after?.kind === "dir";
   return action.paths.some((named) => isWithin(path, named) || (isMade && isWithin(named, path)));
@@ -107,8 +117,8 @@ function ofBrackets(
 }
 
 /**
- * Returns the attribution to these brackets. It names the innermost action, and the innermost run and transaction that
- * the action's record does not already name as being around it. Undoing any of these brackets undoes the change.
+ * Returns the attribution to these brackets. It names the innermost action, and the innermost run and transaction among
+ * the brackets that are not already around this action. Undoing any of these brackets undoes the change.
  */
 function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
   const { action } = latest(nesting, around, "action") ?? {};
@@ -152,7 +162,10 @@ function ofWatch(context: Context, { watches, transactions }: Brackets, cause: I
   return { cause: "watch", actor: context.caller.actor, session: only.id, depth: 0 };
 }
 
-/** Returns the paths that these actions can have changed: those that they named; `undefined` for any path. */
+/**
+ * Returns the paths that these actions declared, which are those that they can have changed. Returns `undefined` if one
+ * of the actions may change any path.
+ */
 export function reachOf(actions: readonly LoggedAction[]): readonly WorkspacePath[] | undefined {
   return actions.some((action) => action.scope === "workspace") ? undefined : actions.flatMap((one) => one.paths);
 }

@@ -36,7 +36,7 @@ export interface Brackets {
   readonly transactions: readonly OpenTransaction[];
 }
 
-/** Values decoded from the last events of records, so that a capture need not read every one again. */
+/** Values decoded from the last events of records, by record id. A capture need not read and decode them again. */
 type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
 
 const sessions = memoKey<Seen<Pick<OpenSession, "depth" | "record">>>("sessions");
@@ -53,9 +53,9 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
 }
 
 /**
- * Returns the open brackets and agents' sessions. Runs, watches and transactions count only if their owner may be
- * alive, and actions only if they may still be finished. `reopened`: a transaction that counts although its owner is
- * gone.
+ * Returns the open brackets and agents' sessions. Leaves out runs, watches and transactions whose owner is known to be
+ * gone, and actions that nobody will finish (see `goingOn`). `reopened`: the id of a transaction that is included
+ * although its owner is gone.
  */
 export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
   const isGoing = ({ record }: OpenSession): boolean => record.kind === "agent" || isOwnerAlive(context, record);
@@ -77,8 +77,9 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
 }
 
 /**
- * Returns a function that tells whether an event is so old that open work without a process is given up. An implausible
- * time is corrected by the events around it.
+ * Returns a function that is true for an event that is at least `UNOWNED_HOURS` old. Open work that began with such an
+ * event and that no process owns is taken for abandoned. An implausible time of an event is corrected by the events
+ * around it.
  */
 export async function ageLimit({ now, index }: Context): Promise<(event: TimedEvent) => boolean> {
   const [jumps, at] = [await index.clockJumps(), now()];

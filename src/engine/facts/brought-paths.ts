@@ -7,9 +7,9 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * Paths that a sync brought into the folder of a replica. If such a path was absent earlier, that proves nothing: the
- * origin may have had it already. Only a state of the folder that was synced up to an event of the origin shows that
- * the origin did not have the path either.
+ * Paths that a sync brought into the folder of a replica. If the folder lacked such a path earlier, the origin may have
+ * had the path already. Absence in the folder proves absence at the origin only if the folder had been synced with the
+ * origin, up to an event before the one that brought the path.
  */
 
 /** Returns the events that record the progress of syncs, oldest first. */
@@ -38,7 +38,7 @@ export async function firstFill(context: HistoryContext): Promise<number | undef
 
 const MAY_HAVE_BEEN = "a sync brought it, and the origin may have had it then";
 
-/** Finds, path by path, whether the origin may have had a path at an earlier moment. */
+/** Finds out, for single paths, whether the origin may have had a path at an earlier moment. */
 export class BroughtPaths {
   readonly #context: HistoryContext;
   #progressEvents: Promise<readonly EventRow[]> | undefined;

@@ -10,14 +10,14 @@ import { ownChanges, type OwnWork, type SeqSpan } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
 import { undoneBy, type UndoneEvents } from "./undone-events.ts";
 
-/** The changes of some work, and the paths of changes that it or others may have made. */
+/** The changes of some work, and the paths of changes that either this work or others may have made. */
 interface FoundWork extends OwnWork {
   readonly ambiguous: readonly WorkspacePath[];
 }
 
 /**
- * A run, an action or a session, and everything within it. Whatever is within it begins after it, so reading the events
- * of a span in order finds it.
+ * A run, an action or a session, and everything within it. Inner work begins later than the work around it, so that
+ * reading the events of a span in order finds all inner work.
  */
 class Lineage {
   readonly #ids: Set<string>;
@@ -54,8 +54,8 @@ export async function changesOfSession(context: Context, id: string, span: SeqSp
 }
 
 /**
- * Returns what an action changed from its snapshot up to event `toSeq`, and in the changes `next` that are about to be
- * recorded.
+ * Returns what an action changed from its snapshot up to event `toSeq`, together with its changes among `next`, which
+ * are about to be recorded.
  */
 export async function changesOfAction(
   context: Context,

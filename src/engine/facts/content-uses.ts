@@ -17,13 +17,13 @@ import { baseOf } from "../log/project.ts";
 /** The places where a history names a content. */
 export interface ContentUse {
   readonly hash: Hash;
-  /** In bytes. */
+  /** The size in bytes. */
   size: number;
-  /** Paths that have or had it. */
+  /** Paths that have or had the content. */
   readonly paths: Set<WorkspacePath>;
-  /** Paths whose last recorded state has it. */
+  /** Paths whose last recorded state has the content. */
   readonly now: Set<WorkspacePath>;
-  /** True if the history itself depends on it: it is a base, or a filter. */
+  /** True if the history itself depends on the content, because it is a base or a filter. */
   isHistorys: boolean;
 }
 
@@ -33,8 +33,8 @@ type Mention =
   | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
 
 /**
- * Returns the contents for which `isMeant` is true, and everything that names them. Reads only the log, twice: a wrong
- * index could make a person erase another content.
+ * Returns the contents for which `isMeant` is true, with the places where the history names them. Reads the log twice
+ * and does not use the index, because a wrong index could make a person erase the wrong content.
  */
 export async function contentUses(
   context: HistoryContext,
@@ -126,9 +126,9 @@ export interface AsideUse {
   readonly plan: Hash;
   readonly path: WorkspacePath;
   readonly hashes: readonly Hash[];
-  /** In bytes. */
+  /** The size of the largest of these contents, in bytes. */
   readonly size: number;
-  /** The time until which it is kept. */
+  /** The time until which the contents are kept. */
   readonly until: string;
 }
 
@@ -136,8 +136,8 @@ export interface AsideUse {
 const KEEPERS = ["session:", "action:", "intent:"];
 
 /**
- * Returns what is kept aside now and contains a content for which `isMeant` is true at any path. Leaves out what is
- * erased.
+ * Returns the paths with contents that are kept aside now, as far as one of these contents is meant. A content is meant
+ * at all paths if `isMeant` is true for it at one path. Leaves out erased copies.
  */
 export async function asideUses(
   context: Context,

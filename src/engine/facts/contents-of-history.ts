@@ -13,7 +13,7 @@ export class ContentsOfHistory implements BlobStore {
   readonly #history: HistoryContext;
   readonly #blobs: BlobStore;
   /**
-   * The contents that were stored through this object, each with the head at that time: an operation may read its
+   * The contents that were stored through this object, each with the head at that time. An operation may read its
    * contents before an event names them.
    */
   readonly #put = new Map<Hash, number>();
@@ -57,7 +57,7 @@ export class ContentsOfHistory implements BlobStore {
     return (await this.#isErased(hash)) ? undefined : this.#blobs.open(hash);
   }
 
-  /** Reads erased contents too. Its callers have left those out already, and must read all others. */
+  /** Also reads erased contents, because the callers have already left those out. */
   readMany(hashes: Iterable<Hash>): ReturnType<BlobStore["readMany"]> {
     return this.#blobs.readMany(hashes);
   }
@@ -82,7 +82,7 @@ export class ContentsOfHistory implements BlobStore {
     return this.#blobs.setAside(wish);
   }
 
-  /** Closes the store itself. */
+  /** Closes the underlying store. */
   close(): Promise<void> {
     return this.#blobs.close();
   }
@@ -103,7 +103,8 @@ export class ContentsOfHistory implements BlobStore {
 }
 
 /**
- * Returns those of the contents that are erased. Events before the erasure that name a content no longer count as uses.
+ * Returns the contents that are erased. A content that was erased, but that an event after the erasure names, is not
+ * erased any more.
  */
 export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash>): Promise<ReadonlySet<Hash>> {
   const erasures = await erasuresInForce(history);

@@ -12,8 +12,8 @@ interface Keeping {
 }
 
 /**
- * Returns runs or actions with their omitted changes as they are now. Their records say that copies were kept aside;
- * the copies are freed after some days, or erased, and no undo brings such a path back from then on.
+ * Returns runs or actions, with `kept` and `lost` of their omitted changes as of now. The records name the copies that
+ * were kept aside. Once a copy is freed, after some days, or erased, no undo brings its path back.
  */
 export async function withCopiesThere<T extends Keeping>(context: Context, works: readonly T[]): Promise<T[]> {
   const plans = works.flatMap(({ aside, omittedChanges }) =>
@@ -42,7 +42,7 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
   return found;
 }
 
-/** Returns the ids of the runs and actions that an undo has undone, and no redo since. */
+/** Returns the ids that undos have named as undone, and that no redo has named since. */
 async function undoneIds(context: Context): Promise<ReadonlySet<string>> {
   const undone = new Set<string>();
   for (const { intent } of await doneIntents(context)) {

@@ -4,15 +4,15 @@ import type { FileRecord } from "../../core/values/file-record.ts";
 /** The first of somebody's own events of a path. An undo restores the state right before it. */
 export interface FirstEvent {
   readonly seq: number;
-  /** The action that made it. */
+  /** The action that made the change. */
   readonly action?: string | undefined;
   /** True if Chronicle wrote the state. Then the state before the event is what Chronicle found on disk. */
   readonly isWritten: boolean;
-  /** True if a run's capture found it. */
+  /** True if a capture of a run recorded the event. */
   readonly isRun?: boolean;
 }
 
-/** The net change of a path by somebody's own events, and the first of them. */
+/** The net change of a path by somebody's own events, and the first of these events. */
 export interface OwnChange extends Change {
   readonly first: FirstEvent;
 }
@@ -28,7 +28,7 @@ const WRITTEN: ReadonlySet<FileRecord["cause"]> = new Set([
   "merge",
 ] as const);
 
-/** Returns the description of an event as the first event of its path. */
+/** Describes an event that is the first one of its path. */
 export function firstEvent({ action, cause }: Pick<FileRecord, "action" | "cause">, seq: number): FirstEvent {
   return { seq, action, isWritten: WRITTEN.has(cause), isRun: cause === "run" };
 }

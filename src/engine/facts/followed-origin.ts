@@ -10,8 +10,8 @@ import { indexedFrom } from "../log/history-start.ts";
 
 /**
  * Returns the record of the sync that sends the folder's changes to an origin; `undefined` if there is none, or if it
- * was stopped. The last record is in force: an earlier one is about another origin, or was written before the origin's
- * workspace id was known.
+ * was stopped. Only the last record is in force. An earlier one is about another origin, or was written before the
+ * origin's workspace id was known.
  */
 export async function followedOrigin(context: HistoryContext): Promise<ReplicaRecord | undefined> {
   const row = (await context.index.records("replica:")).at(-1);
@@ -20,17 +20,18 @@ export async function followedOrigin(context: HistoryContext): Promise<ReplicaRe
   return record.stopped === true ? undefined : record;
 }
 
-/** Changes in the folder of a replica must stay as they were recorded until its origin has answered. */
-
 /**
- * Returns the last own event that the origin has answered (`settled`), or `undefined` if there is no sync. The unsent
- * changes come after it: their states must be kept.
+ * Returns the last own event that the origin has answered (`settled`); `undefined` if there is no sync. The recorded
+ * states of all changes after this event must be kept until the origin has answered them.
  */
 export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
   return (await followedOrigin(context))?.settled;
 }
 
-/** Throws `REFUSED` if there are changes that the origin has not answered: removing their events would lose them. */
+/**
+ * Throws `REFUSED` if there are changes that the origin has not answered, because removing their events would lose
+ * them.
+ */
 export async function refuseUnsent(context: HistoryContext): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;
@@ -48,8 +49,8 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
 }
 
 /**
- * Returns the hashes of the contents of own changes that the origin has not answered yet: those after event `settled`.
- * The content of a proposal is not among them, since its event names none.
+ * Returns the hashes of the contents of own changes after event `settled`, which the origin has not answered yet. The
+ * contents of proposals are not included, because the event of a proposal names no content.
  */
 export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
   const { seq: head } = await context.index.head();

@@ -39,8 +39,8 @@ export async function foresee(
 }
 
 /**
- * Returns the paths whose content is not in the store or cannot be read. Contents in `made` count as present: they are
- * stored later. Every content is read as a whole, as by the real operation, since only its bytes show that it is sound.
+ * Returns the paths whose content is not in the store or cannot be read. Contents in `made` are taken for present,
+ * because they are stored later. Every other content is read as a whole, because only its bytes show that it is sound.
  */
 export async function withoutSoundContent(
   context: Context,
@@ -85,7 +85,10 @@ function neededBy(
   });
 }
 
-/** Returns the paths whose content is not in the store. Contents in `made` count as present: they are stored later. */
+/**
+ * Returns the paths whose content is not in the store. Contents in `made` are taken for present, because they are
+ * stored later.
+ */
 export async function withoutContent(
   context: Context,
   changes: readonly Change[],

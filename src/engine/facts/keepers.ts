@@ -7,7 +7,7 @@ import { actionsEver } from "./transactions.ts";
 
 /**
  * Keepers are the two kinds of work before which files are kept aside: runs and actions. A keeper belongs to an
- * operation as its events do: it is that operation, or is within it.
+ * operation if it is this operation or is within it.
  */
 
 /**
@@ -19,7 +19,7 @@ export async function allKeepers(context: Context): Promise<readonly Keeper[]> {
   return [...sessions, ...(await actionsEver(context))].sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
-/** Returns the runs and actions that belong to some operations: runs, actions, transactions. */
+/** Returns the runs and actions that belong to the runs, actions and transactions with these ids. */
 export async function keepersWithin(context: Context, ids: ReadonlySet<string>): Promise<readonly Keeper[]> {
   const owners = await ownersIn(context);
   return (await allKeepers(context)).filter(({ id }) => [...owners.around([id])].some((one) => ids.has(one)));

@@ -44,12 +44,12 @@ export interface Selective {
   /** Paths whose conflicts were settled for the undo, or by a merge: their events in `met` are undone. */
   readonly settled: ReadonlySet<WorkspacePath>;
   /**
-   * Paths whose conflicts are open, or were settled for the present state: they are named, and the next undo skips
-   * them.
+   * Paths whose conflicts are open, or were settled for the present state. People have been told of these paths, and
+   * the next undo skips them.
    */
   readonly named: ReadonlySet<WorkspacePath>;
-  /** Paths that were left alone: their events are not undone. */
+  /** Paths that were left alone. Their events are not undone. */
   readonly left: readonly WorkspacePath[];
-  /** Set if it changed no file and undid nothing: all that it met is a conflict, or was left alone. */
+  /** Set if the undo changed no file and undid nothing, because everything was in conflict or was left alone. */
   readonly isNothing?: true;
 }

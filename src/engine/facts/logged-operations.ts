@@ -50,8 +50,8 @@ async function conflictsByUndo(
 }
 
 /**
- * Returns all finished operations whose events are all in the log, ordered by their end. A run whose process is gone
- * counts as finished, and comes last, as it will be recorded.
+ * Returns all finished operations whose events are all in the log, ordered by their end. A run whose process is gone is
+ * taken for finished. If its end is not recorded yet, it is listed last, because its end will be recorded next.
  */
 export async function operationsOf(context: Context, sessions: readonly Session[]): Promise<LoggedOperation[]> {
   const found: LoggedOperation[] = [];
@@ -66,7 +66,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
   const conflicts = await conflictsByUndo(context, intents);
   for (const { id, intent, seq, ts } of intents) {
     const { kind, summary, started, fromSeq, target } = intent;
-    // Changes that came from an origin can be undone only there. Here, a person changes the files instead.
+    // Changes that came from an origin can be undone only at the origin. Here, people edit the files instead.
     if (kind === "replica") continue;
     const base = {
       id,
@@ -95,8 +95,8 @@ export async function operationsOf(context: Context, sessions: readonly Session[
 }
 
 /**
- * For each undo of selected work, moves the operations whose events it left alone from `takes` to `passes`: it did not
- * undo them wholly.
+ * For each undo of selected work, moves operations from `takes` to `passes` if the undo left some of their events
+ * alone. It did not undo such an operation as a whole.
  */
 async function leftTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   if (!all.some(({ selective }) => selective !== undefined && selective.left.length > 0)) return [...all];
@@ -123,10 +123,7 @@ async function leftTold(context: Context, all: readonly LoggedOperation[]): Prom
   return told;
 }
 
-/**
- * Returns the events of files and links that an undo was meant to undo, and whose paths it left alone. Folders do not
- * count.
- */
+/** Returns the events that an undo was meant to undo, but whose paths it left alone. Leaves out events of folders. */
 async function eventsLeft(
   context: Context,
   { took, left }: Selective,

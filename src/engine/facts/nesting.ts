@@ -123,7 +123,7 @@ function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
   );
 }
 
-/** Adds brackets that have ended: one of them may lie between two open ones. */
+/** Adds ended brackets that are around open ones, because an ended bracket may lie between two open ones. */
 async function addClosed(context: Context, parents: Map<string, readonly string[]>): Promise<void> {
   const missing = new Set([...parents.values()].flat().filter((id) => !parents.has(id)));
   for (const id of missing) {
@@ -142,20 +142,21 @@ async function closedWithin(context: Context, id: string): Promise<string[]> {
 
 /** The process, session and caller that begin something. */
 export interface Beginner {
-  /** The process; `null` if it is not known: this process then stands for it. */
+  /** The process that begins the work. If it is not known (`null`), the present process is taken instead. */
   readonly pid: number | null;
-  /** The agent's session for which it is begun. */
+  /** The agent's session for which the work begins. */
   readonly session?: string | undefined;
   /**
-   * The ids of the brackets around it that its caller knows: from `CHRONICLE_RUN`, or from an `action(…)` of the
+   * The ids of the brackets around the work that its caller knows: from `CHRONICLE_RUN`, or from an `action(…)` of the
    * library.
    */
   readonly within?: readonly string[];
-  /** Set if it changes the folder itself: then a transaction of actions alone is not around it. */
+  /** Set if the work changes the folder itself. A transaction of actions alone is then not around it. */
   readonly inFolder?: true;
   /**
-   * Set if the ancestors of the process may be unknown. If no bracket around it is found, the only innermost open run
-   * counts as one, unless its owner is known to be another process than `pid`.
+   * Set if the ancestors of the process may be unknown. If no bracket around the work is found, the innermost open run
+   * is taken for one, provided that there is only one, and that its owner is not known to be another process than
+   * `pid`.
    */
   readonly guess?: true;
 }
@@ -167,10 +168,10 @@ export interface Place {
 }
 
 /**
- * Returns the place of something that begins: within what its caller names, and within the open brackets of the
- * processes around it. Several of these may not be within one another (concurrent tool calls of an agent, for example).
- * Then the only bracket among them that is not an action of certain paths counts. If there is not exactly one such
- * bracket, only what is around all of them counts.
+ * Returns the place of something that begins now. It is within the brackets that its caller names, and within the open
+ * brackets of the processes around it. If several of these are innermost, such as concurrent tool calls of an agent,
+ * actions with declared paths are ruled out, provided that exactly one other bracket remains. If not, the new work is
+ * only within the brackets that are around all of them.
  */
 export async function placeOf(context: Context, nesting: Nesting, by: Beginner): Promise<Place> {
   const innermost = nesting.innermost(await foundAround(context, nesting, by));
@@ -211,8 +212,8 @@ function last(some: readonly Bracket[]): Bracket | undefined {
 
 /**
  * Returns the brackets that are known to be around a beginner: those that its caller names, and those of the processes
- * around it. The brackets of its own process do not count, since they may be another session's (`guess` makes an
- * exception).
+ * around it. The brackets of its own process are left out, because they may belong to another session. With `guess`, a
+ * run of its own process may be included.
  */
 async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
   const { processes } = context;

@@ -32,13 +32,13 @@ const REMOVED =
 const GOING = "a command off the record is going on, and this may be its work";
 
 /**
- * Filters out of a scan what was changed off the record, before anything is read or stored. A noted path is recognised
- * by its stat, and otherwise by its salted hash: so a file that was only touched or renamed is still left out.
+ * Filters out of a scan what was changed off the record, before anything is stored. A noted path is recognised by its
+ * stat, or by its salted hash if the stat differs. Therefore a file that was only touched or renamed is still left out.
  */
 export class OffRecordLook {
   /** Paths that somebody else has changed since they were left off the record, or that a person has named. */
   readonly returned = new Set<WorkspacePath>();
-  /** Paths that are held because a command is running: they must be scanned again. */
+  /** Paths that are left out because a command off the record is running. They must be scanned again later. */
   readonly undecided: WorkspacePath[] = [];
   readonly #context: Context;
   readonly #state: OffRecord;
@@ -94,7 +94,7 @@ export class OffRecordLook {
     return through;
   }
 
-  /** Returns those of the missing paths that count as deleted. */
+  /** Returns the missing paths that are to be recorded as deleted. */
   async siftGone(gone: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
     const through: WorkspacePath[] = [];
     for (const path of gone) {
@@ -105,7 +105,7 @@ export class OffRecordLook {
     return through;
   }
 
-  /** Returns the deferred folders that hold a captured path: these are captured too. */
+  /** Returns the deferred folders that contain a captured path. They are captured, too. */
   foldersOf(taken: readonly WorkspacePath[]): ScannedPath[] {
     if (this.#folders.length === 0) return [];
     const above = new Set(taken.flatMap((path) => [...foldersAbove(path)]));
@@ -116,7 +116,7 @@ export class OffRecordLook {
     return through;
   }
 
-  /** Returns the omissions of a scan. Excluded paths that are off the record get that reason. */
+  /** Returns the omissions of a scan. Excluded paths that are off the record get the reason `off-record`. */
   async renamed(omitted: readonly Omission[]): Promise<Omission[]> {
     const noted = omitted.filter(({ path, reason }) => reason === "excluded" && this.#notes.has(path));
     if (noted.length === 0) return [...omitted];
@@ -137,7 +137,7 @@ export class OffRecordLook {
     return held;
   }
 
-  /** Returns those of the paths that are still as noted, with the reason why they are left alone. */
+  /** Returns the paths that are still as noted, each with the reason why it is left alone. */
   async heldAmong(paths: readonly WorkspacePath[]): Promise<ReadonlyMap<WorkspacePath, string>> {
     const stats = await this.#context.worktree.stats(paths);
     const held = new Map<WorkspacePath, string>();
@@ -183,8 +183,8 @@ export class OffRecordLook {
 }
 
 /**
- * Returns the paths that tools have declared, and may still be changing: work off the record takes none of them. An
- * action that nobody will finish claims nothing.
+ * Returns the paths that tools have declared and may still be changing. Their changes are not taken for work off the
+ * record. Paths of actions that nobody will finish are left out.
  */
 export async function declaredPaths(context: Context): Promise<readonly WorkspacePath[]> {
   return (await goingOn(context, await openActions(context))).flatMap(({ paths }) => paths);
@@ -199,7 +199,7 @@ function inodeOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): 
   return `${dev}:${ino}`;
 }
 
-/** Returns the notes on paths of which nothing was recorded since. */
+/** Returns the notes on paths of which nothing was recorded after the note. */
 export async function inForce(
   { index }: Pick<Context, "index">,
   notes: readonly OffRecordNote[],

@@ -32,7 +32,8 @@ export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
 const NOT_COMPARED = reasonsWith("notCompared");
 
 /**
- * Returns those paths omitted by a capture that are compared and exist, with their stats: one `lstat` for each path.
+ * Returns the paths that a capture omitted, with their stats. Leaves out paths that are not compared or do not exist.
+ * Costs one `lstat` for each path.
  */
 export async function statOmitted(context: Context, { omitted }: Pick<Coverage, "omitted">): Promise<OmittedPaths> {
   const compared: Omission[] = [];
@@ -57,13 +58,13 @@ export async function changesOfOmitted(context: Context, before: OmittedPaths): 
   });
 }
 
-/** The reasons of omissions for which the recorded state of a file, if there is one, is an earlier one. */
+/** The reasons of omissions because of which the recorded state of a file, if it has one, is outdated. */
 const OUTGROWN = reasonsWith("outgrown");
 
 /**
- * Returns the files that were not omitted before (`known`), and are now because of their new state: they have an erased
- * content, or are recorded and now too large or unreadable. The recorded state of such a path is an earlier one, and no
- * operation overwrites its present content.
+ * Returns the files that were not omitted before (`known`), and are omitted now because of their new state. Such a file
+ * has an erased content, or it has a recorded state and is now, for example, too large or unreadable. Its recorded
+ * state is outdated, and no operation overwrites its present content.
  */
 export async function unrecordedSince(
   { index }: Pick<Context, "index">,
@@ -89,9 +90,9 @@ export async function unrecordedSince(
 }
 
 /**
- * Keeps the list of omitted paths before an action that may touch anything; returns `undefined` if there are none. The
- * list is durable when this resolves: the caller holds a lease of the blob store until the action's record is durable,
- * too.
+ * Stores the list of omitted paths before an action that may touch anything, and returns its hash; `undefined` if there
+ * are no such paths. The list is durable when this resolves. The caller must hold a lease of the blob store until the
+ * record of the action is durable, too.
  */
 export async function keepOmittedList(context: Context, omitted: readonly Omission[]): Promise<Hash | undefined> {
   const found = await statOmitted(context, { omitted });
@@ -119,12 +120,14 @@ function isAsBefore(before: OmittedStat, now: OmittedStat): boolean {
   return before.size === now.size && before.mtimeNs === now.mtimeNs && before.ino === now.ino;
 }
 
-/** True if a file has only grown. Nothing was lost, most likely: something was appended to a log or a database. */
+/**
+ * True if a file has only grown. Most likely something was appended to a log or a database, so that nothing was lost.
+ */
 function hasOnlyGrown(before: OmittedStat, now: OmittedStat): boolean {
   return before.kind === "file" && now.kind === "file" && before.ino === now.ino && now.size > before.size;
 }
 
-/** True if a person has excluded its content from Chronicle; its removal is still reported. */
+/** True if a person has excluded the content of the path from Chronicle. The removal of the path is still reported. */
 export function isExcludedByPerson({ reason, detail = "" }: Omission): boolean {
   return (
     reason === "off-record" || reason === "erased" || (reason === "excluded" && /^exclude(-glob)?(:|$)/.test(detail))

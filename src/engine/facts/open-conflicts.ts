@@ -51,7 +51,7 @@ export async function mustHaveVersion(context: Context, version: KeptVersion): P
   throw await missingVersion(context, version, hash);
 }
 
-/** Returns the error for a missing content of a version. Throws `PRUNED` if a pruning gave it up. */
+/** Returns the error for a missing content of a version. Throws `PRUNED` if a pruning gave the content up. */
 export async function missingVersion(
   context: Context,
   { seq, record: { path, replica } }: KeptVersion,

@@ -24,7 +24,7 @@ export interface OwnEvent {
 
 interface Looking {
   readonly isOwn: OwnFilter;
-  /** Receives the events that are not of files. */
+  /** Called with each event that changes no file. */
   readonly onOther?: (event: LogEvent) => void;
   /** Called once all events were read. Returns the test for own events to leave out. */
   readonly isOut?: () => Promise<(event: OwnEvent, path: WorkspacePath) => boolean>;
@@ -37,7 +37,11 @@ export interface OwnWork {
   readonly claims: readonly PathClaim[];
 }
 
-/** Returns what somebody's own events in a span did to each path, without what others did in between. */
+/**
+ * Returns the net change of each path from the state before the first of somebody's own events in a span to the state
+ * after the last one. What others did before and after these two events is not included, but what they did in between
+ * is.
+ */
 export async function ownChanges(
   context: Context,
   span: SeqSpan,
@@ -46,7 +50,7 @@ export async function ownChanges(
   const { fromSeq, toSeq } = span;
   if (toSeq <= fromSeq) return { changes: [], claims: [] };
   const own = new Map<WorkspacePath, OwnEvent[]>();
-  // The work may have begun before a dropped archive: only its later events are read.
+  // The first events of the work may have been dropped with an archive. Only the later ones can be read.
   const begins = (await indexedFrom(context)) ?? 1;
   for await (const event of readRange(context, Math.max(fromSeq + 1, begins), toSeq)) {
     const recorded = changesOf(event);

@@ -5,18 +5,19 @@ import { idsOf } from "./own-work.ts";
 import { loggedSessions, type Session } from "./actions.ts";
 import { actionsEver, allTransactions } from "./transactions.ts";
 
-/** The operations to which an event of a file belongs, by their ids. */
+/** Finds out which work belongs to which. */
 export interface Owners {
+  /** Returns the ids of everything to which an event of a file belongs. */
   of(record: FileRecord): readonly string[];
-  /** Returns these ids, and those of the runs, actions and transactions around their work. */
+  /** Returns these ids, and the ids of the runs, actions and transactions around their work. */
   around(ids: Iterable<string>): ReadonlySet<string>;
-  /** Returns these ids of runs and actions, and those of the runs and actions within them. */
+  /** Returns these ids of runs and actions, and the ids of the runs and actions within them. */
   inner(ids: Iterable<string>): ReadonlySet<string>;
 }
 
 /**
- * Reads what belongs to what. An event names the work that made it, and the record of that work names what it is
- * within.
+ * Reads which work is within which. An event of a file names the work that made it, and the record of this work names
+ * the work around it.
  */
 export async function ownersIn(context: Context): Promise<Owners> {
   const work = new Map<string, readonly string[]>();

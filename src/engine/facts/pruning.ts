@@ -49,9 +49,9 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 }
 
 /**
- * Returns the prunings that have lines in the log, oldest first, after the one that was in force where the lines begin.
- * `inBase` is 1 if there is such a pruning, else 0: its line is gone with a dropped archive, and the contents that it
- * gave up may be freed.
+ * Returns the prunings that have lines in the log, oldest first. If a pruning was in force where the lines begin, it is
+ * the first one of the list, and `inBase` is 1; otherwise `inBase` is 0. The line of that pruning was dropped with an
+ * archive, and the contents that it gave up may be freed.
  */
 export async function loggedPrunings(
   context: HistoryContext,
@@ -64,12 +64,15 @@ export async function loggedPrunings(
   return { all: [...before, ...prunings], inBase: before.length };
 }
 
-/** Returns the event that pruned a state which was in force from event `since` until event `until`, or `undefined`. */
+/**
+ * Returns the event that pruned a state; `undefined` if the state is kept. The state was in force from event `since`
+ * until event `until`, or still is if there is no `until`.
+ */
 export async function prunedBy(context: HistoryContext, since: number, until?: number): Promise<number | undefined> {
   const last = await pruningInForce(context);
   if (last === undefined || keepsSpan(last, since, until)) return undefined;
   const all = await allPrunings(context, last);
-  // A pruning that was undone by `unforget` does not count.
+  // Prunings that `unforget` has undone are passed over.
   const kept = all.findLastIndex((one) => keepsSpan(one, since, until));
   return all[kept + 1]?.seq ?? last.seq;
 }
@@ -107,8 +110,8 @@ export interface MissingContent {
 }
 
 /**
- * A history of which contents may be missing. Its store knows which contents of an origin's history are left out on
- * purpose.
+ * A history of which contents may be missing. The store, if given, knows which contents of an origin's history are left
+ * out on purpose.
  */
 type MissingFrom = HistoryContext & Partial<Pick<Context, "store">>;
 
@@ -154,7 +157,7 @@ export async function erasedDetail(context: HistoryContext, hash: Hash, what: st
   return erasedContent(await erasuresInForce(context), hash, what).message;
 }
 
-/** Returns the error for a content that a copy of an origin's history names, but lacks. */
+/** Returns the error for a content that a copy of an origin's history names, but that only the origin has. */
 function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
   const isSecret = new ProtectedNames().holds(path);
   return new ChronicleError("BLOB_MISSING", `${what} is at the origin only`, {

@@ -22,27 +22,34 @@ import type { EventRow } from "../../storage/index-store.ts";
 import { keepFilters } from "../log/filters.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** Reasons for which the recorded state of an omitted path, if there is one, is an earlier one. */
+/** The reasons of omissions because of which the recorded state of a path, if it has one, is outdated. */
 export const STALE = reasonsWith("isStale");
 
-/** The coverage of full captures. The log has an event whenever it changes. */
-
-/** The coverage of a full capture. A path was absent if the filter takes it and it is neither recorded nor omitted. */
+/**
+ * The coverage of a full capture. The log has an event whenever the coverage changes. A path was absent if the filter
+ * takes it and it is neither recorded nor omitted.
+ */
 export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
 
 /** A coverage as the log states it. */
 export interface StatedCoverage extends Taken {
-  /** The event that states it. A path with an iteration after it was recorded since, whatever the coverage omits. */
+  /**
+   * The event that states the coverage. A path with an iteration after this event was recorded since, even if the
+   * coverage omits it.
+   */
   readonly seq: number;
 }
 
-/** Returns the event that states what full captures take from now on; none if the log states that already. */
+/**
+ * Returns the event that states the coverage of full captures from now on. Returns no event if the log already states
+ * this coverage.
+ */
 export async function coverageDrafts(
   context: Context,
   found: {
     readonly filters: readonly FilterSpec[];
     readonly omitted: readonly OmittedPath[];
-    /** The coverage that the same commit stated before. Default: that of the last event. */
+    /** The coverage that the same commit stated before. Default: the last coverage in the log. */
     readonly known?: Taken | undefined;
   },
   fromSeq: number,
@@ -55,7 +62,10 @@ export async function coverageDrafts(
   return last !== undefined && (await isRecordedSince(context, last)) ? [draftOf(context, now)] : [];
 }
 
-/** Returns those of the paths that have a recorded state, if there are too many to list all. */
+/**
+ * Returns the paths that have a recorded state, if there are too many paths to list all. Returns no path if all can be
+ * listed.
+ */
 async function recordedAmong({ index }: Context, omitted: readonly OmittedPath[]): Promise<Set<WorkspacePath>> {
   if (omitted.length <= MAX_OMITTED) return new Set();
   const paths = omitted.map(({ path }) => path);
@@ -64,8 +74,8 @@ async function recordedAmong({ index }: Context, omitted: readonly OmittedPath[]
 }
 
 /**
- * True if an omitted path was recorded after the coverage was stated, by a capture of some paths. A full capture that
- * omits it again states the coverage again: from then on the recorded state is not that of the path.
+ * True if a capture of some paths recorded an omitted path after the coverage was stated. A full capture that omits the
+ * path again must state the coverage again, because the recorded state of the path is outdated from then on.
  */
 async function isRecordedSince({ index }: Context, { seq, omitted }: StatedCoverage): Promise<boolean> {
   if (omitted.length === 0) return false;
@@ -81,15 +91,15 @@ function draftOf({ workspaceId }: Context, record: CoverageRecord): EventDraft {
 /** Coverage events before and after the changes of paths that were off the record. */
 export interface AroundReturned {
   readonly before: readonly EventDraft[];
-  /** Needed only after a scan of some paths: a full scan states its own coverage. */
+  /** Needed only after a scan of some paths, because a full scan states its own coverage. */
   readonly behind: readonly EventDraft[];
-  /** The coverage between the two. */
+  /** The coverage that is in force between `before` and `behind`. */
   readonly known: Taken | undefined;
 }
 
 /**
- * Returns the coverage events around paths that were off the record and are recorded again. The event before them
- * states that the earlier recorded state was not the state on disk.
+ * Returns the coverage events around the changes of paths that were off the record and are recorded again. The event
+ * before these changes states that the recorded states of the paths were not the states on disk.
  */
 export async function coverageAroundReturned(
   context: Context,
@@ -116,8 +126,8 @@ export async function coverageAroundReturned(
 }
 
 /**
- * Returns the coverage of the last full capture at or before an event; `undefined` if the log has none, or no longer
- * has it.
+ * Returns the coverage of the last full capture at or before an event; `undefined` if there was none, or if the log no
+ * longer has it.
  */
 export async function coverageAt(context: Context, seq: number): Promise<StatedCoverage | undefined> {
   const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
@@ -135,8 +145,8 @@ async function coverageAround(context: Context, seq: number): Promise<StatedCove
 }
 
 /**
- * Returns the coverage of the capture before a state, and in the middle of a capture's events also that of this
- * capture. `undefined` stands for a coverage that is no longer known.
+ * Returns the coverage of the last capture before the state after event `seq`. If this state lies in the middle of a
+ * capture's events, also returns the coverage of that capture. `undefined` stands for a coverage that is not known.
  */
 export async function coveragesAt(context: Context, seq: number): Promise<readonly (StatedCoverage | undefined)[]> {
   const around = await coverageAround(context, seq);
@@ -147,7 +157,7 @@ async function recordAt(context: Context, row: EventRow): Promise<CoverageRecord
   return { ...decodeCoverageRecord((await readEvent(context, row)).record), seq: row.seq };
 }
 
-/** Returns the coverage before its first change: that of the last snapshot at or before the event. */
+/** Returns the coverage before the first coverage event: that of the last snapshot at or before event `seq`. */
 async function firstCoverage(context: Context, seq: number): Promise<StatedCoverage | undefined> {
   const rows = (await context.index.records("snapshot:")).filter((row) => row.seq <= seq);
   const last = rows.reduce<EventRow | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
@@ -157,12 +167,8 @@ async function firstCoverage(context: Context, seq: number): Promise<StatedCover
   return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0), seq: last.seq };
 }
 
-/**
- * The codes of errors by which a capture fails for lack of room or trouble with the disk. If the caller asked for
- * `warn`, the action continues without a coverage.
- */
-
-const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
+/** The codes of errors with which a capture fails for lack of room or trouble with the disk. If the caller asked for `warn`, the action begins all the same. */ const TROUBLE: ReadonlySet<ErrorCode> =
+  new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
 
 /** True for a lack of room or trouble with the disk, which is nobody's mistake. */
 export function isNoRoomOrTrouble(error: unknown): boolean {

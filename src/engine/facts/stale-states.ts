@@ -5,8 +5,9 @@ import { shownPath } from "../log/shape.ts";
 import { coveragesAt, STALE, type StatedCoverage } from "./recorded-coverage.ts";
 
 /**
- * A recorded state is stale at a moment if no capture could take what was at the path then: the file was too large or
- * could not be read, say. The record has an earlier state of the path. The state of that moment is not known.
+ * A recorded state is stale at a moment if no capture could take what was at the path then, for example because the
+ * file was too large or could not be read. The record has an earlier state of the path. The state at that moment is not
+ * known.
  */
 
 /** Tells which recorded states are stale at a moment. */
@@ -28,21 +29,24 @@ export class StaleStates {
   }
 
   /**
-   * Returns why the recorded state of a path is stale; `undefined` if it is not. The record may have the path as absent:
-   * it was there then, and was not recorded.
+   * Returns why the recorded state of a path is stale; `undefined` if it is not. A path that the record has as absent
+   * can be stale, too: it existed, but was not recorded.
    */
   async reasonOf(path: WorkspacePath): Promise<OmissionReason | undefined> {
     for (const { seq, reasons } of this.#omitted) {
       const reason = reasonAbove(reasons, path);
       if (reason === undefined) continue;
       const row = await this.#context.index.iterationAt(path, this.#seq);
-      // A capture of some paths states no coverage: an iteration that it has recorded since is not stale.
+      // A capture of some paths states no coverage. Therefore an iteration after the coverage event is not stale.
       if (row === undefined || row.seq <= seq) return reason;
     }
     return undefined;
   }
 
-  /** Returns all omitted paths that the record has as present, in path order. A folder stands for all beneath it. */
+  /**
+   * Returns all omitted paths that the record has as present, in path order. An omitted folder stands for everything
+   * beneath it.
+   */
   async all(): Promise<OmittedPath[]> {
     const found = new Map<WorkspacePath, OmittedPath>();
     for (const { seq, reasons } of this.#omitted) {
@@ -69,7 +73,7 @@ function omittedBy({ seq, omitted }: StatedCoverage): Omitted {
 
 const MOST_PATHS = 5;
 
-/** Tells people which of the paths have their last recorded states at a moment whose states are not known. */
+/** Tells people which paths are given in their last recorded state, because their state at the moment is not known. */
 export async function tellStale(
   context: Context,
   seq: number,

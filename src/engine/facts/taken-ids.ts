@@ -7,9 +7,9 @@ import type { WriteBackEntry } from "../../core/records/write-back.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
 /**
- * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name. So a
- * change under somebody else's id would be listed and undone with their work. Every agent may name an agent's session;
- * only the engine names other ids.
+ * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name. Therefore
+ * a change under somebody else's id would be listed and undone with their work. Every agent may name an agent's
+ * session; only the engine names other ids.
  */
 
 const OPERATIONS = [
@@ -18,7 +18,7 @@ const OPERATIONS = [
   ["intent:", "an operation"],
 ] as const;
 
-/** Returns what an id stands for in this history, other than an agent's session; `undefined` if nothing. */
+/** Returns what has this id in this history. Returns `undefined` if nothing has it, or only an agent's session. */
 async function takenBy(context: Context, id: string): Promise<string | undefined> {
   const row = await context.index.record(`session:${id}`);
   if (row !== undefined && decodeSession((await readEvent(context, row)).record).kind !== "agent")
@@ -46,9 +46,9 @@ export function notOfAnAgent(id: string, what = "the session of a run"): Chronic
 }
 
 /**
- * Returns a replica's entries without ids that the replica may not use: those of runs, actions and operations of this
- * history, and, under an agent's name, those of a person's work at another replica. Such a change is taken without its
- * session, turn and action.
+ * Returns a replica's entries without ids that the replica must not use. These are the ids of runs, actions and
+ * operations of this history. In a change under an agent's name, they are also the ids of a person's work at another
+ * replica. A change with such an id is accepted without its session, turn and action.
  */
 export async function withOwnIds(
   context: Context,
@@ -101,7 +101,7 @@ export async function doneRequest(context: Context, id: string): Promise<DoneReq
   return intent.state === "done" ? { intent, row } : undefined;
 }
 
-/** Returns the error for a request id that names two requests. */
+/** Returns the error for a request id that was already used for a different request. */
 export function usedBefore(request: string): ChronicleError {
   return new ChronicleError("USAGE", `the request id ${JSON.stringify(request)} was used for something else`, {
     hint: "give each request an id of its own; the same id is for the same request again",

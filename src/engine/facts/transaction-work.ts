@@ -10,16 +10,19 @@ import { fileEvents, type Work } from "./own-work.ts";
 import { readEvent } from "../log/read-events.ts";
 import { actionsAfter, allTransactions, familyOf, type LoggedTransaction } from "./transactions.ts";
 
-/** Returns the label of a transaction's undo, which its intent names, too. */
+/** Returns the label of the undo of a transaction. The intent of this undo has it as its selection. */
 export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
   return `transaction ${id}`;
 }
 
 /**
  * Returns the changes that were made in a transaction: those of its actions and savepoints and, if it holds the folder,
- * those that no action made while it was the innermost bracket. While it is active and without a named session, its
- * restores, undos and redos belong to it, except those that concern only others' work since it began. In a transaction
- * of actions, only those of the client that began it count. Once it is committed, they are operations of their own.
+ * those that no action made while it was the innermost bracket.
+ *
+ * An active transaction without a named session, or of actions, also includes restores, undos and redos that were done
+ * in it. Undos and redos that concern only others' work since it began are left out. In a transaction of actions, only
+ * steps of the client that began it are included. Once a transaction is committed, such steps are operations of their
+ * own.
  */
 export async function workOfTransaction(context: Context, transaction: LoggedTransaction): Promise<Work> {
   const { fromSeq, status } = transaction;
@@ -35,7 +38,8 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
   const { seq } = await context.index.head();
   const toSeq = status === "active" ? seq : transaction.lastSeq;
-  // If undos count as steps, the events that they undid must count too (`everything`): together they change nothing.
+  // If undos are included, the events that they undid must be included, too (`everything`), because together they
+  // change nothing.
   return {
     label: labelOf(transaction),
     fromSeq,
@@ -82,7 +86,7 @@ async function isOthers(
 ): Promise<boolean> {
   if (kind === "restore" || kind === "resolve" || (target !== undefined && ids.has(target))) return false;
   if (took !== undefined) {
-    // A path with a conflict may have been merged in part, although its events count as left.
+    // A path with a conflict may have been merged in part, although its events are listed as not undone.
     const about = [...took, ...(met ?? [])];
     if (about.some(([first]) => first <= fromSeq)) return false;
     const toSeq = Math.max(fromSeq, greatestOf(about.map(([, last]) => last)));

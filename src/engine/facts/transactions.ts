@@ -49,7 +49,10 @@ async function load(context: Context, rows: readonly EventRow[]): Promise<Logged
   return found.sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
-/** Finds a transaction by its id or a beginning of it. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+/**
+ * Finds a transaction by its id or the beginning of its id. Throws `NOT_FOUND` if none matches, and `AMBIGUOUS` if
+ * several do.
+ */
 export function findTransaction(all: readonly LoggedTransaction[], id: string): LoggedTransaction {
   const matching = meantBy(all, id, (one) => one.id);
   const [only, second] = matching;
@@ -80,13 +83,14 @@ export async function actionsHere(context: Context): Promise<readonly LoggedActi
 }
 
 /**
- * Returns all actions, oldest first, including those whose snapshot was pruned: what they did still belongs to them.
+ * Returns all actions, oldest first. Actions whose snapshot was pruned are included, because their changes still belong
+ * to them.
  */
 export async function actionsEver(context: Context): Promise<readonly LoggedAction[]> {
   return actionsAfter(context, 0);
 }
 
-/** Returns the actions of which something was recorded after an event: this includes all that were begun after it. */
+/** Returns the actions that have an event after event `seq`, including all actions that began after it. */
 export async function actionsAfter(context: Context, seq: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records("action:")).filter((row) => row.seq > seq);
   return (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
@@ -148,7 +152,7 @@ export async function orphanNotes(context: Context): Promise<string[]> {
   });
 }
 
-/** Returns how to end the transaction in another way than its rule does. */
+/** Says how to end the transaction in another way than its `onOwnerDeath` does. */
 function otherwise({ id, onOwnerDeath }: LoggedTransaction): string {
   const rollback = `\`chronicle transaction rollback ${id.slice(0, 8)}\` takes back what is there now, too`;
   return onOwnerDeath === "keep" ? rollback : `${rollback}, \`… commit\` keeps it`;

@@ -35,7 +35,7 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   );
 }
 
-/** Returns the operation's own changes, without what others did in between. */
+/** Returns the net changes of the paths that the operation itself changed (see `ownChanges`). */
 export async function changesOfOperation(context: Context, operation: LoggedOperation): Promise<OwnWork> {
   const { id, kind } = operation;
   if (kind === "run") return changesOfSession(context, id, operation);
