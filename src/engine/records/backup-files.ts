@@ -8,7 +8,7 @@ import { soundEvent } from "./follow-log.ts";
 
 const NEWLINE = Buffer.from("\n");
 
-/** Returns the files of a log with all whole lines, byte for byte: its archive, and the present log. */
+/** Returns the files of a log, byte for byte: those of its archive, and the present log up to the last whole line. */
 export async function logFiles(log: EventLog): Promise<BackupFile[]> {
   const sealed = (await log.archived()).map((one) => ({
     name: `archive/${one.name}`,
@@ -22,8 +22,8 @@ async function* bytesOf(lines: AsyncIterable<readonly RawLine[]>): AsyncGenerato
 }
 
 /**
- * Returns the files of a record store that has its own folder. A copy of them is a record store, too. For a damaged or
- * an empty store, returns the log alone.
+ * Returns the files of a record store that has its own folder. A folder with copies of these files is a record store,
+ * too. For a damaged or an empty store, returns only the files of the log.
  */
 export async function backupFiles(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<BackupFile[]> {
   const copies = await logFiles(log);

@@ -7,7 +7,10 @@ const MAX_RECORD_ID_BYTES = 1024;
 
 const PREFIX = "user:";
 
-/** Returns the record id in the log for a user's id. Throws `USAGE` for an id that is refused. */
+/**
+ * Returns the record id in the log for a user's id. Throws `USAGE` for an id that is empty, too long or not
+ * well-formed.
+ */
 export function userRecordId(id: string): string {
   if (typeof id !== "string" || id === "") throw refused("a record id is empty", "give the record a name");
   if (!id.isWellFormed()) throw refused("a record id holds half a character", "use well-formed text");
@@ -28,7 +31,7 @@ export function isUserRecord(recordId: string): boolean {
   return recordId.startsWith(PREFIX);
 }
 
-/** Returns the depth in nested agents, which is a whole number from 0. Throws `USAGE`. */
+/** Returns the depth in nested agents; 0 if it is not given. Throws `USAGE` if it is no whole number from 0. */
 export function checkedDepth(depth: number | undefined): number {
   if (depth === undefined) return 0;
   if (Number.isSafeInteger(depth) && depth >= 0) return depth;
@@ -53,8 +56,8 @@ export function plainRecord(record: RecordBody): RecordBody {
 }
 
 /**
- * Refuses keys that JSON would leave out, and `__proto__`, which would change the prototype of an object. The depth was
- * checked before.
+ * Refuses keys that JSON would leave out, and `__proto__`, which would change the prototype of an object. The caller
+ * has checked how deeply the value is nested.
  */
 function refuseHiddenKeys(value: unknown): void {
   if (value === null || typeof value !== "object") return;

@@ -18,8 +18,8 @@ import { encodeKeptEnd, decodeKeptEnd, type RecordFiles } from "./record-files.t
 import { verifyRecords } from "./verify-records.ts";
 
 /**
- * The number of writes after which a checkpoint is written. For more than 5,000 records, it is a hundredth of their
- * number.
+ * The number of writes after which a checkpoint is written. In a store with more than 5,000 records, it is a hundredth
+ * of the number of records.
  */
 const CHECKPOINT_WRITES = 50;
 /** The number of events in a write: the record, and the end of the commit. */
@@ -50,17 +50,17 @@ interface View {
   loaded: Loaded;
   /** The end of the log at the last refresh. */
   seen: LogEnd;
-  /** The seq of the last checkpoint written or read; before the first: that of the log's first event. */
+  /** The seq of the last checkpoint that was written or read. If there is none, the seq of the log's first event. */
   checkpoint: number;
 }
 
-/** Records in a log of their own. The state is held in memory (`docs/format.md`, "Record stores"). */
+/** Records in a log of their own. The state is kept in memory (`docs/format.md`, "Record stores"). */
 export class FolderLedger implements RecordLedger {
   readonly #parts: FolderLedgerParts;
   #opened: Promise<Opened> | undefined;
   /** The last event that this object appended. */
   #acknowledged: Head = EMPTY_HEAD;
-  /** The last failure to write, by file. */
+  /** The last failure to write a file, by the name of the file. */
   readonly #trouble = new Map<string, string>();
   #turn: Promise<unknown> = Promise.resolve();
   #writes: Promise<unknown> = Promise.resolve();
@@ -103,7 +103,7 @@ export class FolderLedger implements RecordLedger {
     for await (const lines of log.read({ seq: 1, offset: 0 })) {
       for (const line of lines) {
         seq = seq === undefined ? soundEvent(line)?.seq : seq + 1;
-        // In a damaged log, seqs are not counted: each line names its own.
+        // In a damaged log, seqs cannot be found by counting lines. Every line is parsed, because it names its own seq.
         if (loaded.damage === undefined && seq !== undefined && (seq < from || seq > end)) continue;
         const event = loaded.damage === undefined ? readEventFast(line.bytes) : soundEvent(line);
         if (event === undefined || event.seq < from || event.seq <= last) continue;
@@ -163,7 +163,7 @@ export class FolderLedger implements RecordLedger {
       const files = await backupFiles(log, this.#parts.files, loaded);
       return this.#parts.newFolder(folder, `records-${head.seq}`, files);
     };
-    // With the lock held, nothing is rotated or appended meanwhile. A damaged store is copied too.
+    // While the lock is held, nobody rotates the log or appends to it. A damaged store is copied, too.
     const { readOnly, waitMs } = this.#parts;
     if (readOnly) return this.#inTurn(async () => copy(await this.#upToDate()));
     const { lock } = await this.#open();
@@ -184,7 +184,7 @@ export class FolderLedger implements RecordLedger {
     });
   }
 
-  /** Runs work one after another, so that only one call at a time brings the state up to the log. */
+  /** Runs one piece of work after another, so that only one call at a time brings the state up to the log. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#turn.catch(() => undefined).then(work);
     this.#turn = next;
@@ -240,7 +240,7 @@ export class FolderLedger implements RecordLedger {
     return opened.view;
   }
 
-  /** Applies what others appended. Returns false if the log has not simply grown. */
+  /** Applies the events that others appended. Returns false if the log has changed otherwise. */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;
     const isWhole = loaded.damage === undefined && loaded.torn === undefined && end.tornBytes === 0;
@@ -251,7 +251,7 @@ export class FolderLedger implements RecordLedger {
     return true;
   }
 
-  /** Moves a torn tail away and records that. Gives an empty store its first record. */
+  /** Moves a torn tail away, and records that it did so. Gives an empty store its first record. */
   async #settle(view: View): Promise<void> {
     const { loaded, log } = view;
     const { torn, state } = loaded;
@@ -276,7 +276,7 @@ export class FolderLedger implements RecordLedger {
 
   #asCommit({ loaded }: View, drafts: readonly EventDraft[]): readonly EventDraft[] {
     const { head, storeId } = loaded.state;
-    // Only an empty store has no id yet. Its first append consists of records that carry the mark themselves.
+    // Only an empty store has no id yet. Its first commit needs none, because its last record carries the mark itself.
     return asCommit(drafts, storeId ?? "", { first: head.seq + 1 });
   }
 
@@ -307,7 +307,7 @@ export class FolderLedger implements RecordLedger {
     if (state.head.seq - view.checkpoint >= due) this.#checkpoint(view);
   }
 
-  /** Writes a checkpoint. It is disposable: if that fails, the failure is only reported. */
+  /** Writes a checkpoint. A failure is only reported, because checkpoints are disposable. */
   #checkpoint(view: View): void {
     const { state, offset } = view.loaded;
     view.checkpoint = state.head.seq;
@@ -360,7 +360,7 @@ function usersOf({ loaded }: View): LiveRecord[] {
   return rows.sort(byRecordId).map((row) => liveOf(row) as LiveRecord);
 }
 
-/** Ignores damage: a damaged store can still be read. */
+/** Ignores errors about damage, because a damaged store can still be read. */
 function ignoreDamage(error: unknown): void {
   if (!(error instanceof ChronicleError) || (error.code !== "LOG_DAMAGED" && error.code !== "ROLLBACK_DETECTED")) {
     throw error;

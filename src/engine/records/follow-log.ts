@@ -13,13 +13,16 @@ export interface Place {
   offset: number;
 }
 
-/** The first line that does not continue the last whole commit: a bad line, or the first of a commit without an end. */
+/**
+ * Describes the first line that does not continue the last whole commit. It is a bad line, or the first line of a
+ * commit without an end.
+ */
 export interface BadLine {
   /** The position of the bad line, or of the first line of the commit. */
   readonly position: LogPosition;
   /** The position of the first line after the last whole commit. */
   readonly from: LogPosition;
-  /** Set if all lines are sound, and the last commit has no end. */
+  /** Set if all lines are sound, but the last commit has no end. */
   readonly isUnended?: true;
   readonly lineNumber: number;
   readonly detail: string;
@@ -30,8 +33,8 @@ export type Bound = Head;
 
 export interface FollowOptions {
   /**
-   * The event up to which lines were certainly recorded. If a line before it is bad, later lines that are sound by
-   * themselves still count.
+   * The last event that is known to have been recorded. If a line up to this event is bad, later lines that are sound
+   * by themselves are still applied.
    */
   readonly bound: Bound;
   /** Events that were recorded, as other files say. */
@@ -44,7 +47,10 @@ export interface Followed {
   readonly replaced: number | undefined;
 }
 
-/** Brings a state up to the last whole commit of the log. Lines are checked completely. */
+/**
+ * Brings a state up to the last whole commit of the log, and checks each line completely. If a bad line is damage,
+ * applies the sound events around it, too.
+ */
 export async function followLog(log: EventLog, place: Place, options: FollowOptions): Promise<Followed> {
   const { bound, witnesses = [] } = options;
   const follower = new RecordFollower(place, [bound, ...witnesses]);
@@ -63,7 +69,7 @@ export async function followLog(log: EventLog, place: Place, options: FollowOpti
     }
   }
   bad ??= follower.unended();
-  // The last commit lacks its end, but was acknowledged: its events still count.
+  // The last commit lacks its end, but was acknowledged. Its events are therefore applied.
   if (bad?.isUnended === true && (await isDamage(log, bad, bound))) follower.endCommit();
   return { bad, replaced: follower.replaced };
 }
@@ -115,7 +121,7 @@ class RecordFollower {
     this.#open = [];
   }
 
-  /** Returns the last commit, if it has no end. */
+  /** Describes the last commit if it has no end. */
   unended(): BadLine | undefined {
     const [first] = this.#open;
     if (first === undefined) return undefined;
@@ -134,7 +140,7 @@ class RecordFollower {
 }
 
 /**
- * True if a bad line is damage. Otherwise it is in the last commit, which a crash tore and which was never
+ * True if a bad line is damage. If not, the line is in the last commit, and a crash tore this commit before it was
  * acknowledged.
  */
 export async function isDamage(log: EventLog, { position, from, isUnended }: BadLine, bound: Bound): Promise<boolean> {
@@ -144,7 +150,7 @@ export async function isDamage(log: EventLog, { position, from, isUnended }: Bad
   return isUnended !== true && (await laterCommitEnd(log, position, from.seq)) !== undefined;
 }
 
-/** Returns the event of a line, or its fault. */
+/** Returns the event of a line, or a description of the line's fault. */
 export function checkedEvent(line: RawLine, prev: Head): LogEvent | string {
   const checked = checkLine(line.bytes, prev);
   if ("fault" in checked) return checked.fault.detail;
@@ -167,7 +173,7 @@ function salvage(state: RecordState, line: RawLine): void {
   state.apply(event, recordText(line.bytes, event));
 }
 
-/** Returns the event of a line that is sound by itself, whatever precedes it. */
+/** Returns the event of a line that is sound by itself, whatever precedes it; `undefined` if the line is not sound. */
 export function soundEvent(line: RawLine): LogEvent | undefined {
   try {
     return parseLine(line.bytes);

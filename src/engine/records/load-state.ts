@@ -25,9 +25,9 @@ export interface Loaded extends Place {
   readonly torn: BadLine | undefined;
   /** The last event that is known from elsewhere to be in the log. */
   readonly bound: Bound;
-  /** The reason why nothing may be written, if there is one. */
+  /** The reason why nothing must be written, if there is one. */
   readonly damage: ChronicleError | undefined;
-  /** The fault of `head.json`, if it has one: the end of the log at the last close is then unknown. */
+  /** The fault of `head.json`, if it has one. It is then not known how long the log was when it was closed last. */
   readonly headFault: string | undefined;
   /** Notes for people. */
   readonly notes: readonly string[];
@@ -38,9 +38,9 @@ interface Start extends Place {
 }
 
 /**
- * Loads the state of a store: from its checkpoint and later lines, otherwise from the base on which the log starts,
- * otherwise from the whole log. A checkpoint that is damaged or does not fit the log is discarded. `acknowledged`: the
- * last event that this object appended.
+ * Loads the state of a store from its checkpoint and the later lines of the log. A checkpoint that is damaged or does
+ * not fit the log is discarded. Without a checkpoint, the state is loaded from the whole log, and from the base on
+ * which the log starts, if it has one. `acknowledged`: the last event that the caller appended.
  *
  * Throws `USAGE` for the log of a workspace.
  */
@@ -139,7 +139,8 @@ function rolledBack(message: string): ChronicleError {
 }
 
 /**
- * Reads the end of the log at the last close. A damaged file is a fault: without it, a log that was cut looks complete.
+ * Reads the end of the log at the last close. A damaged `head.json` is reported as a fault, because a truncated log
+ * could not be detected.
  */
 function readKeptEnd(
   files: RecordFiles,
@@ -176,7 +177,8 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   if (bytes === undefined) return undefined;
   try {
     const read = decodeCheckpoint(bytes);
-    // If no file confirms the log, the log itself may be another store's: comparing it with the bound shows that.
+    // If `head.json` does not confirm the id of the log's store, the log itself may be that of another store. Comparing
+    // the log with the bound then shows this.
     if (read.header.store === store || kept === undefined || kept.store !== store) return read;
     notes.push("snapshot.json was discarded: it is of another store");
   } catch (error) {
@@ -194,7 +196,7 @@ function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: st
   const isAtEnd = seq === end.seq && hash === end.hash && offset === end.bytes;
   if (isAtEnd || (seq < end.seq && seq >= log.firstSeq && offset < end.bytes))
     return { state, offset, checkpoint: seq };
-  // After a compaction, the earlier checkpoint lies before the present log: that is no fault.
+  // After a compaction, an earlier checkpoint lies before the present log. This is no fault.
   if (seq >= log.firstSeq)
     notes.push(`snapshot.json (event ${seq}) does not fit the log, which ends at event ${end.seq}`);
   return undefined;
@@ -210,8 +212,9 @@ function agrees({ state: { head } }: Start, log: EventLog, witnesses: readonly B
 }
 
 /**
- * Returns the start of the whole log: an empty state, the base, or (if the base is lost) an empty state before the
- * archive. Returns an error if the sentinel, or the beginning of the archive, is lost too.
+ * Returns the state before the first line to read. This is the state of the base if the log starts on one, otherwise an
+ * empty state. If the base is lost, it is an empty state, too, because the archive is then read from event 1. Returns
+ * an error if the sentinel cannot be read, or if the archive does not go back to event 1.
  */
 async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Promise<Start | ChronicleError> {
   const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined };

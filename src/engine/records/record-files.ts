@@ -5,16 +5,16 @@ import type { Hash } from "../../core/values/hash.ts";
 export interface RecordFiles {
   /** The path of the store's folder, for people. */
   readonly folder: string;
-  /** `snapshot.json`: disposable. */
+  /** Reads `snapshot.json`, the checkpoint. It is disposable. */
   readCheckpoint(): Buffer | undefined;
   writeCheckpoint(bytes: Uint8Array): void;
-  /** `head.json`: the end of the log when it was last closed. */
+  /** Reads `head.json`: the end of the log when the store was last closed. */
   readHead(): string | undefined;
   writeHead(text: string): void;
-  /** `bases/<hash>.json` */
+  /** Reads `bases/<hash>.json`. */
   readBase(hash: Hash): Buffer | undefined;
   writeBase(hash: Hash, bytes: Uint8Array): void;
-  /** Removes all other bases. */
+  /** Removes all bases except this one. */
   keepOnlyBase(hash: Hash): void;
 }
 

@@ -100,7 +100,7 @@ export class RecordStore implements api.RecordStoreApi {
     return this.close();
   }
 
-  /** Starts closing; pending work is finished first. */
+  /** Starts to close the store, and does not wait. Pending work is finished first. */
   [Symbol.dispose](): void {
     void this.close();
   }
@@ -130,10 +130,14 @@ function shapeOf(event: LogEvent): api.RecordEventShape {
 }
 
 /**
- * Returns the drafts for an original log. First comes an `import:` record with what our events have no place for: the
- * times and seqs of the original, its head, the file's hash, and what is unverified. Then come the records of a
- * checkpoint, and then one event for each of the original's, without its compactions. Records are taken over unchanged,
- * except for rounded numbers and the record of a delete, which becomes `{}`.
+ * Returns the drafts for the import of an original log:
+ *
+ * 1. An `import:` record with data that events of this log have no field for: the times and seqs of the original, its
+ *    head, the file's hash, and what is unverified.
+ * 2. The records of the original's checkpoint, if it has one.
+ * 3. One event for each event of the original, except its compactions.
+ *
+ * Records are copied unchanged, with two exceptions: numbers may be rounded, and the record of a deletion becomes `{}`.
  */
 function importDrafts(original: OriginalLog, importId: string): EventDraft[] {
   const { events, checkpoint } = original;
@@ -154,7 +158,7 @@ function aboutImport(original: OriginalLog): RecordBody {
     head_hash: head.hash,
     events: events.length,
     rounded,
-    // The n-th time and seq belong to the n-th event after this one, not counting those of a checkpoint.
+    // The n-th time and seq are those of the n-th imported event. Records of a checkpoint are not counted.
     seqs: events.map((event) => event.seq),
     times: events.map((event) => event.ts),
     ...(unverified === undefined ? {} : { unverified: { ...unverified } }),

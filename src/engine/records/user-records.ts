@@ -74,7 +74,7 @@ class WorkspaceLedger implements RecordLedger {
     return (await this.#host.compact()).events_archived;
   }
 
-  /** Verifies the workspace. Missing contents of files are problems too, as in any verification of it. */
+  /** Verifies the whole workspace. Missing contents of files are therefore problems, too. */
   async verify(): Promise<RecordVerifyShape> {
     const { ok, events, problems, notes } = await this.#host.verify();
     const { seq, hash } = await this.#host.read(() => this.#context.index.head());
@@ -94,7 +94,7 @@ class WorkspaceLedger implements RecordLedger {
     });
   }
 
-  /** Does nothing: closing the workspace closes everything. */
+  /** Does nothing, because closing the workspace closes everything. */
   async close(): Promise<void> {
     await Promise.resolve();
   }
@@ -105,7 +105,7 @@ function recordCommit(context: Context, commit: Commit): RecordCommit {
     get: (recordId) => liveRecord(context, recordId),
     live: () => liveRecords(context),
     append: async (drafts): Promise<readonly SealedEvent[]> => {
-      // A deletion takes little space, and is allowed beyond the limit, as a restore is.
+      // Deletions are allowed beyond the limit, as restores are, because they take little space.
       const added = drafts.filter((draft) => draft.op !== "delete");
       if (added.length > 0) refuseOverQuota(context, sizeOf(added));
       return commit.append(drafts);
@@ -118,7 +118,7 @@ function sizeOf(drafts: readonly EventDraft[]): number {
   return drafts.reduce((sum, { record }) => sum + LINE_BYTES + canonicalJson(record).length, 0);
 }
 
-/** The bytes of a line without its record. */
+/** The approximate number of bytes of a line without its record. */
 const LINE_BYTES = 300;
 
 async function liveRecord(context: Context, recordId: string): Promise<LiveRecord | undefined> {
@@ -134,7 +134,7 @@ async function liveRecords(context: Context): Promise<LiveRecord[]> {
   return live.sort(byRecordId);
 }
 
-/** Yields the events of rows that ascend by seq. Events that are close together are read in one pass. */
+/** Yields the events of rows, which must ascend by seq. Events that are close together are read in one pass. */
 async function* readRows(context: Context, rows: readonly EventRow[]): AsyncGenerator<LogEvent> {
   for (let at = 0; at < rows.length;) {
     const first = rows[at] as EventRow;
@@ -164,7 +164,7 @@ async function* readNear(context: Context, rows: readonly EventRow[]): AsyncGene
       seq += 1;
       if (row === undefined) continue;
       const event = readEventFast(line.bytes);
-      // If another line is there, reading the event by itself reports that.
+      // If the line is not that of the row's event, `readEvent` reports it.
       yield event.seq === row.seq && event.hash === row.hash ? event : await readEvent(context, row);
       wanted.delete(row.seq);
       if (wanted.size === 0) return;

@@ -28,9 +28,12 @@ class RecordVerifier {
   readonly #notes: string[] = [];
   #state = new RecordState();
   #events = 0;
-  /** The file that is being read, the seq of its first event, and that of the file before. */
+  /**
+   * The name of the file that is being read, the seq of its first event, and the seq of the first event of the file
+   * before.
+   */
   #file = { name: "", first: 0, before: 0 };
-  /** True after a bad line: nothing can be replayed any more, but lines are still checked one by one. */
+  /** True after a bad line. Nothing can be replayed any more, but lines are still checked one by one. */
   #broken = false;
   #commits: CommitFollower | undefined;
 
@@ -90,8 +93,8 @@ class RecordVerifier {
   }
 
   /**
-   * True if the events of the loaded state were read: others may have written more since. In a damaged store all lines
-   * are read.
+   * True if all events of the loaded state were read. Later events are not verified, because others may have written
+   * them since. In a damaged store, all lines are read.
    */
   get #isAtEnd(): boolean {
     const { state, damage } = this.#loaded;
@@ -106,7 +109,7 @@ class RecordVerifier {
     this.#problems.push({ kind, where, detail });
   }
 
-  /** Continues after a bad line with the lines that are sound by themselves, so that later damage is found too. */
+  /** Reports a bad line. Then goes on with lines that are sound by themselves, so that later damage is found, too. */
   #bad(line: RawLine, detail: string): void {
     const seq = this.#state.head.seq + 1;
     this.#broken = true;
@@ -148,7 +151,9 @@ class RecordVerifier {
     }
   }
 
-  /** Checks that a sentinel continues the state, and that the base of the present log's sentinel is in its file. */
+  /**
+   * Checks that a sentinel continues the state. For the sentinel of the present log, also checks the file of its base.
+   */
   async #checkSentinel(event: LogEvent): Promise<void> {
     const { base, range, frontier, store } = decodeRecordSentinel(event);
     const where = `event ${event.seq} (${event.recordId})`;
@@ -164,7 +169,7 @@ class RecordVerifier {
     if (!isStart && encodeRecordBase(this.#state, store).hash !== base) {
       this.#report("base-wrong", where, `it names ${base}, which is not the base of the events before it`);
     }
-    // Only the base of the present log is kept. Another process may have rotated the log since.
+    // Only the file of the present log's base is kept. Another process may have rotated the log since.
     if (!isStart && event.seq === this.#log.firstSeq && !(await this.#isSealed(event.seq))) this.#base(base, where);
   }
 
