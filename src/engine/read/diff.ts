@@ -19,8 +19,8 @@ import { proveChanges } from "../state/proved-rows.ts";
 import { Patches } from "./patches.ts";
 
 /**
- * Returns the changes from the state after event `from` to that after event `to` (which may be earlier), in path order,
- * proved against the log. Throws `IndexDisagrees`.
+ * Returns the changes from the state after event `from` to the state after event `to`, in path order. `to` may be
+ * earlier than `from`. Throws `IndexDisagrees` if the log does not prove the changes.
  */
 export async function changesBetween(context: Context, from: number, to: number): Promise<Change[]> {
   const touched = await context.index.touched(Math.min(from, to), Math.max(from, to));
@@ -40,8 +40,8 @@ export async function unrecordedChanges(
 }
 
 /**
- * Returns the changes on disk that are not recorded, and the event whose state the disk was compared with: another
- * process may record something during the scan.
+ * Returns the changes on disk that are not recorded, with the event whose state the disk was compared with. This may be
+ * later than the head before the scan, because other processes may record something meanwhile.
  */
 async function unrecorded(
   context: Context,
@@ -66,7 +66,7 @@ export async function withPatches(context: Context, { shape, changes }: MomentsD
   return { ...shape, changes: patched };
 }
 
-/** Returns the difference between two moments; `now` is the disk. */
+/** Returns the difference between two moments. The moment `now` stands for the disk. */
 export async function diffMoments(
   context: Context,
   from: string,
@@ -109,7 +109,7 @@ interface Difference {
 async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, ResolvedMoment]): Promise<Difference> {
   if (a.now && b.now) return { changes: [] };
   if (!a.now && !b.now) return { changes: await changesBetween(context, a.seq, b.seq) };
-  // Scans the disk first: the recorded half then includes what is recorded during the scan.
+  // The disk is scanned first, so that the recorded changes include those that are recorded during the scan.
   const { changes, seq: now, reading } = await unrecorded(context);
   const whole = composeChanges(await changesBetween(context, a.now ? b.seq : a.seq, now), changes);
   const coverage = coverageOf(reading.omitted, reading.report.unapplied);
@@ -117,8 +117,8 @@ async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, Res
 }
 
 /**
- * Returns the difference without the paths whose state at one of the moments no capture could take: the record has an
- * earlier state of them, or none. The coverage names them.
+ * Returns the difference without paths whose state at one of the moments could not be captured. The record has an
+ * earlier state of such a path, or none. The coverage names these paths.
  */
 async function knownOf(
   context: Context,
@@ -156,13 +156,16 @@ function concerns(path: WorkspacePath, paths: readonly WorkspacePath[] | undefin
   return paths.some((one) => isWithin(path, one) || isWithin(one, path));
 }
 
-/** Returns the changes at or beneath the paths; all if no paths are given. */
+/** Returns the changes at or beneath the paths. Returns all changes if no paths are given. */
 function within(changes: readonly Change[], paths: readonly WorkspacePath[] | undefined): Change[] {
   if (paths === undefined || paths.length === 0) return [...changes];
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
 }
 
-/** Returns the difference between the files that an action backed up and their present state. Records nothing. */
+/**
+ * Returns how the paths of an action (see `pathsOf`) have changed from the state before it to the present state.
+ * Records nothing.
+ */
 export async function diffAction(context: Context, id: string): Promise<ActionDiffShape> {
   const action = await findAction(context, id);
   await refuseCompacted(context, action);
@@ -176,8 +179,8 @@ export async function diffAction(context: Context, id: string): Promise<ActionDi
 }
 
 /**
- * Returns the present state of a path; `undefined` if it is absent, or if the rules leave it out and it is not
- * recorded: even its hash is private.
+ * Returns the present state of a path; `undefined` if it is absent. Also returns `undefined` for a path that the rules
+ * leave out and that is not recorded, because even its hash is private.
  */
 async function presentAt(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
   const recorded = await context.index.iterationAt(path, (await context.index.head()).seq);
@@ -186,7 +189,7 @@ async function presentAt(context: Context, path: WorkspacePath): Promise<Entry |
 }
 
 /**
- * Returns the paths that an action backed up. For an action that may change anything, also returns those that it
+ * Returns the paths that an action backed up. For an action that may change anything, also returns the paths that it
  * changed.
  */
 async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {

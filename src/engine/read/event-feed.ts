@@ -18,14 +18,14 @@ const LOOK_MS = 100;
 const FAR = 1_000;
 
 /**
- * The events of a workspace for all who follow it in this process: each is read and parsed once. A signal announces
- * what this process records; regular looks at the end of the log find what others record. Followers get only events
- * that the index has: such events are never cut off.
+ * The events of a workspace for all who follow it in this process. Each event is read and parsed only once. A signal
+ * announces what this process records. Regular looks at the end of the log find what other processes record. Followers
+ * get only events that the index has, because such events are never removed from the end of the log.
  */
 export class EventFeed {
   readonly #context: Context;
   readonly #waiting = new Set<() => void>();
-  /** The reads under way, by the first seq: followers at the same position share one read. */
+  /** The reads that are under way, by their first seq. Followers at the same position share one read. */
   readonly #pages = new Map<number, Promise<readonly LogEventShape[]>>();
   #latest: LatestEvents | undefined;
   #followers = 0;
@@ -65,7 +65,7 @@ export class EventFeed {
     };
   }
 
-  /** Resolves once the log was read, if it has event `last`. Throws `NOT_FOUND` if `last` is beyond the end. */
+  /** Reads the log up to its end. Throws `NOT_FOUND` if event `last` lies beyond the end. */
   async begin(last: number): Promise<void> {
     await this.#read();
     const known = this.#latest?.last ?? last;
@@ -77,8 +77,8 @@ export class EventFeed {
   }
 
   /**
-   * Returns the next events after `last`, at least one; waits for them. Returns `undefined` if the workspace was
-   * closed, or `ended` was aborted. Throws if the log cannot be read, or no longer has them.
+   * Returns the next events after `last`, at least one. Waits until there are any. Returns `undefined` if the workspace
+   * was closed or `ended` was aborted. Throws if the log cannot be read, or if it no longer has these events.
    */
   async after(last: number, ended: AbortSignal): Promise<readonly LogEventShape[] | undefined> {
     for (;;) {
@@ -137,7 +137,10 @@ export class EventFeed {
     return this.#reading;
   }
 
-  /** Reads until no further request is found, and ends in that same step, so that no request is missed. */
+  /**
+   * Reads until there is no further request. Nothing else runs between the last check for requests and the end, so that
+   * no request is missed.
+   */
   async #readOn(): Promise<void> {
     await Promise.resolve();
     try {
@@ -201,7 +204,7 @@ export class EventFeed {
   }
 }
 
-/** The most events that are kept, and their most bytes together; the last event is always kept. */
+/** The most events that are kept, and the most bytes of their lines together. The last event is always kept. */
 const MOST_EVENTS = 2_048;
 const MOST_BYTES = 2 * 1024 * 1024;
 
@@ -256,15 +259,15 @@ class LatestEvents {
 const PAGE_EVENTS = 500;
 const PAGE_BYTES = 1024 * 1024;
 
-/** Consecutive events, and the length of their lines together. */
+/** Consecutive events, and the total length of their lines in bytes. */
 interface EventPage {
   readonly events: readonly LogEventShape[];
   readonly bytes: number;
 }
 
 /**
- * Returns the first events with `from <= seq <= to`, at least one. The index must know them. Throws `PRUNED` if the log
- * no longer has the first one; `data.after` is the event after which a caller can continue.
+ * Returns the first events with `from <= seq <= to`, at least one. The index must have these events. Throws `PRUNED` if
+ * the log no longer has event `from`. In the error, `data.after` is the event after which a caller can continue.
  */
 async function eventPage(context: HistoryContext, from: number, to: number): Promise<EventPage> {
   const row = await context.index.locate(from);
@@ -312,14 +315,14 @@ export function eventShape(event: LogEvent): LogEventShape {
 }
 
 /**
- * Yields events as they are recorded: those after `after` from the log, page by page, then new ones. A slow reader
- * falls behind, and delays nobody. Without `after`, the starting point is the end of the log at this call, not at the
- * first read of the result.
+ * Yields the events after event `after`: first those in the log, page by page, then new ones as they are recorded. A
+ * slow reader falls behind, and delays nobody. Without `after`, the starting point is the end of the log at this call,
+ * not at the first read of the result.
  */
 export function followEvents(feed: EventFeed, options: EventsOptions): AsyncIterable<LogEventShape> {
   const end = feed.end();
   const start = options.after === undefined ? end : end.then(() => options.after ?? 0);
-  // The iterator throws this error; here it must not count as unhandled.
+  // The iterator throws this error later. Until then, it must not be reported as unhandled.
   start.catch(() => undefined);
   return {
     [Symbol.asyncIterator]: () =>
@@ -350,8 +353,8 @@ async function* follow(feed: EventFeed, { start, prefix, ended }: Following): As
 }
 
 /**
- * Returns a generator that ends as soon as it is told to, even while it waits: `return` of a plain generator takes
- * effect only at its next `yield`.
+ * Returns a generator that ends as soon as it is told to, even while it waits. A plain generator would not, because its
+ * `return` takes effect only at the next `yield`.
  */
 function endable<T>(
   make: (ended: AbortSignal) => AsyncGenerator<T, undefined>,

@@ -12,8 +12,8 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * Returns why a path is or is not tracked. A recorded path stays tracked until it is deleted, whatever the rules say
- * now. A path that the rules include may still be left out in its present state: it is too large, cannot be read, or
- * exceeds the limits.
+ * now. A path that the rules include may still be left out in its present state, for example because it is too large,
+ * cannot be read, or exceeds the limits.
  */
 export async function explain(context: Context, given: string): Promise<ExplainShape> {
   const path = parseGivenPath(given);
@@ -65,8 +65,8 @@ async function leftOut(
 }
 
 /**
- * Returns the omission of a file whose content was erased. The file must be read for that, so it is read only if
- * contents were erased.
+ * Returns the omission of a file whose content was erased; `undefined` if it was not. Only the content of the file
+ * shows this, so the file is read if any contents were erased.
  */
 async function erasedNow(context: Context, path: WorkspacePath): Promise<Omission | undefined> {
   if ((await erasedContents(context)).size === 0) return undefined;

@@ -38,7 +38,8 @@ import { exactPath, givenPath, shownPath } from "../log/shape.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
 /**
- * Returns the iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND` with paths of the same name.
+ * Returns the iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND` for a path without a history.
+ * The error names recorded paths of the same name.
  */
 export async function historyOf(
   context: Context,
@@ -46,7 +47,7 @@ export async function historyOf(
   { after = 0, limit }: HistoryOptions = {},
 ): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
-  // Reads one more than is shown: an iteration is in force until the next one.
+  // Reads one iteration more than is shown, because an iteration is in force until the next one.
   const found = await context.index.iterations(path, { after, ...(limit === undefined ? {} : { limit: limit + 1 }) });
   if (found.length === 0 && (await context.index.iterations(path, { limit: 1 })).length === 0)
     throw await unknownPath(context, path);
@@ -77,7 +78,10 @@ function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIter
 
 type Recorded = Pick<LogEvent, "ts" | "record">;
 
-/** Returns the events of iterations, by their seqs. If an event was compacted away, the iteration came with a base. */
+/**
+ * Returns the events of iterations, by their seqs. If an event was compacted away, the beginning of the history is
+ * returned instead.
+ */
 async function eventsOf(context: Context, rows: readonly IterationRow[]): Promise<ReadonlyMap<number, Recorded>> {
   const found = new Map<number, Recorded>();
   const located: EventRow[] = [];
@@ -129,8 +133,9 @@ export async function findPaths(context: Context, name: string): Promise<string[
 }
 
 /**
- * Opens the content of an iteration; without a number, of the last one that is not a deletion. Throws `NOT_FOUND`,
- * `REFUSED` for a folder, and the errors of `missingContent`.
+ * Opens the content of an iteration. Without a number, opens the content of the last iteration that is not a deletion.
+ * Throws `NOT_FOUND` for an unknown path or iteration and for a deletion, `REFUSED` for a folder, and the errors of
+ * `missingContent`.
  */
 export async function openIteration(context: Context, given: string, iteration?: number): Promise<ContentStream> {
   const path = parseGivenPath(given);
@@ -165,13 +170,15 @@ export async function openIteration(context: Context, given: string, iteration?:
   return { path: shownPath(path), iteration: row.iteration, size, hash, kind, ...is, pieces: () => reader.pieces() };
 }
 
-/** Returns the error for a path that the index does not know, after proving that the history has none. */
+/**
+ * Returns the error for a path that the index does not know. Proves first that the log does not have the path, either.
+ */
 async function notRecorded(context: Context, path: WorkspacePath): Promise<ChronicleError> {
   await proveHistory(context, path);
   return unknownPath(context, path);
 }
 
-/** The most and the fewest rows that are looked up at once. Rows that came with a base do not count as events. */
+/** The most and the fewest rows that are looked up at once. Some rows may come from a base and are no events. */
 const MOST_ROWS = 10_000;
 const FEWEST_ROWS = 100;
 
@@ -180,7 +187,7 @@ export async function readLog(context: Context, options: LogOptions = {}): Promi
   const head = await context.index.head();
   const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
   const wanted: EventRow[] = [];
-  // Without a prefix every event counts, so no more rows are looked up than are wanted.
+  // Without a prefix, every event is wanted, so that few more rows are looked up than the limit.
   const step = options.prefix === undefined ? Math.min(MOST_ROWS, Math.max(limit, FEWEST_ROWS)) : MOST_ROWS;
   let from = Math.max(1, options.from ?? 1);
   let to = Math.min(head.seq, options.to ?? head.seq);
@@ -237,8 +244,8 @@ export async function manifestAt(context: Context, text: string): Promise<Manife
 
 /**
  * Returns what is known about the origin's iterations of a path, by the seqs of the origin's events. The owner and the
- * time of an iteration are read from the copy of the origin's history. If the copy does not reach back that far, or
- * cannot be read, they are missing.
+ * time of an iteration are read from the copy of the origin's history. Both are missing if the copy does not reach back
+ * that far or cannot be read.
  */
 async function originIterations(
   context: Context,
@@ -263,7 +270,7 @@ async function originIterations(
   return found;
 }
 
-/** Returns those of the events whose lines the copy has. */
+/** Returns the events with these seqs, as far as the copy has them. */
 function heldEvents(copy: Context, seqs: readonly number[]): Promise<readonly LogEvent[]> {
   return answer(copy, async () => {
     const rows = [];

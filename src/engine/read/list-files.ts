@@ -15,7 +15,10 @@ import { isSecretEntry, protectedNames } from "../state/protected.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Lists the paths of a moment, in path order. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
+/**
+ * Lists the paths of a moment, in path order. Throws `USAGE` for invalid options, `NOT_FOUND` if `path` is no folder,
+ * and the errors of `resolveMoment`.
+ */
 export async function listFiles(context: Context, options: ListFilesOptions): Promise<FileListShape> {
   const { depth, limit = Number.POSITIVE_INFINITY, after } = options;
   checkCount("depth", depth);
@@ -95,7 +98,7 @@ export interface StatePage {
   readonly seq: number;
   /** Only paths beneath this folder; `undefined`: all. */
   readonly folder: WorkspacePath | undefined;
-  /** The number of levels beneath it; `undefined`: all. */
+  /** The number of levels beneath the folder; `undefined`: all. */
   readonly depth: number | undefined;
   /** Only paths after this one; `undefined`: from the first on. */
   readonly after: WorkspacePath | undefined;
@@ -105,10 +108,10 @@ export interface StatePage {
 }
 
 /**
- * Throws `IndexDisagrees` unless a page holds exactly what the state has there. Kind, mode and content are proved by
- * the Merkle root; number, event, size and time by the line of each iteration. Iterations of a base have no line: their
- * number and event are proved for a baseline only, and their size and time are taken from the index. Reads all entries
- * of the folders in which the page's paths lie, and of the folders above.
+ * Throws `IndexDisagrees` unless a page has exactly the rows that the state has in the page's range. Kind, mode and
+ * content are proved by the Merkle root; number, event, size and time by the line of each iteration. Iterations of a
+ * base have no line: their number and event are proved for a baseline only, and their size and time are taken from the
+ * index. Reads all entries of the folders in which the page's paths lie, and of the folders above.
  */
 export async function provePage(context: ProofContext, page: StatePage): Promise<void> {
   await disagreeing(async () => {

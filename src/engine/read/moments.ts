@@ -13,15 +13,18 @@ import { listSnapshots, type Snapshot } from "./snapshot.ts";
 export interface ResolvedMoment {
   readonly label: string;
   readonly seq: number;
-  /** The event that was asked for, if it is inside a commit; `seq` is then the end of that commit. */
+  /** The event that was asked for, if it lies inside a commit. `seq` is then the end of that commit. */
   readonly asked?: number;
   /** The snapshot that the moment names, or else the last one at or before it. */
   readonly snapshot: Snapshot | undefined;
-  /** True if the disk is meant, not the history; `seq` is then the head. */
+  /** True if the state on disk is meant, not a recorded one. `seq` is then the head. */
   readonly now: boolean;
 }
 
-/** Resolves the text of a moment. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
+/**
+ * Resolves the text of a moment. Throws `USAGE` for an invalid text, `NOT_FOUND` or `AMBIGUOUS` if it names no moment
+ * or several, and `PRUNED` if the state was pruned or compacted away.
+ */
 export async function resolveMoment(context: Context, text: string): Promise<ResolvedMoment> {
   const moment = parseMoment(text);
   const snapshots = await listSnapshots(context);
@@ -33,9 +36,10 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
 }
 
 /**
- * Returns the seq by which a pruning may have kept the state of a moment: the seq that was asked for if no file changes
- * between it and the end of its commit, so that both have the same state; else that end. A pruning keeps the state
- * before the first event of an action, and that event may lie inside a commit that a capture began.
+ * Returns the seq under which a pruning may have kept the state of a moment. This is the seq that was asked for, if no
+ * file changes between it and the end of its commit, so that both have the same state. If a file changes, it is the end
+ * of the commit. The difference matters because a pruning keeps the state before the first event of an action, and a
+ * capture may have begun the commit in which this event lies.
  */
 async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
   if (asked === undefined) return seq;
@@ -62,8 +66,8 @@ function missing(what: string, hint: string, data: Readonly<Record<string, unkno
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
 /**
- * Returns the word if it parses as a number or a length of time, but is the beginning of a recorded id: one in forty of
- * the shown ids consists of digits only.
+ * Returns the word if it parses as a number or a length of time, but is also the beginning of a recorded id. This
+ * happens, because one in forty of the shown ids consists of digits only.
  */
 async function idInstead(context: Context, { base }: Moment, { text }: Asked): Promise<string | undefined> {
   const word = text.trim().replace(/~.*$/, "");
@@ -106,8 +110,8 @@ function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
 }
 
 /**
- * Returns the last snapshot. In a replica whose folder was filled from its origin since then, returns the state after
- * that first filling: no earlier state has the origin's files.
+ * Returns the last snapshot. In a replica whose folder was first filled from its origin after that snapshot, returns
+ * the state after this filling, because no earlier state has the origin's files.
  */
 async function ofLatest(context: Context, { snapshots, start }: Asked): Promise<ResolvedMoment> {
   const last = snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`");
@@ -121,8 +125,8 @@ function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefin
 }
 
 /**
- * Moves a moment inside a commit to the end of that commit, since a state inside may lack a part of a change. In a copy
- * of an origin's history that ends inside a commit, the end of the copy counts.
+ * Moves a moment inside a commit to the end of that commit, because a state inside a commit may lack a part of a
+ * change. A copy of an origin's history may end inside a commit. The end of the copy is then used.
  */
 async function atEndOfCommit(context: Context, moment: ResolvedMoment, { snapshots }: Asked): Promise<ResolvedMoment> {
   const { seq, label } = moment;
@@ -145,7 +149,7 @@ function atSeq(
   { head, snapshots, start }: Omit<Asked, "text"> & { readonly head: number },
 ): ResolvedMoment {
   const first = snapshots[0];
-  // A compaction changes no file: the state right before it is that of its base.
+  // A compaction changes no file, so that the state right before it is the state of its base.
   if (start?.firstLine === seq + 1 && seq < start.seq) return atSeq(label, start.seq, { head, snapshots, start });
   if (start !== undefined && seq < start.seq) return compactedAway(`the state at ${label}`, start.seq);
   if (start === undefined && (first === undefined || seq < first.seq)) {
@@ -171,7 +175,7 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
   return atSeq(limit, last, { ...asked, head: head.seq });
 }
 
-/** Returns the beginning of the history for a time before it: the earliest state that is known. */
+/** Returns the earliest state that is known, for a time before the beginning of the history. */
 function atBeginning(context: Context, limit: string, first: Snapshot): ResolvedMoment {
   const { number, ts } = first;
   context.tell?.(
@@ -181,9 +185,10 @@ function atBeginning(context: Context, limit: string, first: Snapshot): Resolved
 }
 
 /**
- * Returns the last event of a span that was recorded at or before a time. If the clock ran ahead and was set back, the
- * later events decide. If the clock was behind for a while, all events of that while count as recorded at the time of
- * the event before them. Within each of these spans the times do not decrease, so that a binary search finds the event.
+ * Returns the last event of a span that was recorded at or before a time. The span is divided where the clock jumped,
+ * and its later parts are searched first. Therefore, if the clock ran ahead and was set back, the later events decide.
+ * If the clock was behind for a while, all events of that part are taken for recorded at the time of the event before
+ * them. In each other part the times do not decrease, so that a binary search finds the event.
  */
 async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
   const tsOf = async (seq: number): Promise<string | undefined> => (await index.locate(seq))?.ts;
@@ -206,8 +211,8 @@ async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan):
 }
 
 /**
- * Returns the last seq of a span for which `holds` is true, by binary search. `holds` must be false for every seq after
- * one for which it is false.
+ * Returns the last seq of a span for which `holds` is true, by binary search. If `holds` is false for a seq, it must be
+ * false for all later ones.
  */
 async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<boolean>): Promise<number | undefined> {
   if (from > to || !(await holds(from))) return undefined;

@@ -13,7 +13,7 @@ import { protectedNames } from "../state/protected.ts";
 /** Contents larger than this are not compared line by line. */
 const MAX_TEXT = 4 * 1024 * 1024;
 
-/** The most bytes of all patches of one answer together, and of the contents that are read for them. */
+/** The most bytes of all patches of one answer together, and of all contents that are read for these patches. */
 const MOST_PATCH_BYTES = 32 * 1024 * 1024;
 const MOST_READ_BYTES = 256 * 1024 * 1024;
 
@@ -37,8 +37,9 @@ export class Patches {
   }
 
   /**
-   * Returns the patch of a change, or why there is none. No patch shows a secret, since patches are passed on more
-   * freely than files. No patch shows an erased content. Throws `BLOB_MISSING`, `PRUNED`, `ERASED`.
+   * Returns the patch of a change, or why there is none. No patch shows a protected file, because patches are passed on
+   * more freely than files. No patch shows an erased content. Throws `BLOB_MISSING`, `PRUNED` or `ERASED` if a content
+   * is gone.
    */
   async of(change: Change): Promise<PatchPart> {
     if (await isOfSecret(this.#context, change)) return { protected: true };
@@ -115,15 +116,15 @@ function sidesOf({ path, before, after }: Change): Pick<DiffInput, "path" | "bef
   return { path: name, beforeMode: gitMode(before), afterMode: gitMode(after) };
 }
 
-/** Returns the mode in git's form: only the owner's `x` counts. */
+/** Returns the mode in git's form. Of the permissions, git knows only the owner's `x`. */
 function gitMode(entry: Entry | undefined): GitMode {
   if (entry?.kind === "symlink") return "120000";
   return ((entry?.mode ?? 0) & 0o100) === 0 ? "100644" : "100755";
 }
 
 /**
- * Returns the content of an entry from the store, or from the disk if it is not recorded yet; `undefined` for an entry
- * that has none. Throws `BLOB_MISSING`, `PRUNED`, `ERASED`.
+ * Returns the content of an entry from the store, or from the disk if it is not recorded yet. Returns `undefined` for
+ * an entry without a content. Throws `BLOB_MISSING`, `PRUNED` or `ERASED` if the content is gone.
  */
 export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
   if (entry?.hash === undefined) return undefined;

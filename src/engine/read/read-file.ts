@@ -24,8 +24,8 @@ import type { OperationQueue } from "../capture/operation-queue.ts";
 const FOR_PEOPLE = { class: "protected" } as const;
 
 /**
- * Opens a path's content at a moment, or that of one iteration. Throws `USAGE`, the errors of `resolveMoment`, and
- * those of `missingContent`.
+ * Opens the content of a path at a moment, or of one of its iterations. Throws `USAGE` for invalid options, `NOT_FOUND`
+ * if the path was absent then or has no such iteration, and the errors of `resolveMoment` and `missingContent`.
  */
 export async function openFile(context: Context, given: string, options: ReadFileOptions): Promise<FileContent> {
   const path = parseGivenPath(given);
@@ -96,8 +96,8 @@ async function notThere(
 }
 
 /**
- * Returns the pieces of a content within a range. Bytes before it are not read; it may end after the end of the file.
- * Throws `USAGE`.
+ * Returns the pieces of a content within a range. Bytes before the range are not read. The range may end after the end
+ * of the file. Throws `USAGE` for an invalid range.
  */
 function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
   if (range === undefined) return reader.pieces();
@@ -110,8 +110,8 @@ function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterab
 async function* noPieces(): AsyncIterable<Uint8Array> {}
 
 /**
- * Opens a content by its hash, if the workspace has or had it. Throws `USAGE`, `NOT_FOUND`, and the errors of
- * `missingContent`.
+ * Opens a content by its hash, if the workspace has or had it. Throws `USAGE` if the text is no hash, `NOT_FOUND` if
+ * the workspace never had the content, and the errors of `missingContent`.
  */
 export async function openBlob(context: Context, given: string): ReturnType<FileApi["blob"]> {
   if (!isHash(given)) {
@@ -124,7 +124,7 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   const kept = row === undefined ? (version?.record.path ?? (await pathInConflict(context, given))) : undefined;
   const isNamed = row !== undefined || kept !== undefined;
   if (!isNamed && !(await isOfRecord(context, given))) throw foreign(given);
-  // The blob store also holds contents of other workspaces.
+  // The blob store also has contents of other workspaces, so the log must prove that this workspace had the content.
   if (row !== undefined) await proveRow(context, row, { isLast: false });
   const reader = await context.blobs.open(given);
   if (reader !== undefined) {
@@ -137,7 +137,10 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   throw await missingContent(context, { path, hash: given, what: `a content of ${shownPath(path)}@${iteration}` });
 }
 
-/** Returns the same error for a content that nobody has and for one that only another workspace has. */
+/**
+ * Returns the error for a content that is not of this workspace. It does not tell whether another workspace has the
+ * content.
+ */
 function foreign(hash: Hash): ChronicleError {
   return new ChronicleError("NOT_FOUND", `no path of this workspace has or had the content ${hash}`, {
     hint: "the history of a file lists the hashes of its contents",
@@ -146,8 +149,8 @@ function foreign(hash: Hash): ChronicleError {
 }
 
 /**
- * Returns the version with this content. A version never became the state of its path, so that no path may ever have
- * had its content.
+ * Returns the version with this content. A version did not become the state of its path. Perhaps no path ever had its
+ * content.
  */
 async function versionWith(context: Context, hash: Hash): Promise<KeptVersion | undefined> {
   return (await readVersions(context)).find(({ record }) => record.entry?.hash === hash);
@@ -166,8 +169,8 @@ async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
 }
 
 /**
- * Returns the path of the conflict with this content. A conflict keeps the state that an undo would have made, so that
- * no path may ever have had its content.
+ * Returns the path of the conflict with this content. A conflict keeps the state that an undo would have made. Perhaps
+ * no path ever had the content of this state.
  */
 async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePath | undefined> {
   const events = await readEvents(context, await context.index.records("conflict:"));
@@ -175,7 +178,7 @@ async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePa
   return conflicts.find((one) => contentsOfConflict(one).includes(hash))?.path;
 }
 
-/** Decides by the path for which the content was kept, since a content that no path had has no class of its own. */
+/** Decides by the path for which a content was kept. A content that no path ever had has no class of its own. */
 async function isSecretName(context: Context, path: WorkspacePath | undefined): Promise<boolean> {
   return path !== undefined && (await protectedNames(context)).holds(path);
 }
@@ -187,13 +190,13 @@ const MOST_BYTES = 512 * 1024;
 /** The most paths that are cached for one workspace. */
 const MOST_PATHS = 1_000;
 
-/** The content that was read of a path, or `once` for a path that was asked for once. */
+/** The content that was read from a path, or `once` for a path that was asked for only once. */
 type Known = FileContent | "once";
 
 /**
- * Reads contents of the last recorded state. Small contents that are asked for repeatedly are cached as long as the log
- * does not grow: the state is determined by the log. Each read checks the log's length, since another process may have
- * written. A history with damage is not cached.
+ * Reads contents of the last recorded state. Small contents that are asked for repeatedly are cached. The cache is
+ * valid until the log grows, because the log determines the state. Each read checks the length of the log, because
+ * another process may have written. Contents of a damaged history are not cached.
  */
 export class FileReads {
   readonly #context: Context;
@@ -223,10 +226,11 @@ export class FileReads {
       const content = await openFile(this.#context, given, {});
       return { content, isSound: damage === undefined };
     });
-    // True if the log did not grow meanwhile, so that the content belongs to the state that was found.
+    // True if the log did not grow meanwhile, so that the content belongs to the state at `end`.
     const isOf = (): boolean => read.isSound && this.#context.log.head === end && this.#end === end;
     if (!isOf()) return read.content;
-    // A client that reads all files asks for each path once: only contents that are asked for again are cached.
+    // A client that reads all files asks for each path once. Therefore only contents that are asked for again are
+    // cached.
     const kept = again ? await atHand(read.content) : "once";
     if (kept !== undefined && isOf()) this.#keep(given, kept);
     return kept === undefined || kept === "once" ? read.content : kept;
@@ -255,7 +259,7 @@ async function atHand(content: FileContent): Promise<FileContent | undefined> {
   if (content.kind === "dir" || content.size > SMALL_BYTES) return undefined;
   const bytes = await wholeOf(content);
   if (bytes?.length !== content.size) return undefined;
-  // Yields a copy, since the caller may change it.
+  // Yields a copy, because the caller may change the bytes.
   const pieces = async function* (range?: { readonly start: number; readonly end: number }) {
     const wanted = bytes.subarray(range?.start, range?.end);
     if (wanted.length > 0) yield Buffer.from(wanted);
@@ -263,7 +267,10 @@ async function atHand(content: FileContent): Promise<FileContent | undefined> {
   return { ...content, pieces: (range) => piecesOf({ size: bytes.length, pieces }, range) };
 }
 
-/** Returns all bytes in one buffer; `undefined` if they cannot be read: whoever reads the original gets the error. */
+/**
+ * Returns all bytes in one buffer; `undefined` if they cannot be read. The caller then passes on `content` itself,
+ * whose reader gets the error.
+ */
 async function wholeOf(content: FileContent): Promise<Buffer | undefined> {
   try {
     const pieces: Uint8Array[] = [];

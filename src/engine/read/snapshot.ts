@@ -26,13 +26,13 @@ export interface Snapshot extends SnapshotRecord {
   readonly seq: number;
   readonly ts: string;
   /**
-   * The event after which its state is found: its own event or, if that was compacted away and the files are the same,
-   * the beginning of the history.
+   * The event after which the snapshot's state is found. It is the snapshot's own event. If that was compacted away,
+   * but the history begins with the same files, it is the beginning of the history.
    */
   readonly stateSeq: number;
-  /** The event that compacted its state away, if one did. */
+  /** The event that compacted the state away, if one did. */
   readonly compactedBy?: number;
-  /** The event that pruned its state, if one did. */
+  /** The event that pruned the state, if one did. */
   readonly prunedBy?: number;
 }
 
@@ -85,8 +85,8 @@ async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolea
 }
 
 /**
- * Returns where the state of a snapshot is found. If the history begins later, the state is compacted away, unless its
- * files are those of the beginning.
+ * Returns where the state of a snapshot is found. If the history begins after the snapshot, the state is compacted
+ * away, unless the history begins with the same files.
  */
 function stateOf(
   seq: number,

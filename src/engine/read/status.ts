@@ -83,8 +83,9 @@ function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
 }
 
 /**
- * Returns notes on the disk of a folder: that other machines may change it, what it cannot hold, and that a scan may
- * miss edits which stats do not show, since the folder is too large to read each time.
+ * Returns notes on the disk of a folder. They say whether other machines may change the folder, and what the disk
+ * cannot hold. They also say whether a scan may miss edits that stats do not show, because the folder is too large to
+ * read each time.
  */
 function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
   return [...sharedNotes(folder), ...lackNotes(folder, size)];
@@ -141,13 +142,13 @@ function sizeOf(entry: Entry | undefined): number {
 }
 
 interface RecordedParts {
-  /** `undefined`: the recorded state is unknown. */
+  /** `undefined` if the recorded state is unknown. */
   readonly changes: readonly Change[] | undefined;
   readonly latest: Snapshot | undefined;
   readonly notes: readonly string[];
 }
 
-/** Reads what the history has. If the log is damaged, parts may be unknown: the notes say so. */
+/** Reads what the history has. If the log is damaged, parts may be unknown, and the notes say so. */
 async function recordedParts(
   context: Context,
   reading: Reading,
@@ -176,7 +177,9 @@ function signingNotes({ state, detail, hint }: SigningShape): string[] {
   return [hint === null ? what : `${what}; ${hint}`];
 }
 
-/** Returns notes on conflicts of undos, and on those of the folder's sync, which another command lists. */
+/**
+ * Returns notes on conflicts of undos, and notes on conflicts of the folder's sync. Another command lists the latter.
+ */
 function conflictNotes(conflicts: readonly IdentifiedConflict[]): string[] {
   const ofSync = conflicts.filter(({ record }) => record.sync !== undefined).length;
   const ofUndo = conflicts.length - ofSync;

@@ -33,7 +33,7 @@ export async function usageOf(context: Context, { by }: { readonly by?: UsageGro
   return by === undefined ? usage : { ...usage, groups: await groupsOf(context, by) };
 }
 
-/** Groups the contents that are kept, each where it occurs first. Reads the whole log. */
+/** Groups the contents that are kept. A content is in the group in which it occurs first. Reads the whole log. */
 async function groupsOf(context: Context, by: UsageGrouping): Promise<DuGroupShape[]> {
   const groups = new Map<string, DuGroupShape>();
   const seen = new Set<Hash>();
