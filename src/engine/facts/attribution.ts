@@ -41,7 +41,7 @@ export type Attribute = (change: Change) => Attribution;
 export interface AttributeOptions {
   /** The cause of changes that no bracket and no watch owns. */
   readonly cause: IterationCause;
-  /** A closed action that is treated as open once more. */
+  /** An action that is treated as open although it was closed, or nobody was expected to finish it. */
   readonly late?: LoggedAction;
   /** The id of a transaction that is treated as open although its owner is gone. */
   readonly reopened?: string;
