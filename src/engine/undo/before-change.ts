@@ -20,7 +20,7 @@ import { unrecordedChanges } from "../read/diff.ts";
 /** Finishes interrupted operations, and closes abandoned sessions and actions. */
 export async function endBefore(context: Context): Promise<BeforeChange> {
   const finished = await settle(context);
-  // A run whose process was killed is an operation, too, once it is closed.
+  // Closing a run whose process was killed makes it an operation, so that it can be undone.
   return { finished, closed: await closeAbandoned(context) };
 }
 

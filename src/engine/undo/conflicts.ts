@@ -229,8 +229,8 @@ interface Target {
 }
 
 /**
- * Returns the state that the conflict did not get: the origin's side as it is, or the undo's side merged with later
- * edits of the path. Throws `REFUSED` if these do not merge.
+ * Returns the state that the wanted side of a conflict leads to. The side of an origin is taken as it is. The side of
+ * an undo is merged with later edits of the path. Throws `REFUSED` if these do not merge.
  */
 async function mergedTarget(
   context: Context,

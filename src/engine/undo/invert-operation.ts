@@ -54,7 +54,7 @@ export interface InversionOptions {
   readonly left: readonly SkippedPath[];
 }
 
-/** Plans the inversion of events, merged three ways with later changes. */
+/** Plans the inversion of events. It is merged three ways with later changes. */
 export async function planInversion(
   context: Context,
   work: Inversion,
@@ -177,7 +177,7 @@ function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
 
 interface Result {
   readonly plan: InversePlan;
-  /** The conflicts that were recorded. */
+  /** The conflicts that the operation has recorded. */
   readonly met: readonly IdentifiedConflict[];
   readonly done: FileReport;
 }
@@ -200,7 +200,7 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
 
 /** The parts of the answer to an undo or redo that do not follow from the changes. */
 export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "selection" | "unmerged"> {
-  /** Notes on what was done before, and on what is lost. */
+  /** Notes on the operations that were finished first, and on lost contents. */
   readonly notes: readonly string[];
   /** The command that later undoes what this undo leaves; `undefined` if no command is shown. */
   readonly again: string | undefined;

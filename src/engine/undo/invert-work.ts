@@ -31,8 +31,8 @@ export interface InversePlan {
   readonly changes: readonly Change[];
   readonly unmerged: readonly Unmerged[];
   /**
-   * Paths that stay as they are, with the reasons: for example folders that hold what others made, and paths that need
-   * a content that was pruned.
+   * Paths that stay as they are, with the reasons: for example folders that contain files of others, and paths that
+   * need a pruned content.
    */
   readonly skipped: readonly SkippedPath[];
   /** Hashes of merged contents, which no event names yet. */
@@ -50,10 +50,10 @@ export interface Planning {
 }
 
 /**
- * Returns the inverse of some work, and of nothing else. The own groups of each path are inverted from the newest to
- * the oldest. If the path is still as the group left it, it gets its state from before the group; otherwise that state
- * and the present one are merged three ways. The merge is done once with the present state preferred, and once with the
- * undo preferred: if the results differ, that is a conflict.
+ * Returns the inverse of some work, and of nothing else. The own groups of each path are inverted one after the other,
+ * the newest first. If the path is as a group left it, it gets its state from before this group. If it is not, this
+ * state and the present one are merged three ways. A merge with a conflict is done twice: once with the present state
+ * preferred, and once with the undo preferred. If the results differ, the path stays in conflict.
  */
 export async function invertWork(
   context: Context,

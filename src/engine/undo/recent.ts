@@ -170,7 +170,7 @@ async function wayBack(context: Context, step: Step, isLast: boolean): Promise<s
   return stack.undoable.at(-1) === id ? "chronicle undo" : `chronicle undo ${id.slice(0, 8)}`;
 }
 
-/** Returns lines for open transactions. Committed ones are operations. */
+/** Returns lines for open transactions. Committed transactions are operations. */
 async function transactionLines(context: Context): Promise<RecentLine[]> {
   return (await activeTransactions(context))
     .filter(({ parent }) => parent === undefined)

@@ -142,7 +142,7 @@ export async function rollback(
     wanted: await changesTo(context, action.fromSeq, present),
     isMeant: (path) => own.has(path) || action.paths.some((one) => isWithin(path, one)),
     back: () => ({ seqs: [action.fromSeq], action: action.id }),
-    // Others may have put something into the action's folders since: such a folder stays, and the rest is done.
+    // If others have put something into a folder of the action since, the folder stays. All other changes are made.
     folders: "part",
     brings: action.id,
     report: (done) => ({ ...changedShape(done), finished, notes: asideNotes(done.aside.applied, done) }),
@@ -389,7 +389,7 @@ function foldersFirst(changes: readonly Change[]): Change[] {
   return [...stays, ...sorted.filter((one) => one.after === undefined).reverse()];
 }
 
-/** Codes of errors that say that a content cannot be read. A file with such a content is skipped. */
+/** The error codes of contents that cannot be read. A file with such a content is skipped. */
 const UNREADABLE: ReadonlySet<string> = new Set(["BLOB_CORRUPT", "BLOB_MISSING"]);
 
 async function replace(context: Context, change: Change): Promise<string | undefined> {

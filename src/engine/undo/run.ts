@@ -49,7 +49,7 @@ async function prepare(context: Context, options: ProgressOptions): Promise<Befo
 /** The environment variable that tells the command and its children the id of the run. */
 const RUN_VARIABLE = "CHRONICLE_RUN";
 
-/** The options of a run, and the ids of the brackets that its caller knows to be around it. */
+/** The options of a run, and the ids of the brackets around it that its caller knows. */
 interface AskedRun extends RunOptions {
   readonly around: readonly string[];
 }
@@ -103,7 +103,7 @@ export async function run(context: Context, options: RunOptions, within: readonl
   const { session, transaction, kept } = await begin(context, { ...options, around }, await prepare(context, options));
   const recorder = new Recorder(context, {
     cause: "run",
-    // The root existed when the command began: if it is gone at the end, the command removed it.
+    // The root existed when the command began. If it is gone at the end, the command has removed it.
     ends: { absentRoot: "removed" },
     ...(options.onCapture ? { onCapture: options.onCapture } : {}),
   });
@@ -232,8 +232,8 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
 }
 
 /**
- * Captures the rule files that appeared in the session and exclude themselves. Other files that they exclude are only
- * named.
+ * Captures the rule files that appeared in the session and exclude themselves. Other files that these rules exclude are
+ * only listed.
  */
 async function takeRules(
   recorder: Recorder,
@@ -284,8 +284,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Finishes a command that has run. If its end cannot be recorded, the result says why, with a command that helps, and
- * keeps the exit code and what is known of the run.
+ * Finishes a command that has run. If its end cannot be recorded, the result has the reason, a command that helps, the
+ * exit code, and the changes that are known.
  */
 async function finishRun(context: Context, session: Session, ending: Ending): Promise<Finished> {
   try {

@@ -122,9 +122,9 @@ async function workOfActions(
 }
 
 /**
- * Returns a test that is true for ambiguous changes whose candidates are all among these runs and actions, at least one
- * of them not abandoned. An abandoned action may never have run: if all candidates are abandoned, a person may have
- * made the change.
+ * Returns a test for ambiguous changes. It is true if all candidates are among these runs and actions, and at least one
+ * candidate is not abandoned. An abandoned action may never have run. If all candidates are abandoned, a person may
+ * therefore have made the change.
  */
 async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
   const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
@@ -285,7 +285,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
   const all = await actionsEver(context);
   const elsewhere = await workElsewhere(context);
   const sessions = await listSessions(context);
-  // The record of a write names the session in which it was asked for. That session may have no record here.
+  // The record of a write names the session that asked for the write. This session may have no record here.
   const writes = (await doneIntents(context)).filter(({ intent }) => intent.kind === "write");
   const id = sessionNamed(asked, [
     ...sessions.map((one) => one.id),
@@ -337,7 +337,7 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
   const starts = actions.filter((one) => one.changed !== 0).map((one) => one.fromSeq);
   const lost = await lostOf(context, `what the ${label} changed`, starts);
   const keepers = await keepersWithin(context, own);
-  // Ambiguous changes are left out: many programs share a name such as `agent`.
+  // Ambiguous changes are left out, because many programs share a name such as `agent`.
   return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, keepers, mayBe: own };
 }
 
@@ -426,8 +426,8 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns the span from the earliest of these events, or from the beginning of the history if that is later, to the
- * head.
+ * Returns the span that ends at the head. It begins at the earliest of these events, or at the beginning of the history
+ * if that is later.
  */
 async function spanFrom(
   context: Context,

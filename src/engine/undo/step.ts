@@ -190,7 +190,7 @@ async function again(context: Context, undo: LoggedOperation, operations: readon
   const { id, selective, fromSeq } = undo;
   const transactions = await allTransactions(context);
   const { selection = "" } = selective ?? {};
-  // Includes the changes that did not merge: they are tried again.
+  // Changes that did not merge are included, because they are tried again.
   const took = [...(selective?.took ?? []), ...(selective?.met ?? [])].sort(([a], [b]) => a - b);
   const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
   const first = took[0]?.[0] ?? fromSeq;
@@ -201,7 +201,7 @@ async function again(context: Context, undo: LoggedOperation, operations: readon
     keepers: await keepersWithin(context, takenWith(id, operations)),
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
-    // Events of restores and undos are included only if everything was meant.
+    // Events of restores and undos are included only if the undo had included them.
     ...(isWithSteps || /^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
     isOwn: (_record, _path, seq) => holdsSeq(took, seq),
   };

@@ -117,7 +117,9 @@ export async function openTransaction(
   return id;
 }
 
-/** Returns the brackets within which a transaction begins: undoing one of them undoes the transaction too. */
+/**
+ * Returns the brackets within which a transaction begins. Undoing one of these brackets also undoes the transaction.
+ */
 async function placeFor(context: Context, pid: number | null, actions: readonly string[]): Promise<Within> {
   const nesting = await Nesting.of(context, await openBrackets(context));
   return (await placeOf(context, nesting, { pid, within: actions, guess: true })).within;
@@ -193,7 +195,7 @@ export async function commitTransaction(
   return shapeNow(context, transaction.id);
 }
 
-/** Commits the transaction of a run. The changes of the run have been captured. */
+/** Commits the transaction of a run. The caller has captured the changes of the run. */
 export async function commitRun(context: Context, id: string): Promise<void> {
   const transaction = findTransaction(await activeTransactions(context), id);
   await finish(context, id, { status: "committed", changed: await countChanges(context, transaction) });
