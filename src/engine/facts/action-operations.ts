@@ -23,8 +23,8 @@ interface ActionOperation {
 /**
  * Returns the actions and transactions that are operations. An action is an operation if it is closed, changed
  * something (or something was kept aside for it), and began in no run and no committed transaction. A committed
- * transaction is one operation with its actions. What an action changed after the end of its run or transaction is an
- * operation of its own.
+ * transaction is one operation, together with its actions, unless it is a savepoint or belongs to a run. What an action
+ * changed after the end of its run or transaction is an operation of its own.
  */
 export async function operationsOfActions(context: Context): Promise<ActionOperation[]> {
   const transactions = await allTransactions(context);
@@ -40,7 +40,8 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
     const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
     addAll(actions, isAlone ? ofAction(action) : await lateOf(context, action, ends));
   }
-  // A savepoint comes after the transaction that holds it, so in reverse order each one marks its parent.
+  // A savepoint comes after its parent. In reverse order, each savepoint therefore marks its parent before the parent's
+  // turn.
   for (const { id, parent } of transactions.toReversed())
     if (parent !== undefined && keeping.has(id)) keeping.add(parent);
   const outermost = transactions.filter((one) => one.parent === undefined);

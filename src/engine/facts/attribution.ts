@@ -47,7 +47,7 @@ export interface AttributeOptions {
   readonly reopened?: string;
   /** The ids of open actions that may never have run. */
   readonly unsure?: ReadonlySet<string>;
-  /** The head that the changes will follow. */
+  /** The head after which the changes are recorded. */
   readonly head: Head;
 }
 

@@ -4,7 +4,7 @@ import type { Context } from "../log/context.ts";
 import { doneIntents } from "../log/intents.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 
-/** A run or an action, with its changes to omitted paths and what it kept aside of them. */
+/** A run or an action, with its changes to omitted paths and the copies that were kept aside for it. */
 interface Keeping {
   readonly id: string;
   readonly omittedChanges: readonly OmittedChange[];

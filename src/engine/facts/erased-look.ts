@@ -9,8 +9,8 @@ import { missingContent } from "./pruning.ts";
 import { shownPath } from "../log/shape.ts";
 
 /**
- * Filters out of a scan the files whose content was erased: they are neither stored nor recorded, and are reported as
- * omitted.
+ * Filters out of a scan the files whose content was erased. Such files are neither stored nor recorded, and are
+ * reported as omitted.
  */
 export class ErasedLook {
   /** The erasures when the scan began. */

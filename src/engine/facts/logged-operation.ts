@@ -24,7 +24,7 @@ export interface LoggedOperation {
   readonly isPart?: true;
   /** Set for an action that was begun within another one. */
   readonly inAction?: true;
-  /** The operation of which a run or an action is a part: an undo of that operation includes it. */
+  /** The operation of which a run or an action is a part. An undo of that operation undoes the part, too. */
   readonly partOf?: string;
   /** Set for an undo of selected work: the selection, and what was undone. */
   readonly selective?: Selective;
@@ -41,7 +41,7 @@ export interface Selective {
   readonly took: SeqRanges;
   /** The events of paths that did not merge. They are not undone, except at the paths in `settled`. */
   readonly met: SeqRanges;
-  /** Paths whose conflicts were settled for the undo, or by a merge: their events in `met` are undone. */
+  /** Paths whose conflicts were settled for the undo, or by a merge. Their events in `met` are undone. */
   readonly settled: ReadonlySet<WorkspacePath>;
   /**
    * Paths whose conflicts are open, or were settled for the present state. People have been told of these paths, and

@@ -9,8 +9,9 @@ import { isElsewhere, numberHere, type OwnerProcess } from "../log/owner-process
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * Finds which open runs, actions and transactions are within which. Work that began within another is part of it: its
- * changes belong to it, and to everything around it. Two brackets of which neither is within the other are rivals.
+ * Finds which open runs, actions and transactions are within which. Work that began within other work is a part of it.
+ * The changes of the inner work also belong to everything around it. Two brackets of which neither is within the other
+ * are rivals.
  */
 
 /** An open run, action or transaction. */
@@ -72,7 +73,7 @@ export class Nesting {
   }
 
   /**
-   * Like `around`, but without rival calls: if several calls are open at once, it is unknown which of them started a
+   * Like `around`, but without rival calls. If several calls are open at once, it is not known which of them started a
    * sub-agent.
    */
   #surelyAround(id: string): ReadonlySet<string> {

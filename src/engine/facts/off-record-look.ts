@@ -10,11 +10,11 @@ import type { Context } from "../log/context.ts";
 /** Options for scanning paths that are off the record. */
 export interface OffRecordOptions {
   /**
-   * True if the paths at and beneath `only` are recorded even if they were left off the record: a person has named
-   * them.
+   * True if the paths at and beneath `only` are recorded even if they were left off the record, because a person has
+   * named them.
    */
   readonly onRecord?: boolean;
-  /** True if running commands that are off the record are ignored: only noted paths are left out. */
+  /** True if running commands that are off the record are ignored. Only noted paths are then left out. */
   readonly pastCommands?: boolean;
   readonly only?: readonly WorkspacePath[];
 }

@@ -18,16 +18,16 @@ import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Changes that a command makes to paths that no capture takes. Only the omitted paths themselves are compared: an
- * omitted folder by its presence and kind, never by its contents.
+ * Changes that a command makes to paths that no capture takes. Only the omitted paths themselves are compared. An
+ * omitted folder is compared by its presence and kind, never by its contents.
  */
 
 /** The omitted paths that were there before a command. */
 export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
 
 /**
- * The reasons of omissions that are not compared: the store belongs to Chronicle, and unstable paths are recorded and
- * read again.
+ * The reasons of omissions that are not compared. The store is not compared, because it belongs to Chronicle. Unstable
+ * paths are not compared, because they are read again and recorded.
  */
 const NOT_COMPARED = reasonsWith("notCompared");
 

@@ -152,7 +152,7 @@ function erasedContent(erasures: Erasures, hash: Hash, what: string): ChronicleE
   });
 }
 
-/** Returns the message that an erasure gave this content up, for a path that is left alone. */
+/** Returns the message for a path that is left alone because its content was erased. */
 export async function erasedDetail(context: HistoryContext, hash: Hash, what: string): Promise<string> {
   return erasedContent(await erasuresInForce(context), hash, what).message;
 }

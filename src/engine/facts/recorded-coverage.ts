@@ -167,8 +167,11 @@ async function firstCoverage(context: Context, seq: number): Promise<StatedCover
   return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0), seq: last.seq };
 }
 
-/** The codes of errors with which a capture fails for lack of room or trouble with the disk. If the caller asked for `warn`, the action begins all the same. */ const TROUBLE: ReadonlySet<ErrorCode> =
-  new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
+/**
+ * The codes of errors with which a capture fails for lack of room or trouble with the disk. If the caller asked for
+ * `warn`, the action goes on all the same.
+ */
+const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
 
 /** True for a lack of room or trouble with the disk, which is nobody's mistake. */
 export function isNoRoomOrTrouble(error: unknown): boolean {
