@@ -28,7 +28,7 @@ const EVENTS_OF_WRITE = 2;
 /** The parts that a record store in a folder of its own needs from outside. */
 export interface FolderLedgerParts {
   readonly files: RecordFiles;
-  /** Opens the log and its lock; called again after a close. */
+  /** Opens the log and its lock. It is called again after a close. */
   readonly open: () => Promise<{ readonly log: EventLog; readonly lock: Lock }>;
   readonly newFolder: NewFolder;
   /** Milliseconds since the epoch. */
@@ -240,7 +240,7 @@ export class FolderLedger implements RecordLedger {
     return opened.view;
   }
 
-  /** Applies the events that others appended. Returns false if the log has changed otherwise. */
+  /** Applies the events that others appended. Returns false if the log has changed in another way. */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;
     const isWhole = loaded.damage === undefined && loaded.torn === undefined && end.tornBytes === 0;
