@@ -10,7 +10,8 @@ import type { CatchUp } from "../log/catch-up.ts";
 import type { EventsOptions } from "../../api/file-api.ts";
 
 /**
- * The interval at which the log is checked for events of other processes, in milliseconds; only while somebody follows.
+ * The interval at which the log is checked for events of other processes, in milliseconds. It is checked only while
+ * somebody follows.
  */
 const LOOK_MS = 100;
 
@@ -224,8 +225,8 @@ class LatestEvents {
   }
 
   /**
-   * Adds the next event; `bytes` is the length of its line. Ignores an event that was added before. Returns false if
-   * events in between are missing.
+   * Adds the next event. `bytes`: the length of its line. Ignores an event that was added before. Returns false if
+   * events between the last one and this one are missing.
    */
   push(event: LogEventShape, bytes: number): boolean {
     if (event.seq <= this.#last) return true;

@@ -66,7 +66,7 @@ async function leftOut(
 
 /**
  * Returns the omission of a file whose content was erased; `undefined` if it was not. Only the content of the file
- * shows this, so the file is read if any contents were erased.
+ * shows this. The file is therefore read, unless the history has no erased contents.
  */
 async function erasedNow(context: Context, path: WorkspacePath): Promise<Omission | undefined> {
   if ((await erasedContents(context)).size === 0) return undefined;

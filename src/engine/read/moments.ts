@@ -66,8 +66,8 @@ function missing(what: string, hint: string, data: Readonly<Record<string, unkno
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
 /**
- * Returns the word if it parses as a number or a length of time, but is also the beginning of a recorded id. This
- * happens, because one in forty of the shown ids consists of digits only.
+ * Returns the word if it parses as a number or a length of time, but is also the beginning of a recorded id. One in
+ * forty of the shown ids consists of digits only.
  */
 async function idInstead(context: Context, { base }: Moment, { text }: Asked): Promise<string | undefined> {
   const word = text.trim().replace(/~.*$/, "");

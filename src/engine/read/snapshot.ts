@@ -53,7 +53,7 @@ async function recordOf(context: Context, row: EventRow): Promise<SnapshotRecord
   return record;
 }
 
-/** Returns all snapshots, by number. */
+/** Returns all snapshots, ordered by number. */
 export async function listSnapshots(context: Context): Promise<Snapshot[]> {
   const rows = await context.index.records("snapshot:");
   const start = await historyStart(context);
@@ -73,8 +73,8 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
 }
 
 /**
- * Returns the pins that were changed after their snapshots were made, by the ids of the pin records: true if the
- * snapshot is pinned now.
+ * Returns whether snapshots are pinned now, by the ids of the pin records. Has only snapshots whose pin was changed
+ * after they were made.
  */
 async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
   const pins = new Map<string, boolean>();
