@@ -26,9 +26,9 @@ interface Applied extends Opened {
 
 /**
  * Applies planned writes, which must touch different paths: records all intents with one sync, changes the files of
- * each, and closes the intents in one commit. After a crash in between, `settle` finishes them. A single small write
- * takes fewer steps (`applyAlone`). No intent is recorded before the contents are durable, which is when `kept`
- * resolves.
+ * each, and closes the intents in one commit. After a crash in between, `settle` finishes the open intents. A single
+ * small write takes fewer steps (`applyAlone`). No intent is recorded before `kept` resolves, because only then are the
+ * contents durable.
  */
 export async function applyWrites(
   context: Context,
@@ -48,10 +48,10 @@ export async function applyWrites(
 }
 
 /**
- * Applies a write that is alone in its commit. While new files are staged, one append records the open intent, and
- * already the new states of the files. That decides the write: copies elsewhere may have it before this folder does.
- * After a crash, `settle` finishes a decided write; before that, nothing has happened. Changes that cannot be made
- * after all, since somebody has just edited their paths, are inverted by further events.
+ * Applies a write that is alone in its commit. While new files are staged, one append records the open intent together
+ * with the new states of the files. This append decides the write: copies elsewhere may have it before this folder
+ * does. After a crash, `settle` finishes a decided write. A write that was not yet decided has changed nothing. Changes
+ * that fail because somebody has just edited their paths are inverted by further events.
  */
 async function applyAlone(
   context: Context,
@@ -70,11 +70,13 @@ async function applyAlone(
     begin: async () => {
       await kept;
       isDecided = true;
-      // Append the events of the files alone: the intent is opened with them, and closed later.
+      // Take only the events of the files from the drafts. The open intent replaces the first draft, and the intent is
+      // closed later.
       await commit.decide([opening(id, intent), ...drafts.slice(1, -1)]);
     },
   });
-  // These folders have inherited a setgid bit that their recorded state lacks: the next scan records it.
+  // These folders have inherited a setgid bit that their recorded state lacks. The next scan looks at a forgotten path
+  // again, and records the bit.
   context.worktree.forget((report.inherited ?? []).map(({ path }) => path));
   const applied = { planned, intent, report };
   if (isDecided) await commit.append(await ending(context, commit, applied));
@@ -94,7 +96,9 @@ async function ending(context: Context, commit: Commit, { planned, intent, repor
   ];
 }
 
-/** Returns the events that invert changes. `undone`: in reverse order, so that the contents of a folder precede it. */
+/**
+ * Returns the events that invert `undone`. The changes must be in reverse order: the contents of a folder precede it.
+ */
 async function inverted(
   { index }: Context,
   { seq }: Head,
@@ -110,7 +114,7 @@ async function inverted(
   });
 }
 
-/** Yields the contents. Those that came with the write are taken from memory, the others from the store. */
+/** Yields the contents. A content that is part of the write is read from memory, all others from the store. */
 async function* contentsOf(
   context: Context,
   write: ReadyWrite,
@@ -166,7 +170,7 @@ async function apply(context: Context, { planned: { id, changes } }: Opened): Pr
   });
 }
 
-/** True if nothing was done, because of what is on disk. */
+/** True if no change was made, and at least one path was blocked by what is on disk. */
 function isRefused({ report }: Applied): boolean {
   return report.applied.length === 0 && report.blocked.length > 0;
 }
@@ -219,7 +223,7 @@ const MOST_BYTES = 4_096;
 
 /**
  * Announces the small content of a write that is about to be recorded, so that copies elsewhere can make it durable at
- * the same time. Resolves when it is on its way.
+ * the same time. Resolves after the event loop had a turn to send the content.
  */
 export async function announceContent({ foreseen }: Context, write: ReadyWrite): Promise<void> {
   if (write.kind !== "put" || write.content.bytes === undefined) return;

@@ -9,13 +9,12 @@ import { shownPath } from "../log/shape.ts";
 import { notThere } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 
-/**
- * Writes and the files that the rules leave out. A write through Chronicle records what it replaces, so that it can be
- * brought back: whoever reads the history then reads it. An agent has none of these files recorded; a person has none
- * recorded that a person excluded, unless a write names it itself.
- */
+// Writes and the files that the rules leave out. A write through Chronicle records the files that it replaces, so that
+// they can be brought back. Whoever may read the history can then read these files. An agent's write therefore never
+// records a file that the rules leave out. A person's write records a file that a person excluded only if it is a put
+// or a move that names this file.
 
-/** A path of a write, as it is on the disk. */
+/** A path that a write names, and its state on disk. */
 export interface PlaceOfWrite {
   readonly path: WorkspacePath;
   readonly verdict: Explanation | undefined;
@@ -23,9 +22,10 @@ export interface PlaceOfWrite {
 }
 
 /**
- * Refuses a write that names a path which the rules leave out and the record does not have. For an agent nothing is
- * there, as in its reads: `NOT_FOUND` for what it would move or delete, `REFUSED` for a file that it would replace.
- * Throws `REFUSED` for a person who would delete what a person excluded, or a folder that holds such.
+ * Refuses a write that concerns files on disk which the rules leave out and which are not recorded. An agent cannot
+ * read such a file, so its write must not name one: throws `NOT_FOUND` if the write would move or delete the file, and
+ * `REFUSED` if it would replace the file. A person's write may name such a file. Throws `REFUSED` if it would delete a
+ * file that a person excluded, or move or delete a folder that holds one.
  */
 export async function refuseLeftOut(
   context: Context,
@@ -41,20 +41,21 @@ export async function refuseLeftOut(
   }
   const [{ stat, verdict } = {}] = places;
   const isFolder = typeof stat === "object" && stat.kind === "dir";
-  // A move of an excluded folder itself means all of it.
+  // A person who moves an excluded folder itself means everything in it.
   const isMeant = write.kind === "move" && verdict?.tracked === false;
   if (write.kind !== "put" && isFolder && !isAgents(write) && !isMeant)
     await refuseExcludedBeneath(context, write.path);
 }
 
-/** True if a write has none of the files recorded that the rules leave out. */
+/** True if an agent asks for the write. Such a write records no file that the rules leave out. */
 export function isAgents({ by }: ReadyWrite): boolean {
   return by.caller.role === "agent";
 }
 
 /**
- * Returns the omissions for which a write is refused: the files could not be brought back. A folder that an agent moves
- * or deletes leaves behind what the rules keep out of it. Throws `REFUSED` if the rules would leave with the folder.
+ * Returns the omissions because of which a write must be refused: their files could not be brought back. If an agent
+ * moves or deletes a folder, the excluded files in it stay where they are, and do not hinder the write. Throws
+ * `REFUSED` if an ignore file that may exclude them would be moved or deleted with the folder.
  */
 export async function hinderingWrite(
   context: Context,
@@ -69,8 +70,8 @@ export async function hinderingWrite(
 }
 
 /**
- * Throws `REFUSED` if an ignore file in the folder, which would leave with it, is about files that stay: the next
- * capture would record them.
+ * Throws `REFUSED` if a `.gitignore` lies in the folder, above files that stay. It would be moved or deleted with the
+ * folder, and the next capture could then record these files.
  */
 async function refuseRulesLeaving(
   context: Context,
@@ -92,7 +93,7 @@ async function holdsRules({ worktree }: Context, folder: WorkspacePath): Promise
   return stat !== undefined;
 }
 
-/** Refuses a folder that holds what a person excluded. The contents are not read. */
+/** Refuses a folder that holds an unrecorded file which a person excluded. The contents of files are not read. */
 async function refuseExcludedBeneath(context: Context, folder: WorkspacePath): Promise<void> {
   const { worktree } = context;
   if (worktree.roots.every(({ filter }) => filter.excludePatterns.length + filter.excludeGlobs.length === 0)) return;

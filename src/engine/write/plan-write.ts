@@ -14,25 +14,27 @@ import { shownPath } from "../log/shape.ts";
 import { tooLong, unwritable } from "./writable-path.ts";
 import type { WriteState } from "./write-state.ts";
 
-/** The data that a plan needs beside the write. */
+/** The data that a plan needs besides the write. */
 export interface PlanGround {
   readonly state: Pick<WriteState, "at" | "beneath">;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Returns whether an unrecorded folder is at the path. Then it need not be made. */
+  /** Called for a path that is not recorded. Resolves to true if a folder is there, which then need not be made. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
   /**
-   * True if the folders above the path were captured. An unrecorded one then cannot be recorded, and nothing is made in
-   * it.
+   * True if a capture has just recorded the folders above the path. A folder that is still not recorded then cannot be
+   * recorded, and nothing may be made in it.
    */
   readonly areHoldersRecorded?: boolean | undefined;
-  /** Throws `ERASED` if a content of the files was erased: at another path it could be read again. */
+  /** Throws `ERASED` if a content of the files was erased, because it could be read again at another path. */
   readonly refuseErased: (entries: readonly Entry[]) => Promise<void>;
 }
 
 /**
- * Returns the changes that a write makes, by path; none if the state is already as the write asks. Throws
- * `PRECONDITION_FAILED`, `NOT_FOUND`, `REFUSED`, `PATH_INVALID`, `ERASED`.
+ * Returns the changes that a write makes, sorted by path. Returns none if the state is already as the write asks.
+ * Throws `PRECONDITION_FAILED` if the write's condition does not hold; `NOT_FOUND` if there is nothing to move or
+ * delete; `REFUSED` if a file or folder is in the way; `PATH_INVALID` if a moved path would be too long or too deep;
+ * and `ERASED` if a content to be moved was erased.
  */
 export async function planWrite(write: ReadyWrite, ground: PlanGround): Promise<Change[]> {
   const present = (await ground.state.at(write.path)).entry;
@@ -124,7 +126,7 @@ async function planMove(
     const moved = changeBetween(target, before, { ...entry, path: target });
     if (moved !== undefined) changes.push(moved);
   }
-  // The moved folder has no record of its own.
+  // Only files beneath the moved folder are recorded, not the folder itself: record the new one.
   if (present === undefined) changes.push({ path: to, before: inTheWay, after: folderEntry(to, FOLDER_MODE) });
   return changes;
 }
@@ -139,7 +141,10 @@ function movedPath(path: WorkspacePath, from: WorkspacePath, to: WorkspacePath):
   return target;
 }
 
-/** Returns the folders that must be made for a path, the outermost first. Throws `REFUSED` if a file is in the way. */
+/**
+ * Returns the changes that make the folders above a path, the outermost first. Throws `REFUSED` if a file is in the
+ * way, or if a folder above the path exists and cannot be recorded.
+ */
 export async function foldersFor(
   path: WorkspacePath,
   ground: Pick<PlanGround, "state" | "isUnrecordedFolder" | "areHoldersRecorded">,
@@ -147,7 +152,7 @@ export async function foldersFor(
   const made: Change[] = [];
   for (const folder of foldersAbove(path)) {
     const { entry } = await ground.state.at(folder);
-    // A recorded folder lies in recorded folders.
+    // All folders above a recorded folder are recorded, too.
     if (entry?.kind === "dir") break;
     if (entry !== undefined) throw refused(folder, "is no folder", "choose another path, or delete it first");
     if (await ground.isUnrecordedFolder(folder)) {

@@ -27,13 +27,13 @@ interface Ready {
   readonly path: WorkspacePath;
   readonly by: WriteBy & { readonly caller: Caller };
   /**
-   * The hash that must be at the path, or a sorted list of such; `*`: anything; `none`: nothing; `undefined`: no
-   * condition.
+   * The condition on what is at the path. A hash, or one of a sorted list of hashes, must be there; `*`: anything must
+   * be there; `none`: nothing must be there; `undefined`: there is no condition.
    */
   readonly ifMatch: string | readonly string[] | undefined;
   /** The hash of everything that the request asks for, by which the same request is recognised. */
   readonly asked: Hash;
-  /** For people: `write src/a.ts`. */
+  /** Says for people what the write does: `write src/a.ts`. */
   readonly summary: string;
 }
 
@@ -61,7 +61,8 @@ export interface ReadyMove extends Ready {
 
 /**
  * Checks a write and receives its content. Returns without waiting where that is possible, so that a caller's writes
- * stay in their order. Throws `PATH_INVALID`, `USAGE`, `LIMIT_EXCEEDED`.
+ * stay in their order. Throws `PATH_INVALID` if a path cannot be written, `USAGE` if an option is malformed, and
+ * `LIMIT_EXCEEDED` if the content is too long or exceeds the quota.
  */
 export function readyWrite(context: Context, write: FileWrite, caller: Caller): ReadyWrite | Promise<ReadyWrite> {
   const path = writablePath(context, write.path);
@@ -151,7 +152,10 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
   };
 }
 
-/** Returns the condition in one form for each meaning, as the hash of the request includes it. Throws `USAGE`. */
+/**
+ * Returns the condition. A list is returned sorted and without duplicates, because the hash of the request includes it.
+ * Throws `USAGE` if the condition is malformed.
+ */
 function conditionOf({ kind, options }: FileWrite): string | readonly string[] | undefined {
   const ifMatch = kind === "folder" ? undefined : options.ifMatch;
   const isOne = (hash: string): boolean => hash === "" || isHash(hash);
@@ -187,11 +191,11 @@ function askedFor({ path, ifMatch }: Pick<Ready, "path" | "ifMatch">, what: Read
     ...(what["to"] === undefined ? {} : { to: bytesOf(what["to"]) }),
     ifMatch,
   };
-  // JSON leaves out fields that are `undefined`.
+  // The round trip through JSON drops fields that are `undefined`.
   return sha256(canonicalJson(JSON.parse(JSON.stringify(all)) as Json));
 }
 
-/** Returns the bytes of a path in base64, as canonical JSON cannot hold every path. */
+/** Returns the bytes of a path in base64, because canonical JSON cannot represent every path. */
 function bytesOf(path: unknown): string {
   return pathToBytes(String(path)).toString("base64");
 }
@@ -200,12 +204,12 @@ function summaryOf(verb: string, path: WorkspacePath): string {
   return `${verb} ${shownPath(path)}`;
 }
 
-/** Returns the mode that a put leaves at the path. */
+/** Returns the mode that a put leaves at the path. `before` is the mode of the file that it replaces. */
 export function modeOfPut({ link, permissions }: ReadyPut, before: number | undefined): number {
   return link ? SYMLINK_MODE : (permissions ?? before ?? 0o644);
 }
 
-/** Contents up to this many bytes wait in memory for the next commit; longer ones go into the store before it. */
+/** Contents of up to this many bytes stay in memory until the next commit. Longer ones are stored while they arrive. */
 const BUFFERED_BYTES = 1024 * 1024;
 
 interface ReceivedContent {
@@ -216,22 +220,24 @@ interface ReceivedContent {
   /** Keeps the collector from freeing the content until an event names it. */
   readonly lease?: HeldLock;
   /**
-   * True if the content was not stored: the request was done before, and the content only shows that it is the same.
+   * True if the content was hashed and not stored, because its request was done before. The hash shows whether the
+   * request is the same.
    */
   readonly onlyCompared?: true;
 }
 
 interface ReceiveOptions {
-  /** In bytes; 0: no limit. */
+  /** The largest size of the content in bytes. 0 means that there is no limit. */
   readonly maxFileSize: number;
   /** The id that the caller gives the request. */
   readonly requestId?: string | undefined;
 }
 
 /**
- * Receives a content of any size in bounded memory. It is then durable in the store, or comes with its bytes, or was
- * only hashed since the request was done before. Returns without waiting if the content is short and given as a whole.
- * Throws `LIMIT_EXCEEDED` as soon as it is too long, and whatever its source throws.
+ * Receives a content of any size in bounded memory. A short content is returned with its bytes. A longer one is made
+ * durable in the store, or is only hashed if its request was done before. Returns without waiting if the content is
+ * short and given as a whole. Throws `LIMIT_EXCEEDED` as soon as the content is too long or exceeds the quota, and any
+ * error of its source.
  */
 function receiveContent(
   context: Context,
@@ -240,7 +246,7 @@ function receiveContent(
 ): ReceivedContent | Promise<ReceivedContent> {
   if (!(content instanceof Uint8Array)) return receiveStream(context, limited(content, maxFileSize), requestId);
   refuseTooLong(content.length, maxFileSize);
-  // Copy the bytes: the caller may reuse the array.
+  // Copy the bytes, because the caller may reuse the array.
   return content.length <= BUFFERED_BYTES ? buffered(Buffer.from(content)) : stored(context, [content], requestId);
 }
 
@@ -285,7 +291,7 @@ function wasDone(context: Context, requestId: string): Promise<boolean> {
   return answer(context, async () => (await doneRequest(context, intentOfRequest(requestId))) !== undefined);
 }
 
-/** Hashes a content without storing it. The quota is not checked, as no room is taken. */
+/** Hashes a content without storing it. The quota is not checked, because nothing is stored. */
 async function compared(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
   const digest = createHash("sha256");
   let size = 0;

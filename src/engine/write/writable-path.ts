@@ -1,13 +1,14 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { displayPath, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 
-/** The longest path and name that a file system takes. Longer ones could be recorded, but not be put into a folder. */
+/** The longest path that a file system accepts. A longer one could be recorded, but not be made in a folder. */
 const MAX_PATH_BYTES = 4_095;
+/** The longest name that a file system accepts. */
 const MAX_NAME_BYTES = 255;
-/** The deepest path that can be written. Each folder above it is an event of its own. */
+/** The most names in a path that can be written. Without a limit, one write could take any number of folder events. */
 const MAX_DEPTH = 256;
 
-/** Returns why a path is too long or too deep to be written; `undefined` if it is not. */
+/** Returns why a path is too long or too deep to be written. Returns `undefined` if the path can be written. */
 export function tooLong(path: WorkspacePath): string | undefined {
   const { path: inner } = splitRoot(path);
   const names = inner.split("/");

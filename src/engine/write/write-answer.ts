@@ -13,10 +13,10 @@ import type { PathState } from "./write-state.ts";
 /** The result of a write, for the client that asked for it. */
 export interface WriteDone {
   readonly seq: number;
-  /** The state now at the path; after a move, at the new path. */
+  /** The state at the path after the write; for a move, the state at the new path. */
   readonly now: PathState;
   readonly changes: readonly Change[];
-  /** `undefined`: nothing was changed. */
+  /** The id of the write, by which it can be undone. It is `undefined` if nothing was changed. */
   readonly id: string | undefined;
   readonly conflicts?: ApplyReport["conflicts"];
   /** Folders that stayed (see `stayingFolders`). */
@@ -28,7 +28,6 @@ export function targetOf(write: ReadyWrite): WorkspacePath {
   return write.kind === "move" ? write.to : write.path;
 }
 
-/** Returns the answer to a write. */
 export function writeShape(
   write: ReadyWrite,
   { seq, now, changes, id, conflicts = [], staying = [] }: WriteDone,
@@ -45,7 +44,7 @@ export function writeShape(
 
 const STAYS = { reason: "not-empty", detail: "it holds files that are not recorded" };
 
-/** Returns the folders that a move or a deletion, which ended with event `seq`, has left where they are. */
+/** Returns the folders that a move or a deletion has left where they are. `seq` is the last event of the write. */
 export async function stayingFolders({ index }: Context, write: ReadyWrite, seq: number): Promise<WorkspacePath[]> {
   const paths: WorkspacePath[] = [];
   if (write.kind !== "move" && write.kind !== "delete") return paths;
@@ -60,8 +59,8 @@ function shapeAt(path: WorkspacePath, now: PathState): FileShape | null {
 }
 
 /**
- * Returns the answer that the same request got when it was done; `undefined` if it was not done yet. Throws `USAGE` if
- * that request asked for something else.
+ * Returns the answer that the same request got when it was done. Returns `undefined` if it was not done yet. Throws
+ * `USAGE` if a request with the same id asked for something else.
  */
 export async function answerAgain(
   context: Context,

@@ -20,7 +20,7 @@ import { answerAgain, targetOf, writeShape, type WriteDone } from "./write-answe
 import { talliedAfter, type Tally } from "./write-limits.ts";
 import { WriteState } from "./write-state.ts";
 
-/** The outcome of one write: its answer, or the error for which it was not done. */
+/** The outcome of one write: its answer, or the error because of which it was not done. */
 export type Outcome = { readonly answer: FileWriteShape } | { readonly error: unknown };
 
 /** A write that is to be recorded. */
@@ -29,9 +29,11 @@ export interface PlannedWrite {
   readonly write: ReadyWrite;
   readonly intent: IntentRecord;
   readonly changes: readonly Change[];
-  /** Its events: the open intent, the changes of files, the closed intent. `settle` handles a log torn among them. */
+  /**
+   * The events of the write: the open intent, the changes, the closed intent. `settle` handles a log that ends early.
+   */
   readonly drafts: readonly EventDraft[];
-  /** The answer, once the events are durable. */
+  /** The result that may be answered once the events are durable. */
   readonly done: WriteDone;
 }
 
@@ -41,13 +43,13 @@ export interface BatchGround {
   readonly tally: Tally;
   readonly isUnrecordedFolder: PlanGround["isUnrecordedFolder"];
   readonly areHoldersRecorded?: PlanGround["areHoldersRecorded"];
-  /** Throws if the changes are not allowed. Default: all are. */
+  /** Throws if the changes are not allowed. Default: all changes are allowed. */
   readonly refuse?: (changes: readonly Change[]) => void;
 }
 
 /**
- * Plans the writes of one commit, one after the other: each sees the changes of those before it. A write that cannot be
- * done does not hinder the others. Hold the workspace's lock.
+ * Plans the writes of one commit, one after the other. Each write sees the changes of the writes before it. A write
+ * that cannot be done does not hinder the others. The caller must hold the workspace's lock.
  */
 export class WriteBatch {
   readonly planned: PlannedWrite[] = [];
@@ -76,8 +78,9 @@ export class WriteBatch {
   }
 
   /**
-   * Plans a write. Returns its answer if nothing is to be recorded. Throws why it cannot be done. `isAsIs`: the disk is
-   * already as the write asks, though not all of that need be recorded.
+   * Plans a write. Returns the answer instead if the same request was done before, or if nothing needs to be recorded.
+   * Throws if the write cannot be done. `isAsIs` is true if the disk is already as the write asks. No change is then
+   * planned, even if what is on disk is not recorded.
    */
   async plan(write: ReadyWrite, isAsIs = false): Promise<PlannedWrite | FileWriteShape> {
     const { requestId } = write.by;
@@ -110,7 +113,7 @@ export class WriteBatch {
     });
   }
 
-  /** Refuses a session id that a run or somebody's action has: an agent's write is not attributed to these. */
+  /** Throws `USAGE` if a write names the id of a run, an action, a transaction or another operation as its session. */
   async #refuseTaken(session: string | undefined): Promise<void> {
     if (session === undefined || this.#sessions.has(session)) return;
     await refuseTakenId(this.#context, session);
@@ -157,8 +160,8 @@ export class WriteBatch {
 }
 
 /**
- * Returns the error for a request whose content was not stored, since the log still held the request when the content
- * came.
+ * Returns the error for a request whose content was not stored. When the content arrived, the index still knew that the
+ * request had been done. Meanwhile the request was forgotten.
  */
 function forgotten(request: string): ChronicleError {
   return new ChronicleError(
@@ -170,10 +173,12 @@ function forgotten(request: string): ChronicleError {
   );
 }
 
-/** The outcome of a write at its target. `overtaken`: an edit was faster, and the next try may succeed. */
+/**
+ * The outcome of a write at its target. `overtaken` is set if somebody edited a path first. The next try may succeed.
+ */
 export type TargetOutcome = Outcome & { readonly overtaken?: true };
 
-/** True if the write was planned; false if this is its answer. */
+/** True for a planned write, false for an answer. */
 export function isPlanned(what: PlannedWrite | FileWriteShape): what is PlannedWrite {
   return "drafts" in what;
 }
@@ -192,7 +197,7 @@ const OF_ONE_WRITE: ReadonlySet<string> = new Set([
   "LIMIT_EXCEEDED",
   "PATH_INVALID",
   "UNSAFE",
-  // The following concern a content that the write would put elsewhere.
+  // The following errors concern a content that the write would put at another path.
   "ERASED",
   "PRUNED",
   "BLOB_MISSING",
@@ -201,9 +206,10 @@ const OF_ONE_WRITE: ReadonlySet<string> = new Set([
 type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "transaction">;
 
 /**
- * Returns a function that attributes writes. Unlike a capture, a write has a known writer. It belongs to the one open
- * action that declared its path, else to the one action of its session about the whole workspace. A write of no action
- * belongs to the innermost transaction that is everybody's or its session's. If several qualify, it belongs to none.
+ * Returns a function that attributes writes. Unlike a capture, a write has a known writer. A write belongs to the open
+ * action that declared its path. If no action declared it, the write belongs to the open action of its session that may
+ * touch the whole workspace. If the write belongs to no action, it belongs to the innermost transaction that is open to
+ * all sessions or is of its session. Where several actions or transactions qualify, the write belongs to none of them.
  */
 async function writeAttributor(context: Context, head: Head): Promise<(write: ReadyWrite) => WriteAttribution> {
   const brackets = await openBrackets(context, head);
@@ -216,7 +222,7 @@ async function writeAttributor(context: Context, head: Head): Promise<(write: Re
     const its = session ?? (action === undefined ? within.run : action.session);
     const transaction = action === undefined ? transactionFor(session, brackets, around) : undefined;
     return {
-      // The caller's default actor is whoever opened the workspace; an action names who works more exactly.
+      // An action names who works more exactly than the caller, whose default actor is whoever opened the workspace.
       actor: actor ?? action?.actor ?? write.by.caller.actor,
       ...optional({ session: its }),
       ...(action === undefined ? {} : { action: action.id }),
@@ -235,7 +241,10 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
   return meant.length === 1 ? meant[0] : undefined;
 }
 
-/** Returns the innermost transaction for a write. One that holds a run is only for that run and writes within it. */
+/**
+ * Returns the innermost transaction for a write. Returns `undefined` if there is none, or if several are innermost. A
+ * transaction that holds a run is only for writes within that run.
+ */
 function transactionFor(
   session: string | undefined,
   { transactions }: Brackets,

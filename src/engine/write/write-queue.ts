@@ -6,16 +6,17 @@ import type { OperationQueue } from "../capture/operation-queue.ts";
 import type { Outcome } from "./write-batch.ts";
 import { writeTogether } from "./write-together.ts";
 
-/** The most writes, and the most bytes of contents, in one commit: other operations get their turn in between. */
+/** The most writes in one commit. Other operations get their turn between two commits. */
 const MOST_WRITES = 512;
+/** The most bytes of contents in one commit. A single write may have more. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
- * The time that a commit waits for clients that were answered together and ask again, in milliseconds: less than a sync
- * takes.
+ * The longest time that a commit waits for more writes, in milliseconds. Clients that were answered together are likely
+ * to write again together. The time is less than a sync takes.
  */
 const GATHER_MS = 2;
-/** The most turns of the event loop that a commit waits, as the clock may stand still, or be set back. */
+/** The most turns of the event loop that a commit waits, because the clock may stand still or be set back. */
 const GATHER_TURNS = 2_000;
 
 interface Waiting {
@@ -24,13 +25,13 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Queues writes to files: those that come while others are being made durable share the next commit. */
+/** Queues writes to files. Writes that arrive while others are being made durable share the next commit. */
 export class WriteQueue {
   readonly #context: Context;
   readonly #queue: OperationQueue;
   #waiting: Waiting[] = [];
   #isScheduled = false;
-  /** The number of writes that the last commit answered, or that waited for it to end. */
+  /** The number of writes that the last commit answered, plus those that were waiting when it ended. */
   #expected = 0;
 
   constructor(context: Context, queue: OperationQueue) {
@@ -39,8 +40,8 @@ export class WriteQueue {
   }
 
   /**
-   * Resolves when the write is durable. Only its own writer waits for a content that is still being received; writes
-   * whose contents are here go in the order in which they were asked for.
+   * Carries out a write. Resolves when the write is durable. A content that is still being received delays no other
+   * write. Writes whose contents are complete are done in the order of their calls.
    */
   write(write: FileWrite, caller: Caller): Promise<FileWriteShape> {
     return this.#queue.whileOpen(() => {
@@ -50,7 +51,7 @@ export class WriteQueue {
     });
   }
 
-  /** Holds the lease on a content that is in the store but named by no event yet, so that the collector keeps it. */
+  /** Holds the lease on the content until the write is done: the collector must not free what no event names yet. */
   async #received(write: ReadyWrite): Promise<FileWriteShape> {
     using _lease = write.kind === "put" ? write.content.lease : undefined;
     return await this.#inTurn(write);
@@ -77,14 +78,14 @@ export class WriteQueue {
     });
     turn.then(
       (outcomes) => this.#ended(taken ?? [], outcomes),
-      // If it failed before any write was taken, all that wait fail.
+      // If the turn failed before it took any write, all waiting writes fail.
       (error: unknown) => this.#failed(taken ?? this.#waiting.splice(0), error),
     );
   }
 
   /**
-   * Waits for as many writes as the last commit saw, so that many clients do not fall into small groups. A client that
-   * writes alone does not wait.
+   * Waits for as many writes as the last commit saw, so that the writes of many clients are not split into small
+   * commits. A client that writes alone does not wait.
    */
   async #gather(): Promise<void> {
     const { now } = this.#context;

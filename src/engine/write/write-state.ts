@@ -2,24 +2,24 @@ import type { Change, Entry } from "../../core/values/entry.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 
-/** The state of a path as it is recorded, or will be with the batch. */
+/** The state of a path as it is recorded, or as the batch will record it. */
 export interface PathState {
   readonly entry: Entry | undefined;
-  /** 0: never recorded. */
+  /** The number of the iteration; 0 if the path was never recorded. */
   readonly iteration: number;
-  /** The event that recorded it; 0: none. */
+  /** The seq of the event that recorded the state; 0 if there is none. */
   readonly seq: number;
 }
 
 const NEVER: PathState = { entry: undefined, iteration: 0, seq: 0 };
 
-/** The files as the writes of one batch see them: as recorded, with the changes of the writes before. */
+/** The files as the next write of a batch sees them: the recorded files with the changes of the writes before it. */
 export class WriteState {
   readonly #index: IndexStore;
   readonly #head: number;
   readonly #changed = new Map<WorkspacePath, PathState>();
 
-  /** `head`: the last event, as of which the index is read. */
+  /** `head` is the seq of the last event. The index is read as of this event. */
   constructor(index: IndexStore, head: number) {
     this.#index = index;
     this.#head = head;
@@ -41,7 +41,8 @@ export class WriteState {
   }
 
   /**
-   * Returns the last event of an entry beneath a folder, 0 if none has an event yet; `undefined` if there is no entry.
+   * Returns the highest seq among the entries beneath a folder. Returns 0 if no entry has an event yet, and `undefined`
+   * if there is no entry.
    */
   async lastBeneath(folder: WorkspacePath): Promise<number | undefined> {
     let last: number | undefined;
@@ -55,7 +56,7 @@ export class WriteState {
     return last;
   }
 
-  /** Notes that the next events record these changes, the first of them as event `seq`. */
+  /** Notes that consecutive events record these changes. `seq` is the first of these events. */
   async take(changes: readonly Change[], seq: number): Promise<void> {
     for (const [i, { path, after }] of changes.entries()) {
       const { iteration } = await this.at(path);

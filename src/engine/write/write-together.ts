@@ -41,17 +41,17 @@ const MAX_ATTEMPTS = 3;
 
 /** A round of writes, as it is prepared before the lock is taken. */
 interface PreparedRound {
-  /** Writes that are answered, or refused, already. */
+  /** The outcomes of writes that are already answered or refused. */
   readonly decided: ReadonlyMap<ReadyWrite, Outcome>;
   /** Returns the state on which the other writes are planned. Called with the lock held. */
   readonly ground: () => Promise<Omit<BatchGround, "head">>;
-  /** Plans a write (see `WriteBatch.plan`). Throws also if this target cannot carry it out. */
+  /** Plans a write (see `WriteBatch.plan`). Also throws if this target cannot carry out the write. */
   readonly plan: (batch: WriteBatch, write: ReadyWrite) => Promise<PlannedWrite | FileWriteShape>;
 }
 
 /** The target of writes: a folder on disk, or the history alone. `writeTogether` takes the same steps for both. */
 interface WriteTarget {
-  /** Splits off the first writes that one commit can take. The order stays. */
+  /** Splits the writes into those that the next commit can take, and all later writes. The order is kept. */
   roundOf(writes: readonly ReadyWrite[]): {
     readonly round: readonly ReadyWrite[];
     readonly rest: readonly ReadyWrite[];
@@ -134,8 +134,8 @@ async function writeRound(
 }
 
 /**
- * Returns the target for a workspace without a folder: once the contents are durable (`kept`), one append is all that
- * remains to be done. Each write of a round sees the changes of those before it.
+ * Returns the target for a workspace without a folder. Once the contents are durable (`kept` resolves), one append
+ * completes the round. Each write of a round sees the changes of the writes before it.
  */
 function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -163,9 +163,10 @@ function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
 }
 
 /**
- * Returns the target for a workspace with a folder. The files that a write replaces are captured first, so that its
- * conditions are about what is really there, and nothing is lost. Then come the intents, the files, and the commit that
- * closes the intents. Writes to the same paths follow one another. No intent is recorded before `kept` resolves.
+ * Returns the target for a workspace with a folder. The files that a write replaces are captured first. Its conditions
+ * are then checked on what is really on disk, and nothing is lost. The next steps are the intents, the files, and the
+ * commit that closes the intents. Writes that share a path are done in different rounds. No intent is recorded before
+ * `kept` resolves.
  */
 function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -220,8 +221,9 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
 }
 
 /**
- * Records what is at the paths of writes: by name where it is about to be replaced, else what the rules take in. Of a
- * folder of an agent's write, only what the rules take in is recorded.
+ * Records what is at the paths of writes. A file that is about to be replaced is recorded by name, even if the rules
+ * leave it out. If the write replaces nothing (`asIs`), only what the rules take in is recorded. In a folder that an
+ * agent's write names, too, only what the rules take in is recorded.
  */
 async function captureBefore(
   context: Context,
@@ -242,7 +244,8 @@ async function captureBefore(
 }
 
 /**
- * Refuses to replace a file that could not be recorded, or to remove it with a folder: it could not be brought back.
+ * Refuses to replace a file that could not be recorded, or to remove it with a folder, because it could not be brought
+ * back.
  */
 function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void {
   const paths = pathsOf(write);
@@ -257,8 +260,8 @@ function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void
 }
 
 /**
- * Returns the outcome of a write for which there is no room: its refusal, or its earlier answer if it was done before,
- * since that stores nothing more.
+ * Returns the outcome of a write whose content exceeds the quota. The write is refused, unless it was done before: its
+ * earlier answer is then returned, because nothing more is stored. Returns `undefined` if the content fits.
  */
 async function overQuota(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
   const bytes = write.kind === "put" ? write.content.bytes : undefined;
@@ -291,24 +294,20 @@ async function keepContents(context: Context, writes: readonly ReadyWrite[]): Pr
   await withBatch(context.blobs, putAll, { beside: true });
 }
 
-/**
- * Decides about writes before anything is captured. A write replaces the file at its path, so that file is captured by
- * name even if the rules leave it out. A write that will be refused must therefore be refused before the capture:
- * otherwise a caller could have any file recorded and served by asking for a write that fails.
- */
-
 /** Returns the paths at which a write changes something. */
 function pathsOf(write: ReadyWrite): WorkspacePath[] {
   return write.kind === "move" ? [write.path, write.to] : [write.path];
 }
 
 /**
- * The decision about a write, as far as it is possible without a capture. `by-name`: the file that it replaces may be
- * recorded by name. `as-it-is`: it replaces nothing, so that the file on disk is recorded only as far as the rules take
- * it in.
+ * The decision about a write before anything is captured. `by-name`: the file that the write replaces may be recorded
+ * by name. `as-it-is`: the write replaces nothing, so only what the rules take in is recorded.
  */
 type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
+// The file that a write replaces is captured by name, even if the rules leave it out. A write that will be refused must
+// therefore be refused before the capture. Else a caller could have any file recorded and served by asking for a write
+// that fails.
 async function decideBefore(context: Context, write: ReadyWrite): Promise<DecidedBefore> {
   try {
     const { session } = write.by;
@@ -328,7 +327,7 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
     for (const [i, path] of paths.entries()) present.set(path, await entryAt(context, { path, stat: stats[i], write }));
     const decided = await decideOn(context, write, present);
     if (decided === "by-name" && isFolder) {
-      // A capture would record what it can of the folder, although the write is then refused.
+      // Scan before the capture, which would record parts of the folder although the write is then refused.
       const { omitted } = await context.worktree.scan({ only: paths, named: true }, () => undefined);
       refuseUncaptured(write, omitted);
     }
@@ -338,17 +337,20 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
   }
 }
 
-/** Refuses git's own state, where a hook could be put that the next commit runs, and Chronicle's staging folder. */
+/**
+ * Refuses a path in Chronicle's staging folder or in a repository's own state, where a write could place a hook that
+ * the next commit runs.
+ */
 function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined): void {
-  // Some file systems take other names for `.git`: these are always refused. A rule may take in `.git` itself.
+  // Some file systems take other names for `.git`. Those names are always refused. A rule may take in `.git` itself.
   const isLikeGit = namesIn(path).some((name) => name !== ".git" && isGitName(name));
   if (verdict?.rule !== "git" && !isStaging(path) && !isLikeGit) return;
   throw untouchable(path, "use git to change it, or take it in with forceInclude if it is `.git` itself");
 }
 
 /**
- * Refuses git's own state in a hosted workspace, where no rule could take it in: the next `restore --to` would put the
- * file onto a disk. A file that is already there may be deleted.
+ * Refuses a path in a repository's own state in a hosted workspace, where no rule can take it in. The next
+ * `restore --to` would put the file onto a disk. A file that is already recorded at such a path may be deleted.
  */
 function refuseGitState(write: ReadyWrite): void {
   if (write.kind === "delete") return;
@@ -357,7 +359,8 @@ function refuseGitState(write: ReadyWrite): void {
 }
 
 /**
- * Refuses git's own state among the states that a write would put beneath its path: a moved folder may hold such names.
+ * Refuses changes that would put a repository's own state beneath the path of a write. A moved folder may hold such
+ * names.
  */
 function refuseGitChanges(changes: readonly Change[]): void {
   const found = changes.find(({ path, after }) => after !== undefined && hasGitName(splitRoot(path).path));
@@ -388,7 +391,7 @@ interface Looked {
   readonly write: ReadyWrite;
 }
 
-/** Returns the entry at a path. The content is only read if the write names the hash that must be there. */
+/** Returns the entry at a path. The content is read only if the write names a hash that must be there. */
 async function entryAt(context: Context, { path, stat, write }: Looked): Promise<Entry | undefined> {
   if (typeof stat !== "object" || stat.kind === "special") return undefined;
   if ([write.ifMatch ?? ""].flat().some(isHash)) return context.worktree.inspect(path);
@@ -396,7 +399,7 @@ async function entryAt(context: Context, { path, stat, write }: Looked): Promise
   return { path, kind, mode, size, mtimeMs: 0, hash: undefined };
 }
 
-/** Plans the write on the state of the disk, only to see whether it changes anything. */
+/** Decides about a write by planning it on the state of the disk. The plan only shows whether anything changes. */
 async function decideOn(
   context: Context,
   write: ReadyWrite,
