@@ -26,12 +26,12 @@ interface ClosingBehind extends Closing {
   readonly omitted?: EndOfOmitted;
 }
 
-/** True if the action is over for good. A denied or abandoned action may have run, and end, after all. */
+/** True if an action in this state is over for good. A denied or abandoned action may still run and end. */
 function isFinal(state: ActionState): boolean {
   return state === "done" || state === "failed";
 }
 
-/** Returns the event that closes an action, after those that a capture is about to record. */
+/** Returns the event that closes an action. It is appended after the events of the capture that found `found`. */
 export async function closingDraft(
   context: Context,
   action: LoggedAction,
@@ -39,7 +39,7 @@ export async function closingDraft(
 ): Promise<EventDraft> {
   const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
   const { reason: _before, omittedBefore, aside: _aside, omittedChanges: _told, ...record } = action;
-  // An end without a scan removes nothing that an earlier end has found.
+  // If the omitted paths were not scanned, keep what an earlier end has found.
   const { changes: omittedChanges = [], aside } =
     omitted.changes === undefined ? { changes: action.omittedChanges, aside: action.aside } : omitted;
   const ended = new Date(context.now()).toISOString();
@@ -91,8 +91,8 @@ function whyGone(context: Context, action: LoggedAction): string {
 }
 
 /**
- * Returns the open actions that nobody will finish: their process is gone, or they have none that can be seen from here
- * and are a day old.
+ * Returns the open actions that nobody will finish. Either their process is gone, or no process that can be seen from
+ * here owns them and they are a day old.
  */
 export async function withoutOwner(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   const owned = new Set(await goingOn(context, actions));
@@ -124,8 +124,9 @@ async function isSessionOver({ index }: Context, { session }: LoggedAction): Pro
 }
 
 /**
- * Abandons the open actions of a session or turn. Their changes so far are recorded as theirs, or, if it is unknown
- * whether they ran, as what they may have done. Returns their ids. Throws `USAGE` without a session.
+ * Abandons the open actions of a session or turn, and returns their ids. The changes so far are attributed to these
+ * actions. With `unsure`, it is unknown whether the actions ran, and they are recorded only as candidates. Throws
+ * `USAGE` if no session is given.
  */
 export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {
   if (typeof of.session !== "string" || of.session === "") {
@@ -175,7 +176,7 @@ interface ClosingCapture extends CaptureOptions {
 
 /**
  * Captures, and closes actions in the same commit. If rule files that exclude themselves appeared during the actions,
- * they are recorded first, and the actions are closed by a second capture.
+ * these files are recorded first, and the actions are closed in the commit of another capture.
  */
 export async function captureWithRules(
   context: Context,

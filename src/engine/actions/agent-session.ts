@@ -25,7 +25,7 @@ export interface AgentSessionDraft {
 }
 
 /**
- * Begins or resumes an agent's session; does nothing if it is open. Throws `USAGE` for an id that is malformed or
+ * Begins or resumes an agent's session. Does nothing if the session is open. Throws `USAGE` if the id is malformed or
  * taken.
  */
 export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
@@ -46,8 +46,9 @@ export async function startAgentSession(context: Context, start: SessionStart = 
 }
 
 /**
- * Returns the event that begins or resumes an agent's session, `ahead` events after the head; `undefined` if it is
- * open. Throws `USAGE` for the id of a run, or of anything else that is no agent's session.
+ * Returns the event that begins or resumes an agent's session, and `undefined` if the session is open. `ahead` is the
+ * number of events that will be appended before this one. Throws `USAGE` if the id is that of a run, or of anything
+ * else that is not an agent's session.
  */
 export async function beginningOf(
   context: Context,
@@ -79,15 +80,15 @@ export async function beginningOf(
     omittedChanges: [],
     within: {},
   };
-  // A resumed session keeps its beginning.
+  // A resumed session keeps the data of its first beginning.
   const { pidMark: _earlier, pidSpace: _where, ...kept } = before ?? fresh;
   const record = { ...kept, state: fresh.state, ended: null, ...ownerOf(context, fresh.pid) };
   return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
 }
 
 /**
- * Ends an agent's session; its open actions are abandoned. Ending it again does nothing. Throws `NOT_FOUND`, and
- * `USAGE` for a session that is no agent's.
+ * Ends an agent's session, and abandons its open actions. Does nothing if the session has ended. Throws `NOT_FOUND` if
+ * there is no such session, and `USAGE` if it is not an agent's.
  */
 export async function endAgentSession(context: Context, id: string): Promise<SessionShape> {
   const session = await sessionOf(context, id);
@@ -119,8 +120,8 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
 }
 
 /**
- * Abandons the agents' sessions that have no process and of which nothing was recorded for a day: not every agent says
- * when a session ends. A session that continues after all is resumed by its next action.
+ * Abandons the agents' sessions that have no process and of which nothing was recorded for a day, because not every
+ * agent reports the end of a session. If such a session continues after all, its next action resumes it.
  */
 export async function endIdleSessions(context: Context): Promise<void> {
   const idle = await idleSessions(context);
@@ -140,7 +141,7 @@ async function idleSessions(context: Context): Promise<Session[]> {
   if (unowned.length > 0) {
     const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(row));
     const actions = (await readEvents(context, rows)).map(actionOfEvent);
-    // Being abandoned is no activity of a session: an old abandoned action does not count.
+    // The event that abandons an action is no activity of its session. Such an action is judged by its own time.
     const active = actions.filter((action) => action.state !== "abandoned" || !isLongAgo(action));
     for (const { session } of active) if (session !== undefined) busy.add(session);
     const going = await goingOn(context, await openActions(context));

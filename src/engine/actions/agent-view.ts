@@ -13,8 +13,8 @@ import { refuseClaimedName } from "../../core/records/actor-name.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 
 /**
- * Methods that an agent may not call: they give up, free, move or rebuild recorded data, or change what is kept, what
- * will be recorded or which history is accepted.
+ * Methods that an agent must not call. They give up, free, move or rebuild recorded data. Or they change what is kept,
+ * what will be recorded, or which history is accepted.
  */
 const DENIED = [
   "prune",
@@ -41,8 +41,8 @@ type Denied = (typeof DENIED)[number];
 const MAX_DETAIL = 500;
 
 /**
- * Returns the workspace as an agent may use it: a call of a denied method throws `FORBIDDEN`, and is recorded. The
- * context acts for the agent.
+ * Returns the workspace as an agent may use it. A call of a denied method throws `FORBIDDEN`, and is recorded.
+ * `context` must be that of the agent.
  */
 export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceApi {
   const refuse = async (what: string, args: readonly unknown[]): Promise<never> => {
@@ -56,7 +56,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
     refuseClaimedName(who.actor);
     return workspace.as({ ...who, role: "agent" });
   };
-  // A repair reads any place that it is given, and moves damaged files away.
+  // A repair is denied because it reads any place that the caller names, and moves damaged files away.
   const verify = (options?: VerifyOptions): ReturnType<WorkspaceApi["verify"]> =>
     options?.repairFrom === undefined ? workspace.verify(options) : refuse("repair", options.repairFrom);
   // An option that does what a denied method does is denied as well.
@@ -74,7 +74,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
         if (key === "verify") return verify;
         if (key === "snapshot") return snapshot;
         if (Object.hasOwn(shown, key)) return Reflect.get(shown, key);
-        // Calls `close` through the target: the code that hands the view out may have wrapped it.
+        // Call `close` through the target, because the code that hands out the view may have wrapped it.
         if (key === Symbol.asyncDispose) return () => target.close();
         return key === "as" ? as : Reflect.get(target, key, target);
       },
@@ -82,7 +82,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   );
 }
 
-/** Returns the error for what only a person may do. Without `hint`, the attempt must have been recorded. */
+/** Returns the error for what only a person may do. The default `hint` says that the attempt was recorded. */
 export function forbidden(
   what: string,
   hint = `${WHO_CAN}; the attempt was recorded (\`chronicle log --prefix refused:\`)`,
@@ -91,12 +91,12 @@ export function forbidden(
 }
 
 /**
- * The methods that answer with a content, and the method that could give a secret an ordinary name. When it fills
- * another folder, `restoreTo` itself leaves secrets out.
+ * The methods that answer with a content, and the method that could give a secret an ordinary name. `restoreTo` is not
+ * one of them, because it leaves secrets out itself when it fills another folder.
  */
 type SecretGuards = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
 
-/** Returns methods that give no bytes of files that are secrets by their name. These files are restored like others. */
+/** Returns methods that give no bytes of protected files. */
 function withoutSecrets(workspace: WorkspaceApi, context: Context): SecretGuards {
   return {
     file: async (path, options) => withoutBytes(await workspace.file(path, options), path),
@@ -114,7 +114,7 @@ function withoutSecrets(workspace: WorkspaceApi, context: Context): SecretGuards
   };
 }
 
-/** Returns a content as it is; for a secret, without its bytes: reading them throws `FORBIDDEN`. */
+/** Returns a content unchanged unless it is protected. Reading the bytes of a protected content throws `FORBIDDEN`. */
 function withoutBytes<T extends Classed & { readonly size: number; pieces(): AsyncIterable<Uint8Array> }>(
   content: T,
   what: string,
@@ -127,7 +127,8 @@ function withoutBytes<T extends Classed & { readonly size: number; pieces(): Asy
 }
 
 /**
- * Refuses names that are not an agent's in the calls of `NAMED`: an agent's work must not be recorded as a person's.
+ * Returns the workspace with a check in the methods of `NAMED`. They refuse a name that is not an agent's, because an
+ * agent's work must not be recorded as a person's.
  */
 function underOwnName(workspace: WorkspaceApi): WorkspaceApi {
   return new Proxy(workspace, {
@@ -162,14 +163,14 @@ function onlyAllowed<T extends object, K extends keyof T & string>(
       return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
     set: (_, key, value) => {
-      // Denied methods stay denied; anything else may be wrapped by the code that hands the view out.
+      // Denied methods stay denied. The code that hands out the view may wrap all others.
       if (!(denied as readonly PropertyKey[]).includes(key)) own.set(key, value);
       return true;
     },
   });
 }
 
-/** Records a refused attempt, unless the workspace is archived, or was opened for reading only. */
+/** Records a refused attempt, unless the workspace is archived or was opened for reading only. */
 export async function recordRefusal(context: Context, what: string, args: readonly unknown[]): Promise<void> {
   if (context.readOnly || (await archivedSince(context)) !== undefined) return;
   const record = encodeRefused({

@@ -37,13 +37,13 @@ export interface AskedAction {
   readonly actor: string;
   readonly targets: TouchedTargets;
   readonly outside: OutsideDrafts;
-  /** The paths that it touches and no capture takes. */
+  /** The paths that the action touches and that no capture takes. */
   readonly leftOut: LeftOut;
-  /** The open actions in whose callback it was asked for. */
+  /** The ids of the open actions in whose callbacks this action was asked for. */
   readonly around: readonly string[];
-  /** True if nothing could be kept, and the tool runs all the same. */
+  /** True if nothing could be kept, and the tool will run all the same. */
   readonly isExposed?: true;
-  /** Called with the open action of the same call, if there is one. No other action is then begun. */
+  /** Called with the open action of the same call, if there is one. No other action is begun in that case. */
   readonly onOpen: (same: LoggedAction) => void;
 }
 
@@ -60,9 +60,10 @@ export function ofEarlierTurns(
 }
 
 /**
- * Returns the events that begin the action, after those of the capture. The action is not begun if an open action of
- * the same call exists, or if only certain paths are touched and there is nothing to keep. Throws `REFUSED` if
- * something cannot be kept, unless `onFailure` is `warn`.
+ * Returns the events that end actions which are over, and the events that begin this action. They are appended after
+ * the events of the capture. The action is not begun if an open action of the same call exists, or if only certain
+ * paths are touched and there is nothing to keep. Throws `REFUSED` if something cannot be kept, unless `onFailure` is
+ * `warn`.
  */
 export async function beginning(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const { request, actor, targets, outside, leftOut } = asked;
@@ -76,7 +77,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
     ...leftOut.exposed,
     ...outside.omitted.filter((one) => !isMeant(one)),
   ];
-  // An action on existing files that may not be kept is recorded too.
+  // An action on existing files that must not be kept is recorded, too.
   const there = [...leftOut.named.filter(isExcluded), ...offRecordOf(targets.paths, found.omitted)];
   const isNothing = kept + exposed.length + there.length === 0;
   if (targets.kind === "paths" && isNothing && asked.isExposed !== true) return drafts;
@@ -128,8 +129,8 @@ async function openCall(context: Context, asked: AskedAction, head: Head): Promi
 }
 
 /**
- * Returns the events that end the actions whose process is gone, and those of the session's earlier turns. The actions
- * of its sub-agents are not ended by a new turn.
+ * Returns the events that end the actions which nobody will finish, and the actions of the session's earlier turns. A
+ * new turn does not end the actions of the session's sub-agents.
  */
 async function endings(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const open = await openActions(context, found.head);
@@ -148,7 +149,9 @@ function isExcluded({ reason }: Omission): boolean {
   return reason === "excluded";
 }
 
-/** Leaves out excluded paths that are kept aside, and excluded folders above a declared path. */
+/**
+ * Returns the omissions without excluded paths that are kept aside, and without excluded folders above declared paths.
+ */
 function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAction): Omission[] {
   const kept = new Set(leftOut.kept.map(({ path }) => path));
   const isAbove = (path: WorkspacePath): boolean => targets.paths.some((one) => one !== path && isWithin(one, path));
@@ -156,8 +159,8 @@ function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAc
 }
 
 /**
- * Returns the earlier states of the paths; absent paths only if the tool will create them. A tree that is kept aside is
- * listed as one path, with iteration 0.
+ * Returns the states of the paths before the action. Absent paths are included unless the tool only deletes. A tree
+ * that is kept aside is listed as one path, with iteration 0.
  */
 async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
   const { request, targets, leftOut } = asked;
@@ -172,7 +175,7 @@ async function keptFiles(context: Context, asked: AskedAction, found: Found): Pr
   return [...wanted, ...aside].sort((a, b) => comparePaths(a.path, b.path));
 }
 
-/** Counts the earlier states of outside paths; absent paths count only if the tool will create them. */
+/** Returns the number of kept states of outside paths. Absent paths are included unless the tool only deletes. */
 function keptOutside(request: ActionRequest, { drafts }: OutsideDrafts): number {
   if (!request.type.startsWith("delete_")) return drafts.length;
   return drafts.filter(({ record }) => record["state"] !== null).length;
@@ -183,12 +186,15 @@ interface Kept {
   readonly fromSeq: number;
   readonly omitted: readonly Omission[];
   readonly place: Place;
-  /** The paths that the full scan has omitted. */
+  /** The paths that the scan of the capture has omitted. */
   readonly seen: readonly Omission[];
   readonly head: Head;
 }
 
-/** Returns the place of an action: the transaction that was named, else the innermost bracket. Throws `NOT_FOUND`. */
+/**
+ * Returns the place of an action: the named transaction, or the innermost bracket if none was named. Throws `NOT_FOUND`
+ * if the named transaction is not open.
+ */
 async function placeOfAction(context: Context, asked: AskedAction, head: Head): Promise<Place> {
   const brackets = await openBrackets(context, head);
   const place = await placeIn(context, asked, brackets);
@@ -235,7 +241,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
   };
 }
 
-/** Returns the id if it is that of an open transaction. Throws `NOT_FOUND`. */
+/** Returns the id if it is that of an open transaction, and throws `NOT_FOUND` if not. */
 function namedTransaction({ transactions }: Brackets, id: string): string {
   if (transactions.some((one) => one.id === id)) return id;
   throw new ChronicleError("NOT_FOUND", `there is no active transaction ${JSON.stringify(id)}`, {
@@ -258,8 +264,8 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
 }
 
 /**
- * The most paths that are listed. With more, only the declared paths are: the states beneath them are those at
- * `from_seq`.
+ * The most paths that are listed. If there are more, only the declared paths are listed. The states beneath them can
+ * still be read from the history, as of `from_seq`.
  */
 const MOST_LISTED = 20_000;
 
@@ -301,7 +307,7 @@ async function listBeneath(
 /** Reasons for which neither the path nor anything beneath it was read. */
 const NOT_READ = reasonsWith("notRead");
 
-/** Leaves out files that exist and were not captured: an older recorded state is no backup of them. */
+/** Returns the files without those that were not captured, because an older recorded state is no backup of them. */
 function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
   const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
   // New names in these folders were left out, so a path that is not recorded may exist.
@@ -334,8 +340,8 @@ function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission
 }
 
 /**
- * Returns the omissions at, in or above declared paths that are off the record: the files exist, and nothing of them
- * may be kept.
+ * Returns the omissions at, in or above declared paths that are off the record. Their files exist, and nothing of them
+ * must be kept.
  */
 function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(

@@ -7,13 +7,13 @@ import { checkActorName } from "../../core/records/actor-name.ts";
 
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const TYPE = /^[^\p{C}\s]{1,128}$/u;
-/** Turns and call ids are the agent's own: any short text. */
+/** The maximum length of turns, call ids and names of actors. Agents choose these, so any short text is accepted. */
 const MOST_ID = 512;
 const MOST_SUMMARY = 300;
 
 /**
- * Returns the session's id. Throws `USAGE` if it is malformed: it is used in record ids, and in paths of other
- * programs.
+ * Returns the session's id. Throws `USAGE` if it is malformed. The form is strict because the id is used in record ids,
+ * and in paths of other programs.
  */
 export function checkSessionId(id: unknown): string {
   if (typeof id === "string" && SESSION_ID.test(id)) return id;
@@ -22,7 +22,7 @@ export function checkSessionId(id: unknown): string {
   });
 }
 
-/** Throws `USAGE` for a request for which no action can be recorded. */
+/** Throws `USAGE` if a field of the request is malformed. */
 export function checkRequest(request: ActionRequest): void {
   const { type, session, turn, toolCall, depth, actor, onFailure, pid } = request;
   if (typeof type !== "string" || !TYPE.test(type))
@@ -42,7 +42,7 @@ export function checkRequest(request: ActionRequest): void {
   checkTypes(request);
 }
 
-/** Checks types, since untyped programs call this, too. A path is checked where it is read. */
+/** Checks the types of fields, because untyped programs make requests, too. Paths are checked where they are read. */
 function checkTypes({ otr, summary, payload }: { readonly [Key in "otr" | "summary" | "payload"]?: unknown }): void {
   if (otr !== undefined && typeof otr !== "boolean") refuse("otr is neither true nor false", "say true");
   if (summary !== undefined && typeof summary !== "string") refuse("its summary is not text", "leave it out");
@@ -76,7 +76,7 @@ function aboutOf({ command, source, destination }: ActionPayload, paths: readonl
   return paths.length > 3 ? `${from} and ${paths.length - 1} more` : paths.join(", ");
 }
 
-/** Returns the line without what looks like a secret. */
+/** Returns the line with everything masked that looks like a secret. */
 function masked(line: string): string {
   return maskCommand(["sh", "-c", line])[2] ?? "";
 }

@@ -14,7 +14,7 @@ export async function everySession(context: Context): Promise<SessionShape[]> {
 
 /**
  * Returns a session by its id or a unique prefix. A session here is preferred to one at a replica with the same id.
- * Throws `NOT_FOUND` and `AMBIGUOUS`.
+ * Throws `NOT_FOUND` if no session matches, and `AMBIGUOUS` if several do.
  */
 export async function findSessionAnywhere(context: Context, id: string): Promise<SessionShape> {
   const all = await everySession(context);
@@ -33,8 +33,8 @@ export async function findSessionAnywhere(context: Context, id: string): Promise
 }
 
 /**
- * Returns the sessions that ran at replicas of this workspace, oldest first, as far as the events from there show them.
- * Only the replica knows their commands, and whether they are still running.
+ * Returns the sessions that ran at replicas of this workspace, oldest first, as far as the events from the replicas
+ * show them. Only the replica knows the command of a session, and whether the session is still running.
  */
 export async function replicaSessions({ index }: Context): Promise<SessionShape[]> {
   const found = new Map<string, SessionShape>();
@@ -80,8 +80,7 @@ function sessionOf({
 }
 
 /**
- * Joins two rows of a session. Rows are ordered by their last events, so the first event of another turn may be
- * earlier.
+ * Joins the rows of a session. Rows are ordered by their last events, so a later row may have an earlier first event.
  */
 function joined(
   known: SessionShape,

@@ -26,8 +26,8 @@ import { optional } from "../../util/optional.ts";
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
 /**
- * Records what an action has left. Finishing it again changes nothing. An action that was abandoned, or closed as
- * denied, can still be finished.
+ * Records what an action has left, and closes it. Finishing an action again changes nothing. An action that was
+ * abandoned, or closed as denied, can still be finished.
  */
 export async function finishAction(
   context: Context,
@@ -38,7 +38,7 @@ export async function finishAction(
   const closing = closingOf(end);
   const action = await findAction(context, id);
   if (!isUnfinished(action, closing)) return endShape(context, action, []);
-  // A denied action has changed nothing: the changes on disk are somebody else's.
+  // Close a denied action without a capture. It has changed nothing, so the changes on disk are somebody else's.
   if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
   try {
     return await captureAndClose(context, action, { ...closing, ...quota });
@@ -86,7 +86,8 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  // An action that nobody was expected to finish counts as open again, even if it was not recorded as abandoned.
+  // If nobody was expected to finish the action, `late` makes the capture treat it as open again. This includes an
+  // action that was not yet recorded as abandoned.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;
@@ -127,7 +128,7 @@ async function captureAndClose(
   };
 }
 
-/** Returns the answer for an action that is closed: its changes according to the log. */
+/** Returns the answer for a closed action, with its changes according to the log. */
 async function endShape(context: Context, action: LoggedAction, omitted: readonly Omission[]): Promise<ActionEndShape> {
   const { changes, ambiguous } = await changesOfAction(context, action, action.toSeq ?? action.lastSeq);
   return {

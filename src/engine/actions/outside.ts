@@ -28,17 +28,15 @@ import { refuseFileOverQuota, type QuotaOptions } from "../log/quota.ts";
 import { readEvent } from "../log/read-events.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 
-/**
- * The paths that an action's tool touches outside of the workspace are kept before the action, and compared after it.
- * `undo/restore.ts` restores them.
- */
+// The paths that an action's tool touches outside of the workspace are kept before the action, and compared after it.
+// `undo/restore.ts` restores them.
 
-/** The absolute paths that an action is about to touch outside, as `actionTargets` returns them. */
+/** The absolute paths outside of the workspace that an action is about to touch, as `actionTargets` returns them. */
 interface OutsideTargets {
   readonly outside: readonly string[];
-  /** The paths beneath which everything is at stake. */
+  /** The paths among `outside` beneath which the action may touch everything. */
   readonly outsideDeep: readonly string[];
-  /** True if the action is stopped unless all of it can be kept. */
+  /** True if the action is stopped unless all of these paths can be kept. */
   readonly whole: boolean;
   readonly quota?: QuotaOptions;
 }
@@ -55,9 +53,9 @@ export interface OutsideDrafts {
 }
 
 /**
- * Keeps what is at these paths. Contents are durable when it resolves; the caller appends the drafts, and holds a lease
- * of the blob store until then. Throws `REFUSED` for a path in Chronicle's own store, and `LIMIT_EXCEEDED` if the quota
- * is exceeded.
+ * Keeps what is at these paths. Contents are durable when the promise resolves. The caller must append the drafts, and
+ * must hold a lease of the blob store until then. Throws `REFUSED` if a path lies in Chronicle's own store or would
+ * include it, and `LIMIT_EXCEEDED` if the quota is exceeded.
  */
 export async function backUpOutside(
   context: Context,
@@ -74,7 +72,7 @@ export async function backUpOutside(
   };
 }
 
-/** Returns the records of what an action has left at its outside paths, where that differs from the last record. */
+/** Returns records of those outside paths of an action whose present state differs from their last record. */
 export async function finishOutside(
   context: Context,
   action: OutsideOwner & { readonly outside: readonly string[] },
@@ -128,7 +126,7 @@ interface DraftsGiven {
   readonly phase: OutsidePhase;
 }
 
-/** Returns the records of what was found. After an action, only changed and deleted paths have one. */
+/** Returns the records of what was found. After an action, only changed and deleted paths get a record. */
 async function draftsOf(context: Context, looks: readonly Look[], given: DraftsGiven): Promise<EventDraft[]> {
   const drafts = new Map<WorkspacePath, EventDraft>();
   for (const { found, deep } of looks) {
@@ -152,7 +150,7 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
   return [...drafts.values()];
 }
 
-/** Returns the paths beneath a folder that the action kept and that no longer exist. */
+/** Returns the paths beneath the first found path that the action kept and that no longer exist. */
 async function goneBeneath(
   context: Context,
   found: OutsideLook["found"],
@@ -186,7 +184,8 @@ async function lastOf(context: Context, path: WorkspacePath): Promise<OutsideRec
 }
 
 /**
- * Returns the states that an action kept of a path and of everything beneath it, from before the action; empty if none.
+ * Returns the states before an action, of a path and of everything beneath it. Returns an empty map if the action kept
+ * none.
  */
 export async function keptOutside(
   context: Context,
@@ -221,10 +220,10 @@ function refuseOwn({ outside }: Context, path: WorkspacePath): ChronicleError {
 const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
 
 /**
- * Returns the outside files for a remote caller, who was let into the workspace and not into the machine: none is read,
- * not even to follow a link, and none is replaced. Outside paths that an action names are reported as not kept. Paths
- * within the tracked roots (a repository's state, a link that stays inside) belong to the workspace, and every caller
- * may read them. If a root is a single file, only that file is inside.
+ * Returns the outside files for a remote caller, who may use the workspace but not the machine. No outside file is
+ * read, not even to follow a link, and none is replaced. Outside paths that an action names are reported as not kept.
+ * Paths within the tracked roots (a repository's state, a link that stays inside) belong to the workspace, and every
+ * caller may read them. If a root is a single file, only that file is inside.
  */
 export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[]): OutsideFiles {
   const places = roots.map(placeOfRoot);
@@ -232,7 +231,7 @@ export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[
   return {
     home: outside.home,
     isClosed: true,
-    // For a path outside, the answer would tell where the store lies; such a path is never read anyway.
+    // For an outside path, the answer would reveal where the store lies. Such a path is never read anyway.
     isOwn: (path, deep) => isInside(`/${path}`) && outside.isOwn(path, deep),
     resolve(absolute) {
       const asGiven = { name: absolute, end: absolute };
@@ -249,15 +248,15 @@ export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[
 }
 
 /**
- * Returns the paths that an action is about to touch. For a remote caller, relative paths begin at the roots as if
- * these lay at the top of the machine, so that a path that leads out reveals no more than was given: `../x` is `/x`,
- * and `~/x` is `/~/x`.
+ * Returns the paths that an action is about to touch. A remote caller's relative paths are resolved as if the roots lay
+ * at the top of the machine. A path that leads out of the roots then reveals nothing of the machine: `../x` becomes
+ * `/x`, and `~/x` becomes `/~/x`.
  */
 export function targetsFor({ worktree, outside }: Context, type: string, payload: TargetPayload): ActionTargets {
   const { home, isClosed } = outside;
   const { roots } = worktree;
   if (isClosed !== true) return actionTargets(type, payload, { roots, home });
-  // An absolute path into the workspace still counts as a path of the workspace.
+  // The real roots are given as well, so that an absolute path into the workspace is still a path of the workspace.
   const named = actionTargets(type, payload, { roots: [...atTheTop(roots), ...roots], home });
   if (named.kind === "none" || payload.command === undefined || home === undefined) return named;
   const told = (path: string): string =>
@@ -266,7 +265,8 @@ export function targetsFor({ worktree, outside }: Context, type: string, payload
 }
 
 /**
- * Returns the roots without the folders that lie above all of them: their relative places stay. Empty if only `/` does.
+ * Returns the roots with paths from which the folders above all roots are removed. The places of the roots relative to
+ * each other stay the same. Returns an empty list if only `/` lies above all roots.
  */
 function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
   const [first = "", ...others] = roots.map(placeOfRoot);

@@ -25,9 +25,9 @@ interface SessionDraft {
   readonly command: readonly string[];
   readonly networkEvents?: readonly unknown[];
   readonly notes?: readonly string[];
-  /** Default: a new one. */
+  /** Default: a new id. */
   readonly id?: string;
-  /** The brackets within which it is begun. */
+  /** The brackets within which the session begins. */
   readonly place?: Place;
   readonly aside?: Aside | undefined;
 }
@@ -130,7 +130,9 @@ async function asAbandoned(context: Context, session: Session): Promise<Session>
   return { ...session, state: "abandoned", changed: changes.length, seq, omittedChanges: kept, unclosed: true };
 }
 
-/** Returns a session of this workspace by its whole id: a prefix does not match. Throws `NOT_FOUND`. */
+/**
+ * Returns a session of this workspace by its whole id (a prefix does not match). Throws `NOT_FOUND` if there is none.
+ */
 export async function findSession(context: Context, id: string): Promise<Session> {
   const only = (await listSessions(context)).find((one) => one.id === id);
   if (only === undefined)
@@ -155,9 +157,9 @@ export async function closeAbandoned(context: Context): Promise<readonly string[
   return notes;
 }
 
-/** Writes the end of a session whose process is gone, with what became of the paths that were kept aside for it. */
+/** Writes the end of a session whose process is gone, with the changes to the paths that were kept aside for it. */
 async function endAbandoned(context: Context, session: Session): Promise<Session> {
-  // Protects contents from the collector until the session's record names them.
+  // The lease protects contents from the collector until the session's record names them.
   using _lease = await context.blobs.lease();
   const { aside: before, ...rest } = session;
   const { changes, aside } = before === undefined ? { changes: [] } : await endOfAside(context, session.id, before);
@@ -177,7 +179,7 @@ async function endAbandoned(context: Context, session: Session): Promise<Session
 
 const MOST_NAMED = 5;
 
-/** Describes the changed kept-aside paths: the process died before it recorded what became of them. */
+/** Describes the kept-aside paths that have changed. The process died before it could record their changes. */
 function keptText({ omittedChanges }: Session): string {
   const kept = omittedChanges.filter(isRestored).map(({ path }) => shownPath(path));
   if (kept.length === 0) return "";
@@ -222,12 +224,12 @@ export function sessionShape(session: Session): SessionShape {
  */
 const surrounding = new AsyncLocalStorage<readonly string[]>();
 
-/** Runs the callback of an action: what it begins is within the action. */
+/** Runs the callback of an action. Everything that the callback begins is within the action. */
 export function insideAction<T>(id: string | undefined, work: () => T): T {
   return id === undefined ? work() : surrounding.run([...surroundingActions(), id], work);
 }
 
-/** Returns the ids of the actions in whose callback the caller runs. Call it before anything is awaited. */
+/** Returns the ids of the actions in whose callbacks the caller runs. Must be called before anything is awaited. */
 export function surroundingActions(): readonly string[] {
   return surrounding.getStore() ?? [];
 }

@@ -26,20 +26,20 @@ import { keepLeftOut, NOTHING_LEFT_OUT } from "../capture/left-out.ts";
 const DEFAULT_ACTOR = "agent";
 
 interface SnapshotOptions extends QuotaOptions {
-  /** The actions in whose callback it is asked for. */
+  /** The ids of the actions in whose callbacks this action is asked for. */
   readonly around?: readonly string[];
 }
 
-/** The facts about an action before anything of it is kept. */
+/** The facts about an action before anything is kept for it. */
 interface UnkeptAction extends Omit<AskedAction, "outside" | "leftOut"> {
   readonly quota: QuotaOptions;
 }
 
 /**
- * Keeps what an action is about to destroy: captures its paths (or, if it may touch anything, the whole workspace), and
- * begins the action in the same commit. The answer is `null` if no action is begun: off the record (nothing is then
- * scanned or stored), for a tool that only reads, or if there is nothing to keep. If an action of the same call is
- * open, no other one is begun, and the answer is that action.
+ * Keeps what an action is about to destroy. Captures the action's paths, or the whole workspace if the action may touch
+ * anything, and begins the action in the same commit. Returns `null` if no action is begun, because the request is off
+ * the record (nothing is then scanned or stored), the tool only reads, or there is nothing to keep. If an action of the
+ * same call is open, no other action is begun, and the open one is returned.
  */
 export async function snapshotAction(
   context: Context,
@@ -97,7 +97,7 @@ async function whereToLook(
   return ending.only === undefined ? {} : { only: [...targets.paths, ...ending.only], exact: true };
 }
 
-/** Begins an action of which nothing could be kept, if its tool runs all the same. Its receipt says so. */
+/** Begins an action for which nothing could be kept and whose tool runs all the same. The action's receipt says so. */
 async function beginExposed(context: Context, unkept: UnkeptAction, error: unknown): Promise<readonly SealedEvent[]> {
   const { paths, outside, kind } = unkept.targets;
   const named = allOmitted(context, { paths, outside, scope: kind }, error);
