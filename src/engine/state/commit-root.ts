@@ -6,7 +6,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { HistoryContext } from "../log/context.ts";
 import type { PendingChanges } from "../log/tree.ts";
 
-/** The Merkle roots that commits state (`docs/format.md`, "Commits"). */
+// The Merkle roots that commits state (see `docs/format.md`, "Commits").
 
 /** The number of events after which a commit states the root, whatever it contains. */
 export const ROOT_EVERY = 1_000;
@@ -28,7 +28,7 @@ export async function isRootDue({ index }: Pick<HistoryContext, "index">, last: 
   return last - ((await index.rootedCommit(last))?.last ?? 0) >= ROOT_EVERY;
 }
 
-/** Returns the root in the last draft, if that is a snapshot or a compaction and no draft is a file's. */
+/** Returns the root in the last draft if this draft is a snapshot or a compaction, and no draft records a file. */
 export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
   const last = drafts.at(-1);
   const isAlone = drafts.every(({ recordId }) => !recordId.startsWith("file"));

@@ -17,18 +17,16 @@ import { baseSays, linesSay } from "./row-line.ts";
 import { shownPath } from "../log/shape.ts";
 import { memoKey } from "../log/memo.ts";
 
-/**
- * Secrets, recognised by the names of their files: which files are protected, and how answers show them.
- * `classedDrafts` writes the class into each file's record of a commit; each base has it, too. Code that reads a
- * content for an answer asks `isProtected` whether only people may see it; `agentView` refuses it to agents and
- * readers. When an agent fills another folder, secrets are left out.
- */
+// Secrets are recognised by the names of their files. `classedDrafts` writes the class into the record of each file in
+// a commit, and bases hold the class, too. Code that reads a content for an answer asks `isProtected` whether only
+// people may see the content. `agentView` then refuses its bytes to agents and readers. When an agent fills another
+// folder, secrets are left out.
 
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 
 /**
- * Returns the names in force, including those that a person added at the origin that the workspace follows, or
- * followed.
+ * Returns the names in force. They include the names that a person added at the origin which the workspace follows or
+ * has followed.
  */
 export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
   const record = await workspaceRecord(context);
@@ -39,7 +37,7 @@ export async function protectedNames(context: HistoryContext): Promise<Protected
 /** Returns the names that this history and its origin added, as one list for `ProtectedNames`. */
 export async function addedNames(context: HistoryContext): Promise<readonly string[]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
-  // The last match counts, so the origin's negations are left out: they would cancel names that were added before.
+  // Leave the origin's negations out. The last match decides, so they would cancel the names before them in the list.
   return [...own, ...(await originNames(context)).filter((name) => !name.startsWith("!"))];
 }
 
@@ -84,9 +82,9 @@ function isOfFile({ recordId, record }: EventDraft): boolean {
 }
 
 /**
- * True if only people may see this iteration: by a person's decision on its name, otherwise as it was recorded. If the
- * index says that a file with the name of a secret was recorded as an ordinary one, the log is read. Throws
- * `IndexDisagrees`.
+ * True if only people may see this iteration. A person's decision on the name applies first, then the recorded class.
+ * If the index says that a file with the name of a secret was recorded as an ordinary file, this is checked in the log.
+ * Throws `IndexDisagrees` if the log contradicts the index.
  */
 export async function isProtected(context: HistoryContext, row: IterationRow): Promise<boolean> {
   if (row.entry?.kind !== "file") return false;
@@ -102,8 +100,8 @@ export async function isProtected(context: HistoryContext, row: IterationRow): P
 }
 
 /**
- * True if a content is a secret wherever it was recorded: a content that an ordinary path also had is no secret.
- * `last`: the last iteration with the content. Throws `IndexDisagrees`.
+ * True if a content is a secret wherever it was recorded. A content that was also recorded at an ordinary path is no
+ * secret. `last` is the last iteration with the content. Throws `IndexDisagrees` as `isProtected` does.
  */
 export async function isSecretContent(context: HistoryContext, last: IterationRow, hash: Hash): Promise<boolean> {
   if (!(await isProtected(context, last))) return false;
@@ -112,8 +110,8 @@ export async function isSecretContent(context: HistoryContext, last: IterationRo
 }
 
 /**
- * Returns the paths of those entries of a moment whose bytes only people may see. Throws `IndexDisagrees`, as
- * `isProtected` does.
+ * Returns the paths of those entries of a moment whose bytes only people may see. Empty files have no bytes, and are
+ * left out. Throws `IndexDisagrees` as `isProtected` does.
  */
 export async function secretsAmong(
   context: HistoryContext,
@@ -128,7 +126,7 @@ export async function secretsAmong(
   return entries.filter(({ path, size }) => size > 0 && secret.has(path)).map(({ path }) => path);
 }
 
-/** True if a file's entry is a secret: by a person's decision on its name, otherwise as it was recorded. */
+/** True if an entry is a secret file. A person's decision on the name applies first, then the recorded class. */
 export function isSecretEntry(names: ProtectedNames, { path, kind, class: recorded }: Entry): boolean {
   return kind === "file" && (names.added(path) ?? recorded === "protected");
 }
@@ -146,8 +144,8 @@ export async function protectedFiles(context: HistoryContext): Promise<Protected
 }
 
 /**
- * Like `protectedFiles`, for an answer that is given even if the log is damaged: the names in force cannot be read
- * then, and no file is reported.
+ * Like `protectedFiles`, for an answer that is given even if the log is damaged. No file is reported in that case,
+ * because the names in force cannot be read.
  */
 export async function toldProtectedFiles(
   context: HistoryContext,
@@ -160,7 +158,7 @@ function isClassed({ entry }: IterationRow): boolean {
   return entry?.class === "protected";
 }
 
-/** Returns the protected files of a state. Names that a person added also count for files that were recorded before. */
+/** Returns the protected paths of a state. Names that a person added also apply to files that were recorded earlier. */
 async function everyHeld(
   { index }: HistoryContext,
   { names, seq }: { readonly names: ProtectedNames; readonly seq: number },

@@ -26,8 +26,8 @@ export function refuseSize({ path, entry }: IterationRow, { size }: { readonly s
 }
 
 /**
- * Throws `IndexDisagrees` unless the index has everything that was recorded of the path. Answers that deny something
- * need this.
+ * Throws `IndexDisagrees` unless the index has everything that was recorded of the path. An answer that something does
+ * not exist needs this proof.
  */
 export async function proveHistory(context: ProofContext, path: WorkspacePath): Promise<void> {
   await proveHistories(context, [{ path }], (await context.index.head()).seq);

@@ -8,7 +8,7 @@ import { addAll } from "../../util/long-lists.ts";
 import { linesSay, type LineSays, startOf } from "./row-line.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Proves iterations, each by its own line, or by the base on which the history starts. */
+// Each iteration is proved by its own line of the log, or by the base on which the history starts.
 
 /** Throws `IndexDisagrees` unless each iteration agrees with the log. */
 export async function proveRows(context: ProofContext, rows: readonly IterationRow[]): Promise<void> {
@@ -29,23 +29,23 @@ async function prove(context: ProofContext, rows: readonly IterationRow[]): Prom
 }
 
 /**
- * A claim about a path. It keeps every answer of the index, since a damaged index may give different answers to the
- * same question.
+ * What the index said about a path. Several claims about one path are all checked, because a damaged index may give
+ * different answers to the same question.
  */
 export interface PathClaim {
   readonly path: WorkspacePath;
   /** An event of the path that the log has recorded. */
   readonly seq?: number;
-  /** The state before that event, as the index had it. */
+  /** The state before the event `seq`, according to the index. */
   readonly before?: Pick<Claim, "entry">;
-  /** The last state, as the index had it. */
+  /** The last state of the path, according to the index. */
   readonly now?: Pick<Claim, "entry">;
 }
 
 /**
- * Throws `IndexDisagrees` unless the index has all iterations of these paths up to an event. Each is proved by its own
- * line or by a base, their numbers have no gap, the last one is the path's state after the event, and they agree with
- * the claims.
+ * Throws `IndexDisagrees` unless the index has all iterations of these paths up to an event. Each iteration must be
+ * proved by its own line or by a base, and their numbers must have no gap. The last iteration must be the path's state
+ * after the event. All iterations must agree with the claims.
  */
 export async function proveHistories(context: ProofContext, claims: readonly PathClaim[], seq: number): Promise<void> {
   await disagreeing(async () => {
@@ -71,7 +71,7 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
 
 /**
  * Throws `IndexDisagrees` unless these are the last iterations of the paths up to an event. A `row` is `undefined` if
- * there is none, or none is left after a compaction.
+ * the path has no iteration, or if a compaction has removed all of them.
  */
 export async function proveLast(
   context: ProofContext,

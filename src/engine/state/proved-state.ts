@@ -21,11 +21,9 @@ import { linesBehind, nearestRoot, type ReadTo, type StatedRoot } from "./stated
 import { readWholeTree, rootFolders } from "../log/tree.ts";
 import { memoKey } from "../log/memo.ts";
 
-/**
- * The proved state after an event. The rows of the index count as far as they give the Merkle root that the log states
- * at or before that event; later events are read from the log, line by line. To prove a path, the folders above it are
- * read with their children, each once.
- */
+// The proved state after an event. It begins at the nearest Merkle root that the log states at or before the event.
+// Rows of the index are believed only if they give this root. The events after the root are read from the log, line by
+// line. To prove a path, the folders above the path are read with their children. Each folder is read once.
 
 /** The inputs of a proof. */
 export type ProofContext = HistoryContext & {
@@ -35,7 +33,7 @@ export type ProofContext = HistoryContext & {
 /** The entry of a path under a Merkle root. */
 type Stated = Pick<Entry, "kind" | "mode" | "hash">;
 
-/** The children of a folder at the root, by name; `undefined`: the tree has no such folder. */
+/** The children of a folder at the root, by name. It is `undefined` if the tree has no such folder. */
 type Children = ReadonlyMap<string, TreeChild> | undefined;
 
 /** A claimed state of a path. */
@@ -46,16 +44,22 @@ export interface Claim {
 
 /** If the state would be more than this many events after its root, the proof begins again at a later root. */
 const MOST_SINCE = 4_000;
-/** The most children of folders that are kept. */
+/** `letGo` drops the folders that were read if they have more children than this. */
 const MOST_KEPT = 200_000;
 
-/** The state that was proved last: most questions concern the head. It was read from the log, so it stays valid. */
+/**
+ * The state of the head that was proved last. It is kept because most questions concern the head. It was read from the
+ * log, so it stays valid.
+ */
 const latest = memoKey<ProvedState>("last proved state");
 
 /** The earlier state that was proved last, for callers that read it page by page. */
 const past = memoKey<ProvedState>("last proved earlier state");
 
-/** Returns the state after an event. Throws `IndexDisagrees`, and `LOG_DAMAGED` if the log itself is damaged. */
+/**
+ * Returns the state after an event. Throws `IndexDisagrees` if the index knows no root for it, and `LOG_DAMAGED` if the
+ * log itself is damaged.
+ */
 export async function provedState(context: ProofContext, seq: number): Promise<ProvedState> {
   return disagreeing(async () => {
     const known = context.memo.get(latest);
@@ -72,9 +76,8 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
 }
 
 /**
- * Brings a known state forward to an event, and returns whether that is possible. It is not if the state is a later
- * one, if too many events lie in between, or if their lines were compacted away: then a new state begins at a later
- * root.
+ * Brings a known state forward to an event. Returns false if the known state is later than the event, if too many
+ * events lie in between, or if the lines of these events were compacted away. The caller must then begin a new state.
  */
 async function reaches(known: ProvedState, seq: number): Promise<boolean> {
   try {
@@ -107,7 +110,9 @@ export class ProvedState {
     return this.#end.seq;
   }
 
-  /** Applies the events up to `seq`. Returns false if this is a later state, or if there are too many events. */
+  /**
+   * Applies the events up to `seq`. Returns false if the state is later than `seq`, or if there are too many events.
+   */
   async advanceTo(seq: number): Promise<boolean> {
     if (seq < this.#end.seq || (seq - this.root.seq > MOST_SINCE && this.#end !== this.root)) return false;
     const from = this.#end;
@@ -131,8 +136,8 @@ export class ProvedState {
   }
 
   /**
-   * True if the proved events contradict this iteration: another one was recorded after the root, or this one lies
-   * after the root and was not recorded.
+   * True if the proved events contradict this iteration. Either a different iteration of the path was recorded last
+   * after the root, or this iteration claims an event after the root and was not recorded.
    */
   knowsOther({ path, seq, iteration }: IterationRow): boolean {
     const since = this.#since.get(path);
@@ -152,8 +157,8 @@ export class ProvedState {
   }
 
   /**
-   * Yields every path of the tree in this state, and every path that events after the root recorded and that exists, in
-   * no order. `descends` returns whether to read a folder of the tree.
+   * Yields the existing paths in no particular order: those of the tree, and those that events after the root recorded.
+   * `descends` returns whether to read a folder of the tree.
    */
   async *paths(descends: (folder: WorkspacePath) => boolean = () => true): AsyncGenerator<WorkspacePath> {
     for (const [path, { entry }] of this.#since) if (entry !== undefined) yield path;
@@ -168,8 +173,8 @@ export class ProvedState {
   }
 
   /**
-   * Returns the entry of the path in this state; `undefined` if it does not exist, or belongs to no folder of the tree
-   * and was not recorded after the root.
+   * Returns the entry of the path in this state. Returns `undefined` if the path does not exist. Also returns
+   * `undefined` if the path belongs to no folder of the tree and was not recorded after the root.
    */
   async at(path: WorkspacePath): Promise<Stated | undefined> {
     const since = this.#since.get(path);
@@ -182,7 +187,7 @@ export class ProvedState {
     if (since !== undefined) return sameEntry(since.entry, entry);
     const children = await this.childrenOf(parentOf(path));
     if (children !== undefined) return sameStated(statedOf(children.get(nameOf(path))), entry);
-    // A path in a folder without an entry belongs to no tree: only its own line proves it.
+    // A path in a folder without an entry belongs to no tree. Only the path's own line proves its state.
     return entry === undefined || this.#isInLog(path, entry);
   }
 
@@ -197,12 +202,12 @@ export class ProvedState {
     return (await this.childrenOf(parentOf(path)))?.get(nameOf(path));
   }
 
-  /** Returns the proved children of a folder at the root; `undefined` if there was no such folder. */
+  /** Returns the proved children of a folder at the root. Returns `undefined` if there was no such folder. */
   async childrenOf(folder: WorkspacePath): Promise<Children> {
     if (this.#folders.size === 0) await this.#begin();
     const known = this.#folders.get(folder);
     if (known !== undefined || this.#folders.has(folder)) return known;
-    // Proves the folders from the highest unproved one down to the requested one.
+    // Prove the folders from the highest unproved one down to the requested one.
     const pending: WorkspacePath[] = [];
     for (let at = folder; !this.#folders.has(at); at = parentOf(at)) {
       // A root that was not tracked contained nothing.
@@ -217,7 +222,7 @@ export class ProvedState {
     return this.#folders.get(folder);
   }
 
-  /** Computes the folder hashes from the entries, since stored ones may be missing or wrong, and tries again. */
+  /** Computes the folder hashes from the entries and tries again, because stored hashes may be missing or wrong. */
   async #again(folder: WorkspacePath): Promise<Children> {
     await this.#compute();
     return this.childrenOf(folder);
@@ -235,7 +240,9 @@ export class ProvedState {
     this.#kept += children?.size ?? 1;
   }
 
-  /** Proves the children of the root folders, by the Merkle root. */
+  /**
+   * Proves the children of the root folders by the Merkle root. Throws `IndexDisagrees` if they do not give the root.
+   */
   async #begin(): Promise<void> {
     this.#kept = 0;
     if (await this.#proveRoots()) return;
@@ -292,7 +299,7 @@ export class ProvedState {
     return known ?? folderHash([]);
   }
 
-  /** Drops the folders that were read, if there are very many. */
+  /** Drops the folders that were read if they have very many children. */
   letGo(): void {
     if (this.#kept <= MOST_KEPT) return;
     this.#folders.clear();

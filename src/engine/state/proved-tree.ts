@@ -17,11 +17,10 @@ import type { FolderHashes, StoredTree } from "../../storage/index-store.ts";
 import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
 import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "../log/tree.ts";
 
-/**
- * The folders after an event whose Merkle root is known from the log. A folder is read from the index when it is first
- * needed. It is trusted only if its hash is that of its leaf in the folder above, and so on up to the root. So the root
- * after changes costs only the changed folders, each read once, and is as certain as the previous root.
- */
+// The folders after an event whose Merkle root is known from the log. A folder is read from the index when it is first
+// needed. A folder is trusted only if its hash equals that of its leaf in the folder above, up to the root. Computing
+// the root after changes therefore reads only the changed folders and those above them, each once. The new root is as
+// certain as the previous one.
 
 /** An event, and the Merkle root right after it. */
 interface RootedSeq {
@@ -39,7 +38,7 @@ interface TreeBehind {
   readonly root: Hash;
   /** The folder hashes that differ from the previous ones. */
   readonly stored: StoredTree;
-  /** Returns the tree, once the index has the changes up to event `seq`. */
+  /** Returns the tree after event `seq`. Must be called only once the index has the changes up to this event. */
   readonly at: (seq: number) => ProvedTree;
 }
 
@@ -62,8 +61,8 @@ export class ProvedTree {
   }
 
   /**
-   * Returns the tree after changes that follow. Throws `IndexDisagrees` if the index does not give the root.
-   * `isRebuilt`: the index was just rebuilt from the log.
+   * Returns the tree after further changes. Throws `IndexDisagrees` if the index does not give the root before them.
+   * `isRebuilt` is true if the index was just rebuilt from the log.
    */
   async behind(changes: PendingChanges, isRebuilt = false): Promise<TreeBehind> {
     const hash = () => new Hashing(this.#context, { ...this.#at, isRebuilt }, this.#proved).behind(changes);
@@ -77,8 +76,8 @@ export class ProvedTree {
   }
 
   /**
-   * Computes the stored folder hashes again from the entries, since they may be missing or wrong. Throws if the entries
-   * do not give the root.
+   * Computes the stored folder hashes again from the entries, because they may be missing or wrong. Throws
+   * `IndexDisagrees` if the entries do not give the root.
    */
   async #storeAgain(): Promise<void> {
     const { seq, root } = this.#at;
@@ -98,7 +97,7 @@ class Hashing {
   readonly #context: Hashed;
   readonly #at: HashedFrom;
   readonly #known: KnownFolders;
-  /** The proved folders before the changes; `undefined`: there was no such folder. */
+  /** The proved folders before the changes. A value is `undefined` if there was no such folder. */
   readonly #before = new Map<WorkspacePath, FolderLeaves | undefined>();
   #tops: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
@@ -113,7 +112,7 @@ class Hashing {
     const before = await this.#topHashes();
     const fresh = new Map<WorkspacePath, Hash | undefined>();
     const namesIn = namesByFolder(changes.keys());
-    // Children come before their folders.
+    // Hash folders before the folders above them.
     const order = [...(await this.#dirty(changes))].sort((a, b) => comparePaths(b, a));
     for (const folder of order) {
       const leaves = await this.#leavesBehind(folder, { changes, names: namesIn.get(folder) ?? new Set(), fresh });
@@ -140,7 +139,7 @@ class Hashing {
     return dirtyFolders(new Set(paths.map((path, i) => (isFolder(path, i) ? path : parentOf(path)))));
   }
 
-  /** Returns a folder after the changes; `undefined` if it does not exist then. */
+  /** Returns a folder after the changes. Returns `undefined` if the folder does not exist after them. */
   async #leavesBehind(
     folder: WorkspacePath,
     {
@@ -167,8 +166,8 @@ class Hashing {
   }
 
   /**
-   * True if a folder that belonged to no tree belongs to the tree after the changes, because all folders above it
-   * exist.
+   * Called for a folder that was not part of the tree. Returns true if the folder is part of the tree after the
+   * changes, because the folder and all folders above it then exist.
    */
   async #isBackInTree(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
     for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {
@@ -180,7 +179,7 @@ class Hashing {
     return true;
   }
 
-  /** Returns a folder that is back in the tree as a leaf of the folder above; `undefined` if it does not exist. */
+  /** Returns the leaf of a folder that is back in the tree. Returns `undefined` if the folder does not exist. */
   async #leafOfReturned(path: WorkspacePath, fresh: FreshHashes): Promise<TreeChild | undefined> {
     const hash = fresh.get(path);
     if (hash === undefined) return undefined;
@@ -188,7 +187,10 @@ class Hashing {
     return entry === undefined ? undefined : { name: nameOf(path), kind: "dir", mode: entry.mode, hash };
   }
 
-  /** Returns a folder as a leaf of the folder above, which must have that leaf; `undefined` if it did not exist. */
+  /**
+   * Returns the leaf of a folder before the changes. Returns `undefined` if the folder did not exist. Throws
+   * `IndexDisagrees` if the folder above does not have this leaf.
+   */
   async #folderIn(above: FolderLeaves, path: WorkspacePath): Promise<TreeChild | undefined> {
     const own = await this.#leaves(path);
     if (own === undefined) return undefined;
@@ -198,7 +200,7 @@ class Hashing {
     return child;
   }
 
-  /** Returns a folder before the changes, proved; `undefined` if there was none. */
+  /** Returns a folder before the changes, with its hash proved. Returns `undefined` if there was no such folder. */
   async #leaves(folder: WorkspacePath): Promise<FolderLeaves | undefined> {
     if (this.#before.has(folder)) return this.#before.get(folder);
     const leaves = this.#known.get(folder) ?? (await this.#read(folder));
@@ -230,7 +232,7 @@ class Hashing {
     return leaves;
   }
 
-  /** Returns the hashes of the root folders, which give the root. */
+  /** Returns the hashes of the root folders. Throws `IndexDisagrees` if they do not give the root. */
   async #topHashes(): Promise<ReadonlyMap<WorkspacePath, Hash>> {
     if (this.#tops !== undefined) return this.#tops;
     const tops = new Map<WorkspacePath, Hash>();
@@ -257,8 +259,8 @@ class Hashing {
   }
 
   /**
-   * Returns a folder that the tree does not have. Its entries in the index belong to no tree, so no root proves them:
-   * they are trusted only if the index was just rebuilt from the log.
+   * Returns a folder that is not part of the tree. No root proves its entries in the index, so they are trusted only if
+   * the index was just rebuilt from the log. Throws `IndexDisagrees` if there are entries and it was not.
    */
   async #outsideOfTree(folder: WorkspacePath): Promise<FolderLeaves> {
     const children: TreeChild[] = [];
@@ -271,7 +273,7 @@ class Hashing {
     return FolderLeaves.of(children);
   }
 
-  /** Returns the hashes of folders, and of paths that were folders before. */
+  /** Returns the hashes of folders, and `undefined` for paths that were folders and no longer are. */
   async #worthStoring(fresh: FreshHashes): Promise<FolderHashes> {
     const rows: (readonly [WorkspacePath, Hash | undefined])[] = [];
     for (const [path, hash] of fresh) {
@@ -317,17 +319,17 @@ function rootOf(context: Hashed, tops: ReadonlyMap<WorkspacePath, Hash>): Hash {
   return workspaceRoot(tops.get(ROOT) ?? EMPTY_HASH, further);
 }
 
-/**
- * Caches the folders that were hashed last, with all their nodes, so that the next root costs only their changes.
- * Without the cache each write would read and hash its whole folder: 49 ms instead of 2 in a folder of 5,000 files.
- */
-
 /** The most children in the cache of each tree, about 200 bytes each. */
 const MOST_CHILDREN = 50_000;
 
-/** Each folder counts as this many more children, which limits the number of folders to copy. */
+/** Each folder is counted as this many additional children. This limits the number of folders that `behind` copies. */
 const FOLDER = 25;
 
+/**
+ * Caches the folders that were hashed last, with all their nodes. The next root then costs only the changes of these
+ * folders. Without the cache, each write would read and hash its whole folder: 49 ms instead of 2 in a folder of 5,000
+ * files.
+ */
 class KnownFolders {
   readonly #folders: Map<WorkspacePath, FolderLeaves>;
   #children: number;
@@ -348,7 +350,7 @@ class KnownFolders {
     if (leaves === undefined || leaves.size > MOST_CHILDREN) return;
     this.#folders.set(folder, leaves);
     this.#children += leaves.size + FOLDER;
-    // Evicts the folder that was set longest ago first.
+    // Evict the folders that were set longest ago.
     for (const [oldest, { size }] of this.#folders) {
       if (this.#children <= MOST_CHILDREN) return;
       this.#folders.delete(oldest);
@@ -356,7 +358,7 @@ class KnownFolders {
     }
   }
 
-  /** Returns a copy, for changes that may fail. */
+  /** Returns a copy for changes that may fail. */
   behind(): KnownFolders {
     return new KnownFolders(this.#folders, this.#children);
   }

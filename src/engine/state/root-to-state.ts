@@ -15,12 +15,11 @@ import { linesBehind, nearestRoot, type ReadTo } from "./stated-root.ts";
 import { type PendingChanges, rootAtHead } from "../log/tree.ts";
 import { memoKey } from "../log/memo.ts";
 
-/**
- * Computes the Merkle roots that the history states, from the previous root in the log and the lines after it. The
- * index only helps, and is checked against that root: its errors would otherwise stay in the log for ever.
- */
+// Computes the Merkle roots that the history states, from the previous root in the log and the lines after it. The
+// index provides the folders, and is checked against the previous root. Without this check, an error of the index would
+// stay in the log for ever.
 
-/** The most events that are read before the tree is taken from a later root. */
+/** If more than this many events follow the known tree, a new tree begins at a later root. */
 const MOST_SINCE = 4_000;
 
 interface Known {
@@ -28,20 +27,20 @@ interface Known {
   readonly end: ReadTo;
 }
 
-/** The tree that was proved last: the next root need not read its folders again. */
+/** The tree that was proved last. It is kept so that the next root need not read its folders again. */
 const latest = memoKey<Known>("last proved tree");
 
 /** A root, and the folder hashes that differ from the previous ones. */
 export interface RootBehind {
   readonly root: Hash;
   readonly tree: StoredTree;
-  /** Call it with the end of the changes once they are durable. */
+  /** Must be called with the end of the changes once they are durable. */
   readonly settle: (last: ReadTo) => void;
 }
 
 /**
- * Returns the root after changes that follow `seq` (the head). Call it with the lock held: an index that disagrees is
- * rebuilt.
+ * Returns the root after changes that follow `seq` (the head). The lock must be held, because an index that disagrees
+ * with the log is rebuilt.
  */
 export async function rootBehind(context: ProofContext, seq: number, pending: PendingChanges): Promise<RootBehind> {
   return rebuilding(context, async (isRebuilt) => {
@@ -54,12 +53,15 @@ export async function rootBehind(context: ProofContext, seq: number, pending: Pe
   });
 }
 
-/** Returns the root at `seq` (the head). Call it with the lock held: an index that disagrees is rebuilt. */
+/** Returns the root at `seq` (the head). The lock must be held, because an index that disagrees is rebuilt. */
 export async function rootToState(context: ProofContext, seq: number): Promise<Hash> {
   return rebuilding(context, (isRebuilt) => provedRoot(context, seq, isRebuilt));
 }
 
-/** Returns the root at `seq` (the head). Throws `IndexDisagrees`. `isRebuilt`: the index was just made from the log. */
+/**
+ * Returns the root at `seq` (the head). Throws `IndexDisagrees` if the index does not give the previous root.
+ * `isRebuilt` is true if the index was just rebuilt from the log.
+ */
 export async function provedRoot(context: ProofContext, seq: number, isRebuilt = false): Promise<Hash> {
   return disagreeing(async () => {
     const { tree, since, end } = await treeBefore(context, seq);
@@ -71,8 +73,8 @@ export async function provedRoot(context: ProofContext, seq: number, isRebuilt =
 }
 
 /**
- * Runs work. If the index was wrong, rebuilds it from the log and runs the work again; what the first run began is not
- * undone.
+ * Runs work. If the index was wrong, rebuilds the index from the log and runs the work again. The effects of the first
+ * run are not undone.
  */
 async function rebuilding<T>(context: ProofContext, work: (isRebuilt: boolean) => Promise<T>): Promise<T> {
   try {
@@ -107,7 +109,8 @@ async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefor
   const root = await nearestRoot(context, seq);
   const first = { ...EMPTY_HEAD, root: emptyRoot(context), next: { seq: 1, offset: 0 } };
   const end = root ?? first;
-  // Proving a folder shows whether these hashes are right.
+  // Bring the stored folder hashes up to date. They are not checked here, because every folder is proved when it is
+  // read.
   if ((await index.treeSeq()) < end.seq) await rootAtHead(context, end.seq);
   return continueTo(context, { tree: new ProvedTree(context, end), end }, seq);
 }
@@ -120,8 +123,8 @@ function emptyRoot({ worktree }: ProofContext): Hash {
 }
 
 /**
- * Continues a known tree. Returns `undefined` if it is a later one, if too many events follow it, or if its lines were
- * compacted away meanwhile or belong to another history.
+ * Continues a known tree. Returns `undefined` if the tree is later than `seq`, if too many events follow it, or if the
+ * lines after it were compacted away or belong to another history.
  */
 async function continued(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
   const { end } = known;
@@ -142,7 +145,7 @@ async function continueTo(context: ProofContext, { tree, end: from }: Known, seq
   const end = await linesBehind(context, from, {
     upTo: seq,
     take: (event) => {
-      // Such an event states a root, so the tree would have begun at it.
+      // An event with a base states a root, so the tree would have begun at this event if the index knew the root.
       if (event.op !== "compact" && baseOf(event) !== undefined) {
         throw new IndexDisagrees(`it does not know the root of event ${event.seq}`, { seq: event.seq });
       }

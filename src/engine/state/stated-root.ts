@@ -10,9 +10,9 @@ import { DAMAGED_LINE } from "../log/damaged-log.ts";
 import { isInBase } from "../log/read-base.ts";
 import { readEvent, wholeOrNone } from "../log/read-events.ts";
 
-/** Merkle roots that the log states, and the lines after them, read from the log itself. */
+// Reads the Merkle roots that the log states, and the lines after them, from the log itself.
 
-/** A root that an event of the log states: the root right after it. */
+/** The root right after an event, as this event of the log states it. */
 export interface StatedRoot extends Head {
   readonly root: Hash;
   /** The position of the next line. */
@@ -20,8 +20,9 @@ export interface StatedRoot extends Head {
 }
 
 /**
- * Returns the nearest root at or before an event, or `undefined`. The index only says where to read: if it lacks a
- * root, more lines are read. Each line is checked by its own hash.
+ * Returns the nearest root at or before an event. Returns `undefined` if the index knows none. The index only says
+ * where to read. If it lacks a root, an earlier one is returned, and the caller reads more lines. The line of the root
+ * is checked by its own hash.
  */
 export async function nearestRoot(context: HistoryContext, seq: number): Promise<StatedRoot | undefined> {
   const { anchor, index } = context;
@@ -43,8 +44,8 @@ async function rootIn(context: HistoryContext, row: EventRow): Promise<StatedRoo
 }
 
 /**
- * Returns an event of the log, with its line checked by its hash, and the position of the next line. Throws as
- * `readEvent` does.
+ * Returns an event of the log and the position of the next line. The event's line is checked by its hash. Throws as
+ * `readEvent` does, and `LOG_DAMAGED` if the line is damaged.
  */
 export async function provedEvent(
   context: HistoryContext,
@@ -57,7 +58,7 @@ export async function provedEvent(
     if (event?.seq !== row.seq || event.hash !== row.hash) break;
     return { event, next: { seq: row.seq + 1, offset: first.offset + first.bytes.length + 1 } };
   }
-  // Throws if the index is wrong. Otherwise the line is damaged.
+  // `readEvent` throws if the index is wrong. If it does not throw, the line is damaged.
   await readEvent(context, row);
   throw new ChronicleError("LOG_DAMAGED", `event ${row.seq} is damaged: its hash is not that of its content`, {
     hint: DAMAGED_LINE,
@@ -70,7 +71,10 @@ export interface ReadTo extends Head {
   readonly next: LogPosition;
 }
 
-/** Reads the events after `from`, up to `upTo`, each checked against the one before. Throws `LOG_DAMAGED`. */
+/**
+ * Reads the events after `from` up to `upTo`, and checks each against the event before it. Returns the last event that
+ * was read. Throws `LOG_DAMAGED` if a line is damaged, or if the log ends before `upTo`.
+ */
 export async function linesBehind(
   context: HistoryContext,
   from: ReadTo,
