@@ -36,8 +36,8 @@ import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-w
 import { refusalOf } from "./write-back-rules.ts";
 
 /**
- * The number of attempts that are made while a path is edited at the origin (`changed`) or something is put into a
- * folder that is to be deleted (`not-empty`). Then the entry is refused. For other reasons, one attempt is made.
+ * The number of attempts before an entry is refused because its path is being edited at the origin (`changed`), or
+ * because something is put into a folder that is to be deleted (`not-empty`). For other reasons, one attempt is made.
  */
 const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 
@@ -51,12 +51,14 @@ interface Deciding extends OpenWriteBack {
 
 /**
  * Decides each entry of a replica's batch. An entry that is based on the present state of its path becomes that state,
- * with the attribution it came with. An entry that is based on an older state is kept as a version, and refused as
- * `stale`; other entries are refused for other reasons (`WriteBackReason`). The commit that records the states records
- * the answers too. An entry that was decided before gets the same answer, or none if that is no longer remembered.
+ * with the attribution that the entry names. An entry that is based on an older state is kept as a version, and refused
+ * as `stale`. Entries can also be refused for other reasons (`WriteBackReason`). The commit that records the states
+ * records the answers, too. An entry that was decided before gets the same answer, or none if the answer is no longer
+ * remembered.
  *
- * The caller has stored the contents, and holds a lease on them until this resolves. What was decided is then durable.
- * Throws `READ_ONLY`, `UNAVAILABLE` if the folder cannot be written now, and what a change may throw.
+ * The caller must have stored the contents, and must hold a lease on them until the promise resolves. The decisions are
+ * then durable. Throws `READ_ONLY` if the workspace is only read, `UNAVAILABLE` if the folder cannot be written now,
+ * and what any change may throw.
  */
 export async function acceptWriteBack(
   context: Context,
@@ -67,18 +69,18 @@ export async function acceptWriteBack(
 }
 
 /**
- * Decides about a batch. In a hosted workspace, one append records everything; a crash may leave only its first events,
- * and the files are consistent after each of them. In a workspace with a folder, the paths are captured first, so that
- * nothing is overwritten that the replica has not seen. Then follow an intent, the files, and the commit that closes
- * the intent and records the answers; after a crash, `settle` finishes the intent. In both cases the replica, which got
- * no answer, sends the batch again, and is told what was done.
+ * Decides about a batch. In a hosted workspace, one append records everything. A crash may leave only the first events
+ * of the append, but the files are consistent after each event. In a workspace with a folder, the paths are captured
+ * first, so that nothing is overwritten that the replica has not seen. The next steps are an intent, the files, and the
+ * commit that closes the intent and records the answers. After a crash, `settle` finishes the intent. In both cases, a
+ * replica that got no answer sends the batch again, and is told what was done.
  */
 class Decision {
   readonly #context: Context;
   readonly #batch: WriteBackBatch;
   readonly #rules: WriteBackRules;
   readonly #isHosted: boolean;
-  /** Paths that cannot be written here, each with the reason that the replica is given. */
+  /** Paths that the replica must not write, each with the reason for the refusal. */
   readonly #barred = new Map<WorkspacePath, WriteBackReason>();
   #attempts = 0;
 
@@ -117,7 +119,7 @@ class Decision {
       else (typeof stat === "object" && stat.kind === "dir" ? folders : files).push(path);
     }
     const how = { cause: "capture", reserve: true } as const;
-    // Without `named`, which would also capture what the rules leave out of a folder.
+    // Folders are captured without `named`, which would also capture the files in them that the rules leave out.
     const before = folders.length === 0 ? undefined : await capture(this.#context, { ...how, only: folders });
     const captured = await capture(this.#context, { ...how, only: files, named: true, holders: true });
     const inFolders = before?.coverage.omitted ?? [];
@@ -133,10 +135,10 @@ class Decision {
   }
 
   /**
-   * Returns whether a replica must not write to the path. That is so for git's own state: a hook put there would be run
-   * by the next person who commits. It is also so for something on disk that the rules leave out and the history does
-   * not have. The replica cannot have seen that, so its write would be refused anyway; but the file would be captured
-   * for it, and then sent to the replica.
+   * Returns whether a replica must not write to the path. Git's own state is barred, because the next person who
+   * commits would run a hook that was put there. A file on disk that the rules leave out and that is not recorded is
+   * barred, too. The replica cannot have seen that file, so its write would be refused anyway. But the file would first
+   * be captured, and then be sent to the replica.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
@@ -146,14 +148,14 @@ class Decision {
     return (await index.iterationAt(path, (await index.head()).seq))?.entry === undefined;
   }
 
-  /** Bars paths whose state could not be captured: once replaced, it could not be brought back. */
+  /** Bars paths whose state could not be captured, because this state could not be brought back once it is replaced. */
   #barUncaptured(paths: readonly WorkspacePath[], omitted: readonly Omission[]): void {
     for (const path of paths) {
       if (omitted.some((one) => isWithin(path, one.path) || isWithin(one.path, path))) this.#barred.set(path, "path");
     }
   }
 
-  /** Resolves to `undefined` if another part is left, or the apply was blocked and has to be tried again. */
+  /** Resolves to `undefined` if another part is left, or if the apply was blocked and must be tried again. */
   async #underLock(commit: Commit, captured: Tally | undefined): Promise<WriteBackAnswer | undefined> {
     const open = await openWriteBack(this.#context, this.#batch);
     if (open.batch.entries.length === 0) return open.earlier;
@@ -181,8 +183,8 @@ class Decision {
     if (this.#isHosted) return { ...open, planned, changes: [], isPart: false };
     const { changes, backAt } = changesOf(batch.replica, planned.taken);
     if (backAt < 0) return { ...open, planned, changes, isPart: false };
-    // A path that returns to its first state would not be written, and the states in between would not be recorded. So
-    // the entry that brings that state back begins the next part.
+    // If a path returned to its first state within a part, it would not be written, and the states in between would not
+    // be recorded. The entry that brings the first state back therefore begins the next part.
     const cut = batch.entries.findIndex((one) => one === planned.taken[backAt]?.entry);
     const first = { ...batch, entries: batch.entries.slice(0, cut) };
     return { ...(await this.#plan(commit, { ...open, batch: first }, tally)), isPart: true };
@@ -234,8 +236,8 @@ class Decision {
   }
 
   /**
-   * A part may have no entry of its own, only folders of earlier batches (`going`): then the last decided entry stays
-   * the last.
+   * Returns the data that `answerOf` needs. A part may have no entry of its own, only folders of earlier batches
+   * (`going`). The entry that was decided last then remains the last one.
    */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
@@ -257,7 +259,8 @@ class Decision {
   }
 
   /**
-   * Bars the paths that blocked the apply, once their attempts are used up. Throws `UNAVAILABLE` if it may work later.
+   * Bars the paths that blocked the apply, once their attempts are used up. Throws `UNAVAILABLE` if the disk is full or
+   * a file is busy, because a later attempt may succeed.
    */
   #bar(blocked: readonly BlockedPath[]): void {
     this.#attempts += 1;
@@ -267,7 +270,7 @@ class Decision {
           hint: "the replica sends them again; check the disk of that folder",
         });
       }
-      // The next attempt captures such an edit first, so that it is then the present state.
+      // A path that is not barred is tried again. The next attempt first captures the edit that blocked it.
       if (this.#attempts >= (ATTEMPTS[reason] ?? 1)) this.#barred.set(path, BARRED[reason]);
     }
   }
@@ -280,7 +283,7 @@ function isFolder({ entry }: WriteBackEntry): boolean {
 const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
   changed: "stale",
   "no-folder": "stale",
-  // The contents of that folder are never recorded, so asking again is of no use.
+  // The files left in the folder are never recorded, so sending the entry again cannot help.
   "not-empty": "path",
   "not-permitted": "read-only",
   "content-missing": "content-missing",
@@ -326,21 +329,24 @@ interface RecordedWriteBack {
   readonly planned: PlannedWriteBack;
   /** The last entry of the batch. */
   readonly last: Pick<WriteBackEntry, "localSeq" | "eventHash">;
-  /** The events of its files, and the number of the first of them. */
+  /** The events that record the files. */
   readonly files: readonly EventDraft[];
+  /** The seq of the first of these events. */
   readonly firstSeq: number;
   /** Paths that were planned to be changed, and were left alone. */
   readonly left?: ReadonlySet<WorkspacePath>;
-  /** Answers to other entries that the replica sent with these. */
+  /** Answers to entries of the same batch that were decided before. */
   readonly earlier: WriteBackAnswer;
-  /** Entries of earlier batches that were planned with this one; they were answered then. */
+  /** Entries of earlier batches that were planned with this one. They were answered with their own batch. */
   readonly going: readonly WriteBackEntry[];
 }
 
-/** More answers than this are not remembered: the replica has them, or asks for what is settled. */
+/** More answers than this are not remembered. A replica that did not receive them asks which entries are settled. */
 const MOST_ANSWERS = 1_000;
 
-/** Returns the answers to a batch, and what is recorded after its files: what was not taken, and the answers. */
+/**
+ * Returns the answers to a batch, and the records that follow its files: versions of refused entries, and the answers.
+ */
 function answerOf(recorded: RecordedWriteBack): {
   readonly answer: WriteBackAnswer;
   readonly records: EventDraft[];

@@ -14,22 +14,21 @@ import { withSettledCommit } from "../capture/operate.ts";
 import { proveLast } from "../state/proved-rows.ts";
 import { unsentContents } from "../facts/followed-origin.ts";
 
-/**
- * Repeats the erasures of an origin in the history of a folder that follows it: an own event erases the same contents,
- * by the same rule. A content that a path here still has is not erased, unless the path is about to change; the folder
- * is not touched. If the origin withdraws an erasure, it is withdrawn here.
- *
- * The bytes are kept here for a grace period that begins now, and ends no sooner than the origin's: until then a person
- * can withdraw the erasure here.
- */
+// The erasures of an origin are repeated in the history of a folder that follows it. An own event erases the same
+// contents. A content that a path here has now is not erased unless the path is about to change. The folder is not
+// touched. If the origin withdraws an erasure, the erasure is withdrawn here, too.
+//
+// The bytes are kept here for a grace period that begins when the erasure is repeated, and ends no sooner than the
+// grace period of the origin. Until then, a person can withdraw the erasure here.
 
 /** A path whose content was erased and that the origin no longer records. The file stays on disk. */
 export interface UntrackedPath {
   readonly path: WorkspacePath;
   /** The state that is recorded here. */
   readonly before: Entry;
-  /** The origin's event that removed the path from the record, and its actor. */
+  /** The origin's event that removed the path from the record. */
   readonly upstream: UpstreamIteration;
+  /** The actor of this event. */
   readonly actor: string;
 }
 
@@ -41,7 +40,7 @@ export interface OriginsErasures {
    * since.
    */
   readonly erasures: readonly LoggedErasure[];
-  /** The own event up to which the origin has answered: contents that only later events name are not erased yet. */
+  /** The own event up to which the origin has answered. Contents that later events name are not erased yet. */
   readonly settled: number;
   /** Returns true if the path's content here is one that the origin had before, and is about to be replaced. */
   readonly isLeaving: (path: WorkspacePath) => Promise<boolean>;
@@ -51,7 +50,7 @@ export interface OriginsErasures {
 export interface ErasuresWaiting {
   /** Paths that must first have another content. */
   readonly paths: readonly WorkspacePath[];
-  /** True if own events name some of these contents, and the origin has not answered to them yet. */
+  /** True if some of the waiting contents are named by own events that the origin has not answered yet. */
   readonly isUnsent: boolean;
 }
 
@@ -86,8 +85,9 @@ export async function adoptErasures(context: Context, given: OriginsErasures): P
 }
 
 /**
- * Records that these paths are no longer recorded, as at the origin, and erases their contents in the same commit:
- * otherwise the files, which stay, would be recorded again. The rest of an erasure follows later.
+ * Records that these paths are gone from the record, as at the origin, and erases their contents in the same commit. If
+ * there were two commits, the files, which stay on disk, could be recorded again in between. The other contents of an
+ * erasure are erased later.
  */
 export async function leaveUntracked(
   context: Context,
@@ -102,7 +102,7 @@ export async function leaveUntracked(
       const hashes = new Set(paths.flatMap(({ before }) => before.hash ?? []));
       const isLeaving = async (path: WorkspacePath): Promise<boolean> => leaving.has(path) || given.isLeaving(path);
       const look = await lookAt(context, { ...given, isLeaving });
-      // The content of a path that is about to leave the record can be erased.
+      // A content need not wait if one of the paths that leave the record has it.
       const free = [...look.erasable, ...look.waiting].filter((hash) => hashes.has(hash));
       const now = { ...look, erasable: new Set(free), waiting: look.waiting };
       const erased = now.fresh.flatMap((one) => partOf(context, one, now));
@@ -119,7 +119,7 @@ async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
   const own = await erasuresInForce(context);
   const fresh = given.erasures.filter((one) => !isFollowed(one, own.last(one.recordId)));
   const wanted = new Set(fresh.flatMap(({ state, contents }) => (state === "erased" ? contents : [])));
-  // The empty content is never erased: every empty file has it.
+  // The empty content is never erased, because every empty file has it.
   wanted.delete(EMPTY_HASH);
   const nothing = { seq, fresh, own, erasable: wanted, waiting: new Set<Hash>(), paths: [], isUnsent: false };
   if (wanted.size === 0) return nothing;
@@ -138,7 +138,10 @@ async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
   return { ...nothing, erasable, waiting, paths: [...paths], isUnsent };
 }
 
-/** Returns the paths that have a content now and are about to change; `undefined` if the content is to be kept. */
+/**
+ * Returns the paths that have a content now, if all of them are about to change. Returns `undefined` if the content
+ * must be kept, because another path has it or the history itself needs it.
+ */
 async function leavingPaths(
   use: ContentUse | undefined,
   { isLeaving }: OriginsErasures,
@@ -149,7 +152,7 @@ async function leavingPaths(
   return [...use.now];
 }
 
-/** Returns whether this event of the origin was followed here. An erasure that was withdrawn here stays withdrawn. */
+/** Returns whether this event of the origin needs no event here, because it was followed or erases nothing here. */
 function isFollowed({ state, seq }: LoggedErasure, own: LoggedErasure | undefined): boolean {
   if ((own?.upstream?.seq ?? 0) >= seq) return true;
   return state === "withdrawn" && own?.state !== "erased";
@@ -170,14 +173,14 @@ function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting
   return [draftOf(one, { ...recordOf(context, one, { contents, known }), ...(isWhole ? { upstream } : {}) })];
 }
 
-/** Returns the draft for a part of an erasure; the rest of the erasure follows later. */
+/** Returns the draft for the erasable contents of an erasure. The other contents of the erasure are erased later. */
 function partOf(context: Context, one: LoggedErasure, { own, erasable }: Pick<Look, "own" | "erasable">): EventDraft[] {
   const contents = one.state === "erased" ? one.contents.filter((hash) => erasable.has(hash)) : [];
   const known = own.last(one.recordId);
   return contents.length === 0 ? [] : [draftOf(one, recordOf(context, one, { contents, known }))];
 }
 
-/** Returns the record of an erasure as it will be here. `known`: the record as it is now. */
+/** Returns the new record of an erasure in this history. `known` is its present record here. */
 function recordOf(
   context: Context,
   one: LoggedErasure,

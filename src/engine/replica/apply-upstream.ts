@@ -19,42 +19,43 @@ import { optional } from "../../util/optional.ts";
 
 /** A replica's step for new events of its origin. */
 export interface UpstreamStep {
-  /** The replica's progress after the step: with the new `applied`, and the `settled` known by now. */
+  /** The replica's progress after the step. It has the new `applied`, and the `settled` that is known by now. */
   readonly record: ReplicaRecord;
   /** Changes to make in the folder. Their contents are in the store. */
   readonly changes: readonly UpstreamChange[];
-  /** Paths whose present states are added to the journal again, based on the state that is applied by then. */
+  /** Paths whose present states are added to the journal again, based on the state that the step applies. */
   readonly proposals?: readonly WorkspacePath[];
   /** Conflicts that are opened, updated or settled. */
   readonly conflicts?: readonly IdentifiedConflict[];
   /** Contents of the changes that no event of the origin names, because a merge made them. They are in the store. */
   readonly contents?: readonly Hash[];
   /**
-   * `seq`: the own event up to which the plan knew the folder. `looked`: other paths that the plan depends on. If one
-   * of these has changed since, the plan is not carried out.
+   * What the plan was made from. `seq` is the own event up to which the plan knew the folder. `looked` are other paths
+   * that the plan depends on. If one of these paths has changed since `seq`, the plan is not carried out.
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
   /**
    * Describes a person's decision. The step is then an operation that can be undone, and is done as a whole or not at
-   * all; only folders that hold untracked files stay. Default: the step follows from the origin.
+   * all. Only folders that hold untracked files stay. Default: nobody decided, and the step follows from the origin.
    */
   readonly decision?: string;
 }
 
 /** The result of a step. */
 export interface UpstreamReport {
-  /** The head before the events of the step, and after them. Nothing else was recorded in between. */
+  /** The seq of the head before the events of the step. */
   readonly from: number;
+  /** The seq of the head after the events of the step. Nothing else was recorded in between. */
   readonly seq: number;
   readonly applied: readonly WorkspacePath[];
   /**
-   * Paths that are not as the plan knew them. If there is one, nothing was done: the state is captured by now, so plan
-   * again.
+   * Paths that are not as the plan knew them. If there are any, nothing was done. Their present state is captured, so
+   * the caller can plan again.
    */
   readonly moved: readonly WorkspacePath[];
   /**
-   * Paths that could not be written, or changed during the apply. They were left alone. The step recorded open
-   * conflicts for them with the reason `blocked`: settle such a conflict in the step that tries again.
+   * Paths that could not be written, or that changed during the apply. They were left alone. The step recorded an open
+   * conflict for each, with the reason `blocked`. The step that tries again must settle it.
    */
   readonly blocked: readonly BlockedPath[];
   /** Files that somebody wrote during the apply, which were kept under other names. */
@@ -62,7 +63,7 @@ export interface UpstreamReport {
 }
 
 export interface ApplyUpstreamOptions {
-  /** True if files get the origin's modification times. */
+  /** True if files are given the origin's modification times. */
   readonly keepMtime?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -74,9 +75,9 @@ const MOST_NAMED = 2_000;
 
 /**
  * Brings the origin's changes into the folder, and records how far the replica has come, as one operation. Captures the
- * paths first; then follow the intent, the files, and one commit. After a crash, `settle` finishes it. A step that only
- * records progress is one append. Throws what a capture may throw, and `IO` if the disk has no room for any of it:
- * nothing was changed then.
+ * paths first, then records the intent, changes the files, and makes one commit. After a crash, `settle` finishes the
+ * operation. A step that only records progress is one append. Throws what a capture may throw. Throws `IO` if the disk
+ * has no room for any of the changes; nothing is then changed.
  */
 export async function applyUpstream(
   context: Context,
@@ -91,7 +92,7 @@ export async function applyUpstream(
   });
 }
 
-/** Returns the changes in the form that can be made on disk, without those that then change nothing. */
+/** Returns the changes in the form that can be made on disk. Changes that change nothing in this form are left out. */
 function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
   return changes.flatMap((change) => {
     const after = settable(change.after);
@@ -101,10 +102,10 @@ function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
 }
 
 /**
- * Captures the state at each path, as far as the rules of this copy take it in: what they leave out is neither recorded
- * nor proposed to the origin, and blocks the origin's file of the same name. A folder that the origin has made, and that
- * the rules leave out here, is recorded without its contents. Captures nothing if the disk certainly is as the changes
- * expect. Untracked files in a folder that is to be deleted are not captured: that folder stays.
+ * Captures the state at each path, as far as the rules of this copy take it in. A file that they leave out is neither
+ * recorded nor proposed to the origin, and blocks the origin's file of the same name. A folder that the origin has
+ * made, and that the rules leave out here, is recorded without its contents. Untracked files in a folder that is to be
+ * deleted are not captured, and the folder stays. Captures nothing if the disk certainly is as the changes expect.
  */
 async function captureFirst(
   context: Context,
@@ -153,14 +154,14 @@ async function underLock(
     ? await appendOnly(commit, rest)
     : await performStep(context, commit, { step: rest, changes, options });
   const { seq } = await commit.head();
-  // The applied states are remembered by now, so the next scan need not read them.
+  // The stats of the applied states are remembered, so the next scan need not read these files.
   if (report.blocked.length === 0) noteRemembered(context, { from, to: seq });
   return { from, seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
 }
 
 /**
- * Appends open conflicts before the intent if there are too many for its line. If a crash follows, the paths are as
- * disputed as before: each conflict says what it is based on. Returns the conflicts that the intent records.
+ * Appends open conflicts before the intent if the intent's line cannot hold all conflicts. A crash after that does no
+ * harm, because each conflict says what it is based on. Returns the conflicts that the intent records.
  */
 async function openAhead(
   commit: Commit,
@@ -174,7 +175,9 @@ async function openAhead(
 
 const NOTHING = { applied: [], blocked: [], copies: [] } as const;
 
-/** True if one event records the step. Several events need an intent, since a crash could leave only the first ones. */
+/**
+ * True if one event records the step. Several events need an intent, because a crash could leave only the first ones.
+ */
 function isOneEvent({ proposals = [], conflicts = [] }: UpstreamStep, changes: readonly UpstreamChange[]): boolean {
   return changes.length + proposals.length + conflicts.length === 0;
 }
@@ -212,7 +215,7 @@ async function performStep(
     intent,
     operation: {
       changes,
-      // A decision is done as a whole. A step of the origin leaves out what cannot be written.
+      // A decision is done as a whole. A step that follows from the origin leaves out what cannot be written.
       onBlocked: decision === undefined ? "skip" : "fail",
       ...optional({ keepMtime, onProgress }),
     },
@@ -254,7 +257,7 @@ async function movedPaths(
   return [...moved];
 }
 
-/** True if a folder is deleted or replaced, with its contents. */
+/** True if the change deletes or replaces a folder with its contents. */
 function isCleared({ before, after }: UpstreamChange): boolean {
   return before?.kind === "dir" && after?.kind !== "dir";
 }

@@ -20,11 +20,11 @@ export type JournalEntry = WriteBackEntry;
 /** A part of the journal, in order. */
 export interface JournalPage {
   readonly entries: readonly JournalEntry[];
-  /** The own event up to which the journal was read: the page has all entries up to it. */
+  /** The own event up to which the journal was read. The page has all entries up to this event. */
   readonly upTo: number;
 }
 
-/** The iteration of a path that was in force at an event of the origin. */
+/** Returns the iteration of a path at an event of the origin. */
 export type MirrorIteration = (path: WorkspacePath, seq: number) => Promise<IterationRow | undefined>;
 
 export interface JournalQuery {
@@ -46,9 +46,9 @@ const WINDOW = 2_000;
 /**
  * Returns the replica's own changes after an event, in order: every iteration of a path that differs from the origin's
  * state, and every proposal. A change is based on the origin's state of the path when the folder was last reconciled.
- * So the log is read in order, with the progress of the replica and the open conflicts at each event. If nothing was
- * recorded since, this costs one query. Changes of an earlier sync (another `sandboxId`) are left out, and so are
- * further roots, which an origin does not have.
+ * Therefore the log is read in order, with the progress of the replica and the open conflicts at each event. If nothing
+ * was recorded after `after`, this costs one query. Changes of an earlier sync (another `sandboxId`) are left out.
+ * Changes in further roots are left out, too, because an origin does not have these roots.
  */
 export async function readJournal(
   context: HistoryContext,
@@ -58,7 +58,7 @@ export async function readJournal(
   const { origin, after, limit } = query;
   const { seq: head } = await context.index.head();
   if (after >= head) return { entries: [], upTo: after };
-  // The origin has answered to all events of a dropped archive: an archive is dropped only after that.
+  // An archive is dropped only after the origin has answered all its events, so these events need not be read.
   let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
   const state = await ReplicaState.at(context, origin, upTo);
   if (state === undefined) return { entries: [], upTo: head };
@@ -140,8 +140,8 @@ class JournalReader {
   }
 
   /**
-   * Returns the event that recorded a path's state as of event `seq`; `undefined` if the state is in a base, or there
-   * is none.
+   * Returns the event that recorded a path's state as of event `seq`. Returns `undefined` if the state is in a base, or
+   * if there is no state.
    */
   async #eventOf(path: WorkspacePath, seq: number): Promise<LogEvent | undefined> {
     const row = await this.#context.index.iterationAt(path, seq);
@@ -177,7 +177,7 @@ class JournalReader {
 
 type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
 
-/** The actor of states that came with a base: no event of such a state names an actor. */
+/** The actor of states that are in a base, because no event names an actor for them. */
 const UNKNOWN = "unknown";
 const READ = 256;
 
@@ -188,8 +188,9 @@ function isRelevant(recordId: string): boolean {
 const RELEVANT = ["file", "proposal:", "replica:", "conflict:"];
 
 /**
- * Returns whether an event of the own log is still the one that the origin knows. `hash`: its hash, or `undefined` if
- * that is unknown. A compacted event cannot be checked, and counts as held.
+ * Returns whether an event of the own log is still the one that the origin knows. `hash` is the hash that the origin
+ * knows, or `undefined` if the origin knows none. Returns false if the log ends before the event. Returns true for an
+ * event that cannot be checked, because it was compacted away or because its hash is not known.
  */
 export async function isStillHeld(context: HistoryContext, seq: number, hash: Hash | undefined): Promise<boolean> {
   await catchUp(context, { recover: false });
@@ -199,8 +200,8 @@ export async function isStillHeld(context: HistoryContext, seq: number, hash: Ha
 }
 
 /**
- * Returns whether this own event is a change or a proposal of this path, or of something beneath it. A compacted event,
- * or an event in a base, cannot be checked, and counts as such a change.
+ * Returns whether this own event is a change or a proposal of this path, or of a path beneath it. An event that was
+ * compacted away cannot be checked. The result is then true.
  */
 export async function hasWritten(context: HistoryContext, seq: number, path: WorkspacePath): Promise<boolean> {
   if (seq > (await context.index.head()).seq) await catchUp(context, { recover: false });

@@ -6,15 +6,16 @@ import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** A path about which the folder and its origin disagree. `baseSeq`: the origin's event that the path is based on. */
+/** A path about which the folder and its origin disagree. */
 interface OpenPath {
   readonly path: WorkspacePath;
+  /** The event of the origin that the path is based on. */
   readonly baseSeq: number;
   /** The event of the origin that everything beneath the path is based on. */
   readonly since: number | undefined;
 }
 
-/** Names of secrets that people have added. */
+/** Names of secrets that people have added, in this workspace and at the origin. */
 export interface AddedNames {
   readonly here: readonly string[];
   readonly there: readonly string[];
@@ -28,14 +29,15 @@ export interface WithheldThen {
   readonly names: AddedNames;
 }
 
-/** The numbers of rows that are searched for the last state of a replica: few at first, since it is usually near. */
+/** The number of rows that are searched first for the last event of a record, because this event is usually near. */
 const NEAR = 16;
+/** The number of rows in each further query of this search. */
 const PAGE = 512;
 const CONFLICT = "conflict:";
 
 /**
- * The state of a replica at an event of its own log: the event of the origin up to which its folder was reconciled, and
- * the paths for which that does not hold because they had an open conflict.
+ * The state of a replica at an event of its own log. It consists of the event of the origin up to which the folder was
+ * reconciled, and of the paths that were not reconciled because they had an open conflict.
  */
 export class ReplicaState {
   readonly #origin: string;
@@ -52,7 +54,9 @@ export class ReplicaState {
     this.#sandboxId = sandboxId;
   }
 
-  /** Returns the state right after event `seq`; `undefined` if this workspace never was a replica of the origin. */
+  /**
+   * Returns the state right after event `seq`. Returns `undefined` if the workspace never was a replica of the origin.
+   */
   static async at(context: HistoryContext, origin: string, seq: number): Promise<ReplicaState | undefined> {
     const last = await context.index.record(replicaRecordId(origin));
     if (last === undefined) return undefined;
@@ -64,7 +68,7 @@ export class ReplicaState {
     return replica;
   }
 
-  /** Applies an event. Returns true if the event records the progress of this sync, or a conflict. */
+  /** Applies an event. Returns true if the event records the progress of a sync with this origin, or any conflict. */
   take({ recordId, record }: LogEvent): boolean {
     if (originOfRecordId(recordId) === this.#origin) {
       const { sandboxId, applied, filterTo, filteredTo, ownNames = [], originNames = [] } = decodeReplica(record);
@@ -106,8 +110,8 @@ export class ReplicaState {
 }
 
 /**
- * Returns the base of the nearest path above that has an open conflict: beneath it, the folder was not reconciled
- * either.
+ * Returns `since` of the nearest path above that has an open conflict with this event. Beneath such a path, the folder
+ * was not reconciled either.
  */
 function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: WorkspacePath): number | undefined {
   if (paths.size === 0) return undefined;
@@ -118,7 +122,7 @@ function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: Workspace
   return undefined;
 }
 
-/** Returns the last event of a record up to a seq. Every step writes one, so it is usually near. */
+/** Returns the last event of a record up to a seq. The event is usually near, because every step writes one. */
 async function lastBefore(context: HistoryContext, recordId: string, seq: number): Promise<EventRow | undefined> {
   for (let [to, limit] = [seq, NEAR]; to > 0; limit = PAGE) {
     const rows = await context.index.events({ from: 1, to, limit, descending: true });
@@ -129,7 +133,7 @@ async function lastBefore(context: HistoryContext, recordId: string, seq: number
   return undefined;
 }
 
-/** Returns, for each conflict that was open after event `seq`, its last event by then. */
+/** Returns the last event up to `seq` of each conflict that was open after event `seq`. */
 async function conflictsAt(context: HistoryContext, seq: number): Promise<EventRow[]> {
   const found: EventRow[] = [];
   for (const row of await context.index.records(CONFLICT)) {

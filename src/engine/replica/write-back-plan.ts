@@ -19,17 +19,17 @@ import { talliedAfter, type Tally } from "../write/write-limits.ts";
 interface PlanGround extends Omit<JudgeGround, "state"> {
   readonly tally: Tally;
   /**
-   * Folders of earlier batches that are to be deleted once they are empty: this batch may delete the rest of their
-   * contents.
+   * Folders of earlier batches that are to be deleted once they are empty. This batch may delete the remaining contents
+   * of such a folder.
    */
   readonly going: readonly WriteBackEntry[];
 }
 
-/** An entry that is to be recorded: the changes that make missing folders, and then its own. */
+/** An entry that is to be recorded. Its changes first make missing folders, and then the entry itself. */
 export interface TakenEntry {
   readonly entry: WriteBackEntry;
   readonly changes: readonly Change[];
-  /** The last event of the path before this one. */
+  /** The last event of the path before this entry. */
   readonly against: number;
 }
 
@@ -37,20 +37,21 @@ export interface TakenEntry {
 interface KnownEntry {
   readonly entry: WriteBackEntry;
   readonly iteration: number;
-  /** The event that recorded the state; infinite: an event of this batch. */
+  /** The event that recorded the state. `Infinity` stands for an event of this batch. */
   readonly seq: number;
 }
 
-/** An entry that is not taken. `against`: if it is kept as a version, the last event of its path. */
+/** An entry that is not taken. */
 export interface RefusedEntry {
   readonly entry: WriteBackEntry;
   readonly reason: WriteBackReason;
+  /** The last event of the path. Set only if the entry is kept as a version. */
   readonly against?: number | undefined;
-  /** The event of another path that the replica has to receive first. */
+  /** The event of another path that the replica must receive before it can send the entry again. */
   readonly awaits?: number;
 }
 
-/** The decisions about a batch; taken entries are in an order in which they can be recorded. */
+/** The decisions about a batch. The taken entries are in an order in which they can be recorded. */
 export interface PlannedWriteBack {
   readonly taken: readonly TakenEntry[];
   readonly known: readonly KnownEntry[];
@@ -66,8 +67,8 @@ export interface PlannedWriteBack {
 const OWN_EVENT = Infinity;
 
 /**
- * Plans what becomes of a replica's entries, in order: each is judged by the state after those before it. Use it with
- * the lock held.
+ * Plans what becomes of a replica's entries, in order. Each entry is judged by the state after the entries before it.
+ * The lock must be held.
  */
 export async function planWriteBack(
   context: Context,
@@ -80,8 +81,8 @@ export async function planWriteBack(
   const plan = new WriteBackPlan(context, state, ground);
   for (const run of runsOf(entries)) {
     const isLast = run.at(-1) === entries.at(-1);
-    // Entries in a folder are taken before the folder itself: then the folder is empty, and no crash leaves entries
-    // without their folder.
+    // Take the deletions in a folder before that of the folder itself. The folder is then empty, and no crash can leave
+    // files without their folder.
     for (const [i, entry] of [...run.entries()].toReversed()) {
       const verdict = await judge.judge(entry);
       await plan.take(entry, verdict);
@@ -93,8 +94,8 @@ export async function planWriteBack(
 }
 
 /**
- * Yields each entry with the deletions beneath its path that directly follow it, if it is a deletion or replaces a
- * folder; every other entry alone.
+ * Yields the entries in runs. An entry that is a deletion, or may replace a folder, is in one run with the deletions
+ * beneath its path that directly follow it. Every other entry is a run of its own.
  */
 function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBackEntry[]> {
   for (let at = 0; at < entries.length;) {
@@ -140,11 +141,11 @@ class WriteBackPlan implements PlannedWriteBack {
     }
     this.#tally = tally;
     this.taken.push(taken);
-    // Any seq will do: the entries of one batch are all the same replica's.
+    // The real seq is not needed, because all entries of a batch are of the same replica.
     await this.#state.take(changes, OWN_EVENT);
   }
 
-  /** Returns the totals after the changes; `undefined` if the workspace would exceed its limits. */
+  /** Returns the totals after the changes. Returns `undefined` if the workspace would exceed its limits. */
   #talliedAfter({ path }: WriteBackEntry, changes: readonly Change[]): Tally | undefined {
     try {
       return talliedAfter(this.#context, { path }, { changes, tally: this.#tally });
@@ -156,7 +157,7 @@ class WriteBackPlan implements PlannedWriteBack {
 }
 
 type Verdict =
-  /** The entry is to be recorded, after the missing folders above it. `against`: the last event of the path now. */
+  /** The entry is to be recorded after the missing folders above it. `against` is the last event of the path now. */
   | { readonly kind: "taken"; readonly change: Change; readonly folders: readonly Change[]; readonly against: number }
   /** The state is recorded already, by this iteration and its event. */
   | { readonly kind: "known"; readonly iteration: number; readonly seq: number }
@@ -168,8 +169,8 @@ interface Refused {
   /** For `stale`, the last event of the path. */
   readonly against?: number;
   /**
-   * An event of another path that caused the refusal; 0: an event of this batch. The replica has to receive it before
-   * it can send the entry again.
+   * An event of another path that caused the refusal, or 0 for an event of this batch. The replica must receive this
+   * event before it can send the entry again.
    */
   readonly awaits?: number;
   /** True if the only reason is that the folder is not empty. */
@@ -182,15 +183,16 @@ interface JudgeGround {
   /** The event after which the state was read. */
   readonly head: number;
   readonly rules: WriteBackRules;
-  /** Paths that cannot be written here, each with the reason that the replica is given. */
+  /** Paths that the replica must not write, each with the reason for the refusal. */
   readonly barred: ReadonlyMap<WorkspacePath, WriteBackReason>;
   /** Returns whether an unrecorded folder is at the path. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
 }
 
 /**
- * Decides whether an entry becomes the state of its path. It does if the replica knew the present state: nobody but
- * this replica has changed the path since the event that the entry is based on. Use it with the lock held.
+ * Decides whether an entry becomes the state of its path. It does if the replica knew the present state. That is the
+ * case if nobody but this replica has changed the path since the event that the entry is based on. The lock must be
+ * held.
  */
 class EntryJudge {
   readonly #context: Context;
@@ -244,7 +246,9 @@ class EntryJudge {
     return refusalOf(entry, this.#context.worktree.roots, rules) ?? this.#contents.refusal(entry.entry);
   }
 
-  /** A deletion does not say what kind of entry it deletes, so the filter is asked about the present entry. */
+  /**
+   * Asks the filter about a deletion again, now with the kind of the present entry, which the deletion does not name.
+   */
   #isFiltered({ path, entry }: WriteBackEntry, present: Entry | undefined): boolean {
     if (entry !== undefined || present === undefined) return false;
     return this.#ground.rules.filter?.passes({ path, kind: present.kind }, "from-replica") === false;
@@ -263,15 +267,18 @@ class EntryJudge {
     return seen >= this.#start;
   }
 
-  /** Returns the last event beneath a folder that is to be deleted or replaced; `undefined` if the folder is empty. */
+  /**
+   * Returns the last event beneath a folder that is to be deleted or replaced. Returns `undefined` if the folder is
+   * empty, or if the change does not remove a folder.
+   */
   async #heldBy({ path, before, after }: Change): Promise<number | undefined> {
     if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
     return this.#ground.state.lastBeneath(path);
   }
 
   /**
-   * Returns the event that recorded something other than a folder above the path; 0 if that is an event of this batch,
-   * or nothing is found.
+   * Returns the event that recorded something other than a folder above the path. Returns 0 if that is an event of this
+   * batch, or if nothing is found.
    */
   async #inTheWay(path: WorkspacePath): Promise<number> {
     for (const folder of foldersAbove(path)) {
@@ -282,7 +289,8 @@ class EntryJudge {
   }
 
   /**
-   * Returns the changes that make the missing folders above the path; `undefined` if something else is in their place.
+   * Returns the changes that make the missing folders above the path. Returns `undefined` if something else is in the
+   * place of a folder.
    */
   async #foldersFor(path: WorkspacePath): Promise<Change[] | undefined> {
     try {
@@ -295,8 +303,8 @@ class EntryJudge {
 }
 
 /**
- * Decides an entry that is older than recorded work of the same replica, and is not applied again. It is known if it
- * agrees with the state before that work; otherwise it is refused.
+ * Decides about an entry that is older than recorded work of the same replica. The entry is not applied again. It is
+ * known if it agrees with the state before that work, and refused if it does not.
  */
 function decidedThen(
   entry: WriteBackEntry,
@@ -319,7 +327,7 @@ class WriteBackContents {
   readonly #sizes: ReadonlyMap<Hash, number>;
   /** Contents of links that no system accepts as a target: they contain a zero byte. */
   readonly #bad: ReadonlySet<Hash>;
-  /** Contents that were erased here. The replica may not have known that when it sent them. */
+  /** Contents that were erased here. The replica may have sent them before it learned of the erasure. */
   readonly #erased: ReadonlySet<Hash>;
 
   private constructor(sizes: ReadonlyMap<Hash, number>, bad: ReadonlySet<Hash>, erased: ReadonlySet<Hash>) {
@@ -347,7 +355,7 @@ class WriteBackContents {
     return new WriteBackContents(sizes, bad, await erasedAmong(context, new Set(hashes)));
   }
 
-  /** Returns why the content of an entry is refused; `undefined`: it is not. */
+  /** Returns why the content of an entry is refused. Returns `undefined` if the content is accepted. */
   refusal(entry: Entry | undefined): WriteBackReason | undefined {
     if (entry?.hash === undefined) return undefined;
     if (this.#erased.has(entry.hash)) return "erased";
@@ -360,7 +368,7 @@ class WriteBackContents {
 
 /** The iterations of a path since an event that a replica has seen. */
 interface WorkSince {
-  /** True if only this replica wrote them: it knows its own work, so its next entry is based on the present state. */
+  /** True if only this replica wrote them. It knows its own work, so its next entry is based on the present state. */
   readonly isOwn: boolean;
   /** The iterations that this replica wrote, by the seqs of its own events. */
   readonly done: ReadonlyMap<number, IterationRow>;
@@ -376,9 +384,9 @@ interface WorkRow {
 const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
- * Returns the state of a path just before the first iteration that the replica wrote for a later event of its own;
- * `undefined`: there is no such iteration. An entry of an earlier event was decided by then, even if no iteration names
- * that event: an entry that changes nothing makes no iteration.
+ * Returns the state of a path just before the first iteration that the replica wrote for a later event of its own.
+ * Returns `undefined` if there is no such iteration. If there is one, the entry was decided before it, even if no
+ * iteration names the entry's event, because an entry that changes nothing makes no iteration.
  */
 function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
   const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];
@@ -386,7 +394,7 @@ function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: Iterat
   return found === undefined ? undefined : { row: found.before };
 }
 
-/** Finds who changed paths up to one head; reads the iterations of each path since each seen event once. */
+/** Finds who changed paths up to one head. The iterations of a path after a seen event are read only once. */
 class ReplicaWork {
   readonly #context: Context;
   readonly #replica: string;
@@ -399,7 +407,7 @@ class ReplicaWork {
     this.#head = head;
   }
 
-  /** Returns the iterations of a path after event `seen`. `now`: the path's iteration at the head. */
+  /** Returns the iterations of a path after event `seen`. `now` is the path's iteration at the head. */
   async since(path: WorkspacePath, seen: number, now: IterationRow | undefined): Promise<WorkSince> {
     if ((now?.seq ?? 0) <= seen) return NOTHING;
     const known = this.#known.get(path) ?? new Map<number, WorkSince>();
@@ -418,7 +426,7 @@ class ReplicaWork {
     const located: EventRow[] = [];
     for (const { seq } of rows) {
       const row = await index.locate(seq);
-      // Skips iterations of a baseline and compacted events: their author is unknown, and no replica wrote them.
+      // Skip iterations that are in a base: their author is unknown, so they are not counted as this replica's.
       if (row?.recordId === fileRecordId(path)) located.push(row);
     }
     const done = new Map<number, IterationRow>();

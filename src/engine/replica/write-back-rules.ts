@@ -7,7 +7,7 @@ import { tooLong } from "../write/writable-path.ts";
 /** The maximum length of a link's target, in bytes (PATH_MAX of Linux). */
 const MAX_TARGET_BYTES = 4_095;
 
-/** Returns why an entry is refused whatever its content is; `undefined` if it may be taken. */
+/** Returns why an entry is refused, whatever its content is. Returns `undefined` if the entry may be taken. */
 export function refusalOf(
   { path, entry }: Pick<WriteBackEntry, "path" | "entry">,
   roots: readonly TrackedRoot[],
@@ -15,7 +15,7 @@ export function refusalOf(
 ): WriteBackReason | undefined {
   const root = roots.find(({ id }) => id === undefined);
   if (root === undefined || !isWritable(path, root)) return "path";
-  // A deletion does not say the kind of what it deletes, so a filter for files or folders only is asked about a file.
+  // A deletion does not name the kind of the entry that it deletes, so the filter is asked about a file.
   const subject = { path, kind: entry?.kind ?? "file", ...(entry === undefined ? {} : { size: entry.size }) };
   if (filter?.passes(subject, "from-replica") === false) return "filtered";
   if (entry?.kind === "symlink") return entry.size > 0 && entry.size <= MAX_TARGET_BYTES ? undefined : "path";
@@ -31,7 +31,7 @@ export function refusalOf(
 function isWritable(path: WorkspacePath, { only, folder }: TrackedRoot): boolean {
   const { root, path: inner } = splitRoot(path);
   const names = inner.split("/");
-  // In a folder on disk, the folder's own rules decide which `.git` is git's.
+  // In a folder on disk, the folder's own rules decide whether a `.git` is git's own state.
   const isOwn = (name: string): boolean => name === ".git" && folder !== "";
   if (names.some((name) => isGitName(name) && !isOwn(name))) return false;
   return root === undefined && inner !== "" && (only === undefined || only === inner) && tooLong(path) === undefined;
