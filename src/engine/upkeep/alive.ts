@@ -10,7 +10,7 @@ import { type GivenUp, HistoryNeeds, privateContents } from "../log/history-need
 import { baseOf } from "../log/project.ts";
 import { refuseOtherHistory } from "../log/history-start.ts";
 
-/** Yields the rows of a base. Throws `BLOB_MISSING`. */
+/** Yields the rows of a base. Throws `BLOB_MISSING` if the base is not in the store. */
 async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBatch> {
   const reader = await blobs.open(base);
   if (reader === undefined) {
@@ -24,9 +24,11 @@ async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBat
 
 /** The part of a history to read, and what is known about it from other sources. */
 export interface AliveOptions extends GivenUp {
-  /** Reads only the events from `position` on; `prev` is the event before it. Default: all events. */
+  /**
+   * Where to begin: only the events from `position` on are read. `prev` is the event before them. Default: all events.
+   */
   readonly from?: { readonly position: LogPosition; readonly prev: Head };
-  /** The event after which the log starts, if it starts neither at event 1 nor with a compaction. */
+  /** The event after which the log starts, if the log starts neither at event 1 nor with a compaction. */
   readonly anchor?: HistoryAnchor | undefined;
   /** Events that the log must hold: those of the kept head and of the index. */
   readonly anchors: readonly Head[];
@@ -37,9 +39,9 @@ export interface AliveOptions extends GivenUp {
 }
 
 /**
- * Yields every content that a workspace's history needs. Throws whatever leaves that unknown, so that nothing is freed:
- * `LOG_DAMAGED` at a line that cannot be read or does not continue the one before, `ROLLBACK_DETECTED` if an event of
- * `anchors` is missing or has another hash, `BLOB_MISSING` for a base.
+ * Yields every content that a workspace's history needs. Throws if these contents cannot be known, so that nothing is
+ * freed: `LOG_DAMAGED` if a line cannot be read or does not continue the line before it, `ROLLBACK_DETECTED` if an
+ * event of `anchors` is missing or has another hash, and `BLOB_MISSING` if a base is not in the store.
  */
 export async function* aliveContents(log: EventLog, blobs: BlobStore, options: AliveOptions): AsyncGenerator<Hash> {
   const { from, anchors, anchor } = options;
@@ -81,7 +83,7 @@ function nextEvent(bytes: Uint8Array, prev: Head | undefined): LogEvent {
   });
 }
 
-/** Returns the event of a first line: event 1, or a compaction's sentinel. */
+/** Returns the event of the first line, which must be event 1 or a compaction's sentinel. */
 function firstEvent(bytes: Uint8Array): LogEvent {
   const event = parseLine(bytes);
   refuseOtherHistory(event);

@@ -26,8 +26,8 @@ export async function setArchived(context: Context, archived: boolean): Promise<
 }
 
 /**
- * Refuses to archive a synced workspace: a workspace that is only read cannot follow an origin, so its sync would fail
- * again and again without anybody being told.
+ * Throws `REFUSED` if the workspace is being synced. A workspace that is only read cannot follow an origin, so its sync
+ * would fail again and again, and nobody would be told.
  */
 async function refuseSynced(context: Context): Promise<void> {
   const followed = await followedOrigin(context);

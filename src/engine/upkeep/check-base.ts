@@ -19,10 +19,11 @@ export interface BaseFault {
 export interface BaseCheckOptions {
   /** The Merkle root that the base must have, if it is stated elsewhere. */
   readonly root?: Hash;
-  /** The index with whose head every row must agree. */
+  /** An index whose state at its head must agree with every row of the base. */
   readonly against?: IndexStore;
   /**
-   * Reads the event of a record from the log; with `against`, every record of the base must equal that of its event.
+   * Reads the event of a record from the log. If this and `against` are given, every record of the base must equal the
+   * record of its event.
    */
   readonly eventOf?: (row: EventRow) => Promise<LogEvent>;
   /** Receives the rows as they are read. */
@@ -30,8 +31,9 @@ export interface BaseCheckOptions {
 }
 
 /**
- * Reads a base from the store, recomputes its hashes, and compares it with `options`. Returns its faults; `undefined`
- * if it is not in the store. Throws `INTEGRITY_VIOLATION` for bytes that are no base, and `BLOB_CORRUPT`.
+ * Reads a base from the store, recomputes its hashes, and compares it with `options`. Returns the faults of the base,
+ * or `undefined` if the base is not in the store. Throws `INTEGRITY_VIOLATION` if the bytes are no base, and
+ * `BLOB_CORRUPT` if they are damaged.
  */
 export async function checkBase(
   blobs: BlobStore,

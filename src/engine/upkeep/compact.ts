@@ -30,8 +30,8 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * Moves the log into the archive and begins a new one with a sentinel. As long as the archive exists, every moment can
- * be restored. With `dropArchive` the archive is removed, so that the history begins at the sentinel. Before that, the
- * log is verified from its first line, and the base against the replayed state.
+ * be restored. With `dropArchive` the archive is removed, so that the history begins at the sentinel. Before anything
+ * is removed, the log is verified from its first line, and the base is compared with the replayed state.
  */
 export async function compact(context: Context, options: CompactOptions = {}): Promise<CompactShape> {
   const drop = options.dropArchive === true;
@@ -78,7 +78,7 @@ async function sealLog(
   const dropsArchive = options.dropArchive === true;
   if (dropsArchive) await verifyBeforeDrop(context, { base, root, options });
   const workspace = await workspaceRecord(context);
-  // Keep the head that the sentinel names, so that the two can be compared.
+  // Keep the head that the sentinel names, so that the sentinel can be compared with a kept head.
   await keepHead(context);
   const sentinel: Sentinel = {
     base,
@@ -98,8 +98,8 @@ async function sealLog(
 }
 
 /**
- * Compares every row of the index with the log, since the base is made from the index, and the history may begin with
- * that base one day. Throws `IndexDisagrees`, after which the index is rebuilt and the operation repeated. Throws
+ * Compares every row of the index with the log. The base is made from the index, and the history may later begin with
+ * this base. Throws `IndexDisagrees` if a row differs. The index is then rebuilt, and the operation is repeated. Throws
  * `REFUSED` if the log cannot be replayed to its end.
  */
 async function proveIndex(context: Context, seq: number): Promise<void> {
@@ -125,7 +125,7 @@ interface Dropping {
   readonly isDone: boolean;
 }
 
-/** Removes the archive. Returns how many events it held. */
+/** Removes the archive. Returns the number of events that were in the archive. */
 async function dropArchive(context: Context, commit: Commit, { base, isDone }: Dropping): Promise<number> {
   const archived = await context.log.archived();
   if (archived.length === 0) return 0;
@@ -201,8 +201,8 @@ function nothingRecorded(): ChronicleError {
 }
 
 /**
- * Throws `REFUSED` if an intent is open: an operation was interrupted after `OperationQueue.change` had finished the
- * earlier ones. The next call finishes it.
+ * Throws `REFUSED` if an intent is open. `OperationQueue.change` has finished earlier intents, so this operation was
+ * interrupted since. The next call finishes it.
  */
 async function refuseOpenIntents(context: Context): Promise<void> {
   const [open] = await openIntents(context);
@@ -212,7 +212,8 @@ async function refuseOpenIntents(context: Context): Promise<void> {
 
 /**
  * Prepares to drop the archive. Throws `REFUSED` while work is open whose beginning would be lost. Makes a snapshot of
- * the last state, unless the latest one has the same files: it will be the earliest snapshot that can be restored.
+ * the last state, unless the latest snapshot has the same files. This snapshot will be the earliest that can be
+ * restored.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
   await endIdleSessions(context);

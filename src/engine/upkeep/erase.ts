@@ -23,25 +23,24 @@ import { refuseAtOnce } from "../capture/operation-queue.ts";
 import { shownPath } from "../log/shape.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 
-/**
- * Takes contents out of a history: an event names them, and says who erased them and why, so that `verify` accepts that
- * they are gone. No line is removed, so the chain and the roots still verify. The first `gc` after the grace period
- * removes the bytes; until then the erasure can be withdrawn.
- *
- * A content that some path has now is kept, since it would be recorded again. The one exception is a path that the
- * rules leave out by now: it is recorded as gone, its file stays on disk, and it is not captured any more.
- */
+// Takes contents out of a history. An event names the contents, and says who erased them and why. `verify` then accepts
+// that they are missing. No line is removed, so the chain and the roots still verify. The first `gc` after the grace
+// period removes the bytes. During the grace period, the erasure can be withdrawn.
+//
+// A content that some path has now is kept, because it would be recorded again. The only exception is a path that the
+// rules leave out by now. Such a path is recorded as gone and no longer captured, and its file stays on disk.
 
 const MOST_CONTENTS = 100_000;
 
-/** The most contents in an answer, and the most paths for each. */
+/** The most contents in an answer. */
 const MOST_TOLD = 1_000;
+/** The most paths of each content in an answer. */
 const MOST_PATHS = 20;
 
 /** A request to erase, and the test for the contents that it means. */
 interface Asked {
   readonly asked: EraseAsked;
-  /** True to include contents that are erased already and still kept: they are to be freed at once. */
+  /** True to include contents that are erased already and still stored, because they are to be freed at once. */
   readonly isAtOnce?: boolean;
   readonly isMeant: (hash: Hash, path: WorkspacePath | undefined) => boolean;
   readonly path?: WorkspacePath;
@@ -51,7 +50,7 @@ interface Look {
   readonly seq: number;
   readonly erased: readonly ContentUse[];
   readonly kept: readonly ContentUse[];
-  /** The contents kept aside that would be erased. */
+  /** The erasable contents that were kept aside. */
   readonly aside: readonly AsideUse[];
   /** The number of contents erased before. */
   readonly already: number;
@@ -60,11 +59,14 @@ interface Look {
   readonly elsewhere: NeededElsewhere["workspaces"];
 }
 
-/** Erases contents. Throws `USAGE`, `NOT_FOUND`, and `REFUSED` if none of them can be erased. */
+/**
+ * Erases contents. Throws `USAGE` if the request is malformed, `NOT_FOUND` if no content is meant, and `REFUSED` if
+ * none of the meant contents can be erased.
+ */
 export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
   const what: Asked = { ...askedOf(options), isAtOnce: options.now === true };
   await refuseUnsigned(context, "erasing contents");
-  // The rules decide which contents a path has now, and may just have been changed.
+  // Apply settings that were just changed, because the rules decide which contents a path has now.
   await applySettings(context);
   if (options.now === true) await refuseAtOnce(context);
   if (options.dryRun === true)
@@ -106,7 +108,9 @@ function isNothing({ erased, aside }: Look): boolean {
   return erased.length + aside.length === 0;
 }
 
-/** Groups contents kept aside by plan, as the record does: the log holds no hash of what is kept aside. */
+/**
+ * Groups contents kept aside by plan. The record names plans and paths, because no hash of such a content is logged.
+ */
 function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
   const paths = new Map<Hash, Set<WorkspacePath>>();
   for (const { plan, path } of uses) paths.set(plan, (paths.get(plan) ?? new Set()).add(path));
@@ -114,8 +118,8 @@ function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
 }
 
 /**
- * Returns the request as it is recorded. A hash that only contents kept aside have is replaced by a path, as the log
- * holds no hash of what is kept aside.
+ * Returns the request as it is recorded. The hash of a content that was only kept aside is replaced by a path, because
+ * the log must hold no such hash.
  */
 function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
   const [first] = aside;
@@ -155,7 +159,7 @@ function matching(match: string): Asked {
   };
 }
 
-/** Returns the paths that differ on disk from the record, each with its content on disk. A dry run captures nothing. */
+/** Returns the unrecorded paths, each with its content on disk. A dry run needs them, because it captures nothing. */
 async function unrecordedPaths(context: Context): Promise<ReadonlyMap<WorkspacePath, Hash | undefined>> {
   const changes = await unrecordedChanges(context, { absentRoot: "known" });
   return new Map(changes.map(({ path, after }) => [path, after?.hash]));
@@ -182,7 +186,7 @@ async function lookAt(
   if (left.length > MOST_CONTENTS) throw tooMany(left.length);
   const elsewhere = await context.store.neededElsewhere(new Set(left.map(({ hash }) => hash)));
   refuseOrigins(elsewhere);
-  // In a replica, a path that is recorded as gone would be removed at the origin.
+  // In a replica, record no path as gone, because it would then be removed at the origin.
   const leftOut = elsewhere.upstream === undefined ? await leftOutOf(context, what, left) : NONE;
   const erased = left.filter((use) => mayGo(use, leftOut));
   const kept = left.filter((use) => !mayGo(use, leftOut));
@@ -193,7 +197,7 @@ async function lookAt(
   return { seq, erased, kept, aside, already: before.size, untracked, elsewhere: elsewhere.workspaces };
 }
 
-/** Returns the contents that were erased before. `isAtOnce`: only those whose grace period is over. */
+/** Returns the contents that were erased before. With `isAtOnce`, returns only those whose grace period is over. */
 async function erasedBefore(
   context: Context,
   found: readonly ContentUse[],
@@ -245,7 +249,7 @@ function tooMany(count: number): ChronicleError {
   });
 }
 
-/** Refuses to erase contents of the origin: a copy of its history must stay as the origin has it. */
+/** Refuses to erase contents of the origin, because the copy of an origin's history must stay as the origin has it. */
 function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
   if (upstream.length === 0) return;
   const count = upstream.length === 1 ? "1 of these contents is" : `${upstream.length} of these contents are`;
@@ -343,7 +347,7 @@ function contentShape({ hash, size, paths, now }: ContentUse): ErasedContentShap
 const MOST_NAMED = 5;
 
 /**
- * Frees contents at once that were just erased, as far as nothing else needs them. If this fails, they stay recorded as
+ * Frees contents that were just erased, as far as nothing else needs them. If this fails, the contents stay recorded as
  * erased, and a later `gc` frees them.
  */
 async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pick<EraseShape, "freed" | "not_freed">> {
@@ -383,8 +387,9 @@ export async function listErasures(context: Context): Promise<ErasureShape[]> {
 }
 
 /**
- * Withdraws the erasure with this id, or with the only id that begins so: its contents can be read again. Throws
- * `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` once its grace period is over, or if a content of it is gone.
+ * Withdraws the erasure whose id is `asked`, or begins with it. The contents can then be read again. Throws `NOT_FOUND`
+ * if there is no such erasure, `AMBIGUOUS` if there are several, and `REFUSED` if the grace period is over or a content
+ * is gone.
  */
 export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
   // The lease keeps collectors from freeing a content between its check and the event.
@@ -418,7 +423,7 @@ async function refuseGone(context: Context, { until, contents }: LoggedErasure):
   }
   const stored = await context.store.stored(contents);
   const missing = new Set(contents.filter((hash) => !stored.has(hash)));
-  // An origin may have erased a content that was never in this history: it is not missing here.
+  // An origin may have erased a content that was never in this history. Such a content is not missing here.
   const gone = missing.size === 0 ? [] : [...(await contentUses(context, (hash) => missing.has(hash))).keys()];
   if (gone.length === 0) return;
   throw new ChronicleError("REFUSED", `${gone.length} of ${contents.length} contents are gone from the store`, {

@@ -32,12 +32,12 @@ const NOTHING_PRUNED = { floorSeq: 0, kept: [] };
 /** The kinds of records in the first commit, in order. */
 const FIRST_RECORDS = "workspace signer snapshot";
 
-/** Those kinds in histories of earlier versions, which named no signer. A missing signer is reported separately. */
+/** The same kinds in histories of earlier versions, which named no signer. A missing signer is reported separately. */
 const FIRST_WITHOUT_SIGNER = "workspace snapshot";
 
 /**
  * Checks the rules of `docs/format.md` about relations between events, and about the state at the end of each commit.
- * Takes each event once, in order; `checkRecord` checks an event by itself.
+ * Must be given each event once, in order. `checkRecord` checks an event by itself.
  */
 export class HistoryRules {
   readonly #state: LiveTree;
@@ -59,11 +59,11 @@ export class HistoryRules {
   #newest = 0;
   readonly #outside = new Map<string, number>();
   /**
-   * The seq of the last record of a sync, and the own event up to which its origin has answered: `Infinity` if the sync
-   * was stopped, or there is none.
+   * The seq of the last record of a sync, and the own event up to which the origin has answered. `settled` is
+   * `Infinity` if the sync was stopped, or if there is none.
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
-  /** The prunings so far; of those before a base only the last is known. */
+  /** The prunings so far. Of the prunings before a base, only the last is known. */
   readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
   #beginning: string | undefined;
   /** True until the first commit of the history ends. */
@@ -94,7 +94,7 @@ export class HistoryRules {
     }
   }
 
-  /** Checks the next event, and the iterations that it records. Call it before the event changes the state. */
+  /** Checks the next event, and the iterations that it records. Must be called before the event changes the state. */
   event(event: LogEvent, rows: readonly IterationRow[] = []): void {
     this.#commit.push({ event, paths: rows.map(({ path }) => path) });
     const { op, recordId, record } = event;
@@ -110,7 +110,7 @@ export class HistoryRules {
     else if (recordId.startsWith("prune:")) this.#checkPruning(event);
   }
 
-  /** Checks the end of a commit. Call it after the event has changed the state. */
+  /** Checks the commit if this event ends one. Must be called after the event has changed the state. */
   followed(event: LogEvent): void {
     const mark = markOf(event);
     if (mark === undefined) return;
@@ -125,11 +125,11 @@ export class HistoryRules {
     }
     const all = events.map((one) => one.event);
     this.#checkMark(all, event, mark);
-    // If an event of the first commit is missing here, it was unsound, and is already reported.
+    // An unsound event of the first commit is not among `all`, and has already been reported.
     if (mark.first === 1 && all.length === event.seq) this.#beginning = beginningOf(all);
   }
 
-  /** The fault in the beginning of a history, if there is one; a person may have accepted it. */
+  /** The fault in the beginning of the history, if there is one. A person may have accepted this fault. */
   get beginning(): string | undefined {
     return this.#beginning;
   }
@@ -238,8 +238,8 @@ export class HistoryRules {
   }
 
   /**
-   * Returns the fault of a record that brings prunings back. Prunings before a base are not known, and may be among
-   * these.
+   * Returns the fault of a record that brings prunings back. If the history begins with a base, the record may bring
+   * back prunings that are not known, so less is checked.
    */
   #faultOfBringingBack(record: KeptStates): string | undefined {
     const earlier = this.#prunings.slice(0, -1);
@@ -262,7 +262,8 @@ export class HistoryRules {
 
   #checkSentinel(event: LogEvent): void {
     const { workspace } = decodeSentinel(event);
-    // If the events before it are missing, the workspace's record follows from the base, and is compared then.
+    // If the events before the sentinel are missing, the workspace's record is in the base. It is compared when the
+    // base is read.
     if (this.#workspace === undefined) this.#first = { event, workspace };
     else this.#compareWorkspace(event, workspace);
   }
@@ -300,8 +301,8 @@ function textOf(record: WorkspaceRecord): string {
 }
 
 /**
- * Returns the first fault in a base on which a history begins: each path's row must be its first iteration, of the
- * event `at` that names the base.
+ * Returns the first fault in a base on which a history begins. Each row must be the first iteration of its path, and
+ * must name the event `at`, which names the base.
  */
 export function baselineFault(
   { entries = [] }: BaseBatch,

@@ -15,12 +15,12 @@ import { eventRow, iterationsOf, type PlacedEvent } from "../log/project.ts";
 /** The number of differences that are reported one by one. */
 const MOST_TOLD = 20;
 
-/** Rows per query in the search for the first event that has a line: a base can bring many rows before that one. */
+/** Rows per query in the search for the first event that has a line. A base can bring many rows without lines. */
 const SOME_EVENTS = 2_000;
 
 /**
- * Compares an index with the log, while the log is replayed: the rows must be exactly those that the events result in.
- * The index is derived, so no data is lost if the two differ: a rebuild of the index ends the difference.
+ * Compares an index with the log while the log is replayed. The rows must be exactly those that result from the events.
+ * The index is derived, so no data is lost if a row differs. Rebuilding the index removes the difference.
  */
 export class IndexAudit {
   readonly #index: IndexStore;
@@ -43,7 +43,7 @@ export class IndexAudit {
     this.#known = known;
   }
 
-  /** Audits an index as it stands. It may grow meanwhile: later rows are not compared. */
+  /** Begins to audit an index up to its present head. The index may grow meanwhile. Later rows are not compared. */
   static async begin(index: IndexStore): Promise<IndexAudit> {
     const audit = new IndexAudit(index, await index.head());
     await audit.#guarded(async () => {
@@ -70,7 +70,9 @@ export class IndexAudit {
     return seq === this.#known.seq || seq === this.#treeSeq || this.#trees.has(seq);
   }
 
-  /** Compares the rows of the next events; `bases`: the entries of the bases that events start on. */
+  /**
+   * Compares the rows of the next events. `bases` has the entries of the base that an event names, by the event's seq.
+   */
   async events(placed: readonly PlacedEvent[], bases: ReadonlyMap<number, readonly BaseEntry[]>): Promise<void> {
     const mine = placed.filter(({ event }) => event.seq <= this.#known.seq);
     const [first, last] = [mine[0]?.event.seq, mine.at(-1)?.event.seq];
@@ -114,7 +116,7 @@ export class IndexAudit {
     }
   }
 
-  /** Returns the differences; none if the index was emptied meanwhile, or begins elsewhere than the log. */
+  /** Returns the differences. Returns none if the index was emptied meanwhile, or begins elsewhere than the log. */
   async finish(): Promise<Problem[]> {
     const isSame = await this.#guarded(async () => {
       const now = await this.#index.head();
@@ -169,7 +171,7 @@ export class IndexAudit {
 
   /**
    * True if the index begins at another compaction than the log, because an archive was dropped or put back. The next
-   * catch-up rebuilds the index then.
+   * catch-up then rebuilds the index.
    */
   async #beginsElsewhere(first: number): Promise<boolean> {
     const found = await this.#guarded(async () => {
@@ -235,7 +237,7 @@ export class IndexAudit {
     if (this.#faults.length < MOST_TOLD) this.#faults.push(`it differs from the log: ${detail}`);
   }
 
-  /** Runs a part of the audit. A damaged index is one more difference; the result is `undefined` then. */
+  /** Runs a part of the audit. If the index is damaged, notes this as a difference, and resolves to `undefined`. */
   async #guarded<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();

@@ -11,11 +11,12 @@ import { pruningInForce } from "../facts/pruning.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
 /**
- * Pins an action or a snapshot, so that it is not pruned, or unpins it. `id`: a snapshot's number, name or id, or an
- * action's id. Throws `NOT_FOUND`, `AMBIGUOUS`, and `PRUNED` for pinning a state that cannot be restored any more.
+ * Pins an action or a snapshot, so that it is not pruned, or unpins it. `id` is a snapshot's number, name or id, or an
+ * action's id. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several snapshots or actions match, and `PRUNED`
+ * if a state to be pinned cannot be restored any more.
  */
 export async function pin(context: Context, id: string, pinned = true): Promise<void> {
-  // An action's whole id is never the beginning of a snapshot's.
+  // The whole id of an action is never the beginning of a snapshot's id.
   const isAction = (await actionById(context, id)) !== undefined;
   const snapshots = isAction ? [] : meantSnapshots(await listSnapshots(context), id);
   const [snapshot, other] = snapshots;
@@ -40,13 +41,13 @@ function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapsh
   return called.length > 0 ? called : meantBy(all, text, ({ id }) => id);
 }
 
-/** True if a text has only digits, and too few for the beginning of an id: it can only be a snapshot's number. */
+/** True if a text has only digits, and too few of them to be the beginning of an id. */
 function isOnlyNumber(text: string): boolean {
   return /^\d+$/.test(text) && !isShownBeginning(text);
 }
 
 async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
-  // A short number is no prefix of an id, but may be the whole id of an action.
+  // A short number is not taken for the beginning of an id, but may be the whole id of an action.
   const asked = isOnlyNumber(id) ? actionById(context, id) : findAction(context, id);
   const found = await asked.catch((error: unknown) => {
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;

@@ -26,8 +26,8 @@ import { memoKey } from "../log/memo.ts";
 const HOUR_MS = 3_600_000;
 
 /**
- * Gives up states that are older than the rules keep. No line is removed: an event names the states, and `gc` may free
- * their contents once the grace period is over, or at once with `now`. Nothing in the folder changes.
+ * Gives up states that are older than the rules keep. No line is removed. An event names the states, and `gc` may then
+ * free their contents once the grace period is over, or at once with `now`. Nothing in the folder changes.
  */
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
@@ -42,18 +42,18 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     if (now) await refuseAtOnce(context);
     if (now) await refuseWaiting(context);
     const look = await lookAt(context, asked);
-    // Count the contents before the event: after it, those given up are not needed any more.
+    // Count the contents before the event is written. After it, the given-up contents are no longer needed.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
     if (look.answer.pruned.length === 0) return shape;
-    // Write the note first: a note without a pruning does no harm.
+    // Write the note first, because a note without a pruning does no harm.
     if (!now) await context.store.noteGivenUp({ kind: "pruning", event: (await commit.head()).seq + 1 });
     return { ...shape, event: await append(context, commit, { look, cause: "asked", now }) };
   });
 }
 
 /**
- * Throws `REFUSED` while an earlier pruning can be brought back. With `now`, its contents would be freed, too, though
- * nobody has asked for that.
+ * Throws `REFUSED` while an earlier pruning can be brought back. A pruning with `now` would also free the contents of
+ * the earlier one, although nobody has asked for that.
  */
 async function refuseWaiting(context: Context): Promise<void> {
   const { all, inBase } = await loggedPrunings(context);
@@ -110,10 +110,11 @@ interface Look {
   readonly answer: PruneAnswer;
   /** The floor before this pruning. */
   readonly floorSeq: number;
-  /** The number of further states that would be pruned if they were older. */
+  /** The number of additional states that would be pruned if they were older. */
   readonly tooYoung: number;
-  /** The seq and time of the head when the pruning was planned. */
+  /** The seq of the head when the pruning was planned. */
   readonly seq: number;
+  /** The time of this head. */
   readonly ts: number;
 }
 
@@ -157,7 +158,7 @@ interface ToAppend {
   readonly now?: boolean;
 }
 
-/** Writes the pruning, with the lock held; returns its event. */
+/** Appends the event of a pruning, and returns its seq. The lock must be held. */
 async function append(
   context: Context,
   commit: Commit,
@@ -185,17 +186,18 @@ async function append(
 }
 
 /**
- * Returns an estimate of the bytes that were given up and not freed yet. Above the threshold, they count as freed.
+ * Returns an estimate of the bytes that were given up and not freed yet. If the estimate of the last pruning is above
+ * the threshold, these bytes are taken as freed.
  */
 async function pendingBytes(context: Context): Promise<number> {
   const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
   return pending > freeFrom(context) ? 0 : pending;
 }
 
-/** Returns an upper bound of the bytes that are given up when the floor rises. */
+/** Returns an upper bound of the bytes that are given up when the floor rises from `from` to `to`. */
 async function bytesBetween(context: Context, from: number, to: number): Promise<number> {
   let bytes = 0;
-  // After an archive was dropped, the floor can be before the oldest line.
+  // If an archive was dropped, the floor can lie before the oldest line.
   const begins = (await indexedFrom(context)) ?? 1;
   for await (const { recordId, record } of readRange(context, Math.max(from + 1, begins), to)) {
     if (recordId.startsWith("file") && typeof record["size"] === "number") bytes += record["size"];
@@ -206,21 +208,21 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
 /**
- * Returns the number of given-up bytes above which they are freed unasked: freeing reads the logs, and should be worth
- * that.
+ * Returns the number of given-up bytes above which they are freed unasked. The number grows with the log, because
+ * freeing reads the logs.
  */
 function freeFrom({ log }: Context): number {
   return Math.max(FREE_FROM_BYTES, log.head.bytes);
 }
 
-/** The wait for the store when freeing. It is short, as another process or the next pruning will free the contents. */
+/** The longest wait for the store when freeing. Another process or the next pruning can free the contents, too. */
 const FREE_WAIT_MS = 200;
 
 /**
  * Gives up what exceeds the limits, and frees contents when enough has been given up. Called after each snapshot of an
- * action, without a lease. If there is nothing to do, it costs a few queries of the index. Does nothing while another
- * process holds the lock. Reports any other error once, also that another workspace of the store is not signed, which a
- * person must settle. No such error fails the caller: the action has begun.
+ * action. The caller must hold no lease. Costs a few queries of the index if there is nothing to do. Does nothing while
+ * another process holds the lock. Reports every other error once, for example that another workspace of the store is
+ * not signed. Such an error is not thrown, because the action has already begun.
  */
 export async function keepToLimits(context: Context): Promise<void> {
   try {
@@ -244,8 +246,8 @@ function tellOnce({ tell }: Context, note: string): void {
 }
 
 /**
- * Gives up what exceeds the limits. Returns false if nothing does, or if an open intent or a missing signature prevents
- * it.
+ * Gives up what exceeds the limits. Returns false if nothing exceeds them, if an intent is open, or if the history is
+ * not signed.
  */
 async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   const limits = limitsOf(context);
@@ -258,7 +260,7 @@ async function giveUpBeyondLimits(context: Context): Promise<boolean> {
     return false;
   }
   if ((await context.index.openRecords("intent:")).length > 0) return false;
-  // A history that is not signed is not pruned automatically either.
+  // `prune` throws for a history that is not signed. Here, it is silently not pruned.
   if ((await signingFault(context)) !== undefined) return false;
   await withCommit(context, async (commit) => {
     const isSame = (await commit.head()).seq === before.seq;
@@ -289,9 +291,9 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 }
 
 /**
- * True if a closer check is worthwhile: something above the floor is old enough to be pruned, and a limit may be
- * exceeded. Within an hour after a vain check, it is true only if actions have been added: more than a tenth of the
- * limit if young actions are protected, otherwise at least one.
+ * True if a closer check is worthwhile, because something above the floor is old enough to be pruned, and a limit may
+ * be exceeded. Within an hour after a vain check, actions must have been added, too. If young actions are protected,
+ * more than a tenth of the limit must have been added. If they are not, one is enough.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
   const { index, memo, retention } = context;
@@ -299,13 +301,13 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   const oldest = await index.locate(floorSeq + 1);
   const ts = await endOfLog(context, (await index.head()).seq);
   const apart = oldest === undefined ? Number.POSITIVE_INFINITY : ts - timeOf(oldest);
-  // If the clock was set back, the age is unknown: check closely.
+  // If the clock was set back, the age is not known, and a closer check is needed.
   const age = apart < 0 ? Number.POSITIVE_INFINITY : apart;
   if (age < retention.limits.min_age_hours * HOUR_MS) return false;
   const seen = memo.get(lastInVain);
   const actions = await mostActions(context);
   const isTooMany = maxSnapshots > 0 && actions > maxSnapshots;
-  // With fewer actions than then, some were given up or compacted away, and the earlier result no longer holds.
+  // If there are fewer actions than at the vain check, some were given up or compacted away, so the check is outdated.
   if (seen !== undefined && actions >= seen.actions && Math.abs(ts - seen.ts) < HOUR_MS) {
     const slack = retention.limits.min_age_hours > 0 ? Math.floor(maxSnapshots / 10) : 0;
     return isTooMany && actions > seen.actions + slack;
@@ -313,7 +315,7 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
 }
 
-/** Returns the time of the last event, or the present if its clock ran ahead, so that nothing counts as older. */
+/** Returns the time of the last event, but not later than now. A clock that ran ahead then makes nothing look older. */
 async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
   return Math.min(timeOf(await index.locate(seq)), now());
 }
@@ -323,7 +325,8 @@ function timeOf(row: { readonly ts: string } | undefined): number {
 }
 
 /**
- * Counts the contents (and bytes) that this history needs now and would not need after a pruning. Reads the whole log.
+ * Returns the number and the bytes of the contents that this history needs now and would not need after a pruning.
+ * Reads the whole log.
  */
 async function reclaimableContents(
   context: Context,

@@ -12,7 +12,7 @@ import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
 import { leafHash } from "../../core/log/log-tree.ts";
 import { displayPath } from "../../core/values/path.ts";
 
-/** Records of which a history has only one: their ids name its workspace. */
+/** Records of which a history has only one. Their ids name the workspace of the history. */
 const OF_WORKSPACE = /^(workspace|signer|coverage|prune|commit|compact):/;
 
 /** Records that may be deleted: those of users, and versions that their replica has resolved. */
@@ -60,7 +60,7 @@ function refuse(detail: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", detail);
 }
 
-/** Returns the message of the error that a check throws; `undefined` if it throws none. */
+/** Returns the message of the error that a check throws. Returns `undefined` if the check throws none. */
 export function faultOf(check: () => void): string | undefined {
   try {
     check();
@@ -72,8 +72,8 @@ export function faultOf(check: () => void): string | undefined {
 }
 
 /**
- * Returns the faults in rows of the base `at`, after which a history continues with event `seq`. The base stands for
- * events that are not there: each row must be of an earlier event, and each record must be sound.
+ * Returns the faults in rows of the base `at`, after which a history continues with event `seq`. The base replaces
+ * events that are not there. Therefore each row must be of an event before `seq`, and each record must be sound.
  */
 export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string, seq: number): Problem[] {
   const kind = "base-wrong";
@@ -91,8 +91,8 @@ export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string
 }
 
 /**
- * Returns the contradictions between an anchor and its base. `own`: the record of the anchor's workspace in the base,
- * which must have the anchor's time. A frontier of an odd size must end with the anchor's own event.
+ * Returns the contradictions between an anchor and its base. `own` is the record of the anchor's workspace in the base.
+ * This record must have the anchor's time. If the anchor's seq is odd, its frontier must end with the anchor's event.
  */
 export function anchorFaults({ workspace, ts, seq, hash, frontier }: HistoryAnchor, own?: BaseRecord): Problem[] {
   const [kind, where] = ["anchor-wrong", "anchor.json"];

@@ -14,9 +14,9 @@ import { unsentFrom } from "../facts/followed-origin.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** Everything that still names a restorable state, and what unfinished work needs. */
+/** The restorable moments, and the states that unfinished work needs. */
 export interface RetentionRoots {
-  /** In the order of their states. */
+  /** The restorable moments in the order of their states. */
   readonly moments: readonly KeptMoment[];
   /** The states at which open runs and watches have begun. */
   readonly states: readonly number[];
@@ -25,8 +25,9 @@ export interface RetentionRoots {
 }
 
 interface SeenAction {
+  /** The last row of the action that the view has seen. */
   row: EventRow;
-  /** As of the row with this seq. */
+  /** The action as it was read last, and the seq of the row that it was read from. */
   read: { readonly seq: number; readonly action: LoggedAction } | undefined;
 }
 
@@ -37,7 +38,7 @@ interface ActionView {
   /** The actions above the floor at which the view began and, if `belowRead`, those kept below it. */
   readonly actions: Map<string, SeenAction>;
   belowRead: boolean;
-  /** The floor at the last update. If it is lower now, prunings were brought back. */
+  /** The floor at the last update. If the floor is lower now, prunings were brought back. */
   floor: number;
 }
 
@@ -45,7 +46,7 @@ const views = memoKey<ActionView>("known actions");
 const PAGE = 10_000;
 const PREFIX = "action:";
 
-/** Returns the view as of the head. It costs two queries if nothing has happened. */
+/** Returns the view as of the head. This costs two queries if nothing has happened. */
 async function viewOf(context: Context): Promise<ActionView> {
   const head = (await context.index.head()).seq;
   const floor = (await pruningInForce(context))?.floorSeq ?? 0;
@@ -69,7 +70,7 @@ function see(view: ActionView, row: EventRow): void {
   else seen.row = row;
 }
 
-/** Returns, cheaply, an upper bound of the number of actions that the limit counts. */
+/** Returns an upper bound of the number of actions that the limit counts. This is cheap: no event is read. */
 export async function mostActions(context: Context): Promise<number> {
   const { actions, belowRead } = await viewOf(context);
   if (belowRead) return actions.size;
@@ -82,7 +83,7 @@ export function forgetActions({ memo }: Context, pruned: readonly KeptMoment[]):
   for (const { kind, name } of pruned) if (kind === "action") memo.get(views)?.actions.delete(PREFIX + name);
 }
 
-/** Returns the actions that can still be rolled back, in order. Forgets the others. */
+/** Returns the actions that can still be rolled back, in order. Removes all others from the view. */
 async function actionsKept(context: Context, pruning: PruneRecord | undefined): Promise<LoggedAction[]> {
   const view = await viewOf(context);
   if (!view.belowRead) await readBelow(context, view, pruning?.keptActions ?? []);
@@ -101,7 +102,7 @@ async function actionsKept(context: Context, pruning: PruneRecord | undefined): 
 async function readActions(context: Context, { actions }: ActionView): Promise<void> {
   const stale = [...actions.values()].filter(({ row, read }) => read?.seq !== row.seq);
   const rows: EventRow[] = [];
-  // A compaction may have moved the rows since.
+  // Look the rows up again, because a compaction may have moved them since.
   for (const { row } of stale) rows.push((await context.index.record(row.recordId)) ?? row);
   const events = await readEvents(context, rows);
   events.forEach((event, i) => {
@@ -110,7 +111,7 @@ async function readActions(context: Context, { actions }: ActionView): Promise<v
   });
 }
 
-/** Finds the actions kept below the floor: the first event of each is the one right after its kept state. */
+/** Adds the actions kept below the floor to the view. The first event of such an action follows its kept state. */
 async function readBelow(context: Context, view: ActionView, kept: readonly number[]): Promise<void> {
   for (const state of kept) {
     const first = await context.index.locate(state + 1);
@@ -140,11 +141,11 @@ export async function retentionRoots(context: Context, options: RetentionRootsOp
   return { moments: moments.sort((a, b) => a.state - b.state), states, hold };
 }
 
-/**
- * Options for the shields. `dropPins`: pins do not shield. `dropFirsts`: being the first action of a session does not.
- */
+/** Options for the shields, which are the reasons why a moment stays in any case. */
 export interface RetentionRootsOptions {
+  /** True if a pin is no shield. */
   readonly dropPins?: boolean;
+  /** True if being the first action of a session is no shield. */
   readonly dropFirsts?: boolean;
 }
 
@@ -152,8 +153,8 @@ interface Unfinished {
   /** The active transactions. */
   readonly transactions: ReadonlySet<string>;
   /**
-   * The state from which on everything is kept: active transactions may be rolled back to it, or an origin has answered
-   * only up to it.
+   * The state from which on everything is kept. It is the earliest state that an active transaction may be rolled back
+   * to, or up to which an origin has answered.
    */
   readonly hold: number;
   /** The states at which open runs and watches have begun. */

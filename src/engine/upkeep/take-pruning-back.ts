@@ -8,7 +8,7 @@ import { loggedPrunings } from "../facts/pruning.ts";
 import type { LoggedPruning } from "../log/recorded-prunings.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 
-/** The states that a pruning keeps, and those of its actions. */
+/** The states that a pruning keeps, and among them those of actions. */
 type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
 
 const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
@@ -19,7 +19,7 @@ const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
  * give anything up. Throws `NOT_FOUND` if a content may have been freed.
  */
 export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
-  // The lease keeps a collector from freeing contents by what it read before.
+  // The lease excludes a collector that has read the history before this event and would still free the contents.
   using _lease = await context.blobs.lease();
   return await withCommit(context, async (commit) => {
     await refuseUnsigned(context, "bringing back what was pruned");

@@ -16,8 +16,8 @@ export interface CopyFindings {
 }
 
 /**
- * Verifies a replica's copy of its origin's history like its own history: every line, link and hash, every root that it
- * states. Returns the contents that must be there: without those that were left out on purpose.
+ * Verifies a replica's copy of its origin's history in the same way as the replica's own history: every line, link and
+ * hash, and every stated root. Returns the contents that must be there, without those that were left out on purpose.
  */
 export async function verifyCopy(context: Context, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
   let copy: HistoryCopy | undefined;
@@ -65,8 +65,8 @@ function within(copy: string, need: Need): Need {
 }
 
 /**
- * Returns the needed contents without those that may rightly be missing. These are the withheld contents: all of them
- * in a copy, otherwise those that only records of an origin's states need.
+ * Returns the needed contents without those that may be missing. In a copy, every withheld content may be missing. In
+ * any other history, a withheld content may be missing if only records of an origin's states need it.
  */
 export function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
   const { isCopy = false, store } = context;

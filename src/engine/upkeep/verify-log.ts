@@ -37,9 +37,9 @@ import { optional } from "../../util/optional.ts";
 /** The first place found that needs a content. A place in this history takes precedence over an origin's records. */
 export interface Need {
   readonly where: string;
-  /** In bytes, if a record says it. */
+  /** The size in bytes, if a record names it. */
   readonly size: number | undefined;
-  /** For the contents in `placesOf`: all places, or the first ones of many. */
+  /** All places that need the content, up to `MOST_PLACES`. Set only for the contents in `placesOf`. */
   readonly places?: readonly string[];
   /** True if only records of an origin's states need the content (`NeededContent`). */
   readonly isUpstream: boolean;
@@ -57,7 +57,7 @@ export interface LogFindings {
   readonly events: number;
   /** The first event in the log: 1, a sentinel whose archive is gone, or the event after the anchor. */
   readonly firstSeq: number;
-  /** The end of the last whole commit; in a broken log, the seq that the last line has or claims. */
+  /** The end of the last whole commit. In a broken log, it is the seq that the last line has or claims. */
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
   readonly at: ReadonlyMap<number, LogAt>;
@@ -69,7 +69,7 @@ export interface LogFindings {
   readonly own: OwnContents;
   /** The records of the parts that were cut off the log. */
   readonly recoveries: readonly RecordBody[];
-  /** The signers whose keys sign its heads; the last one is in force. */
+  /** The signers whose keys sign the heads of this history. The last one is in force. */
   readonly signers: readonly LoggedSigner[];
 }
 
@@ -78,8 +78,8 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   /** Receives findings that are no problems, but worth knowing. */
   readonly notes: string[];
   /**
-   * The last event that is known to have been recorded. Only a bad line after it can have been torn by a crash, and be
-   * cut off.
+   * The last event that is known to have been recorded. Only a bad line after this event can have been torn by a crash,
+   * and may be cut off.
    */
   readonly bound: number;
   readonly seqsOfInterest: ReadonlySet<number>;
@@ -113,12 +113,12 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const end = await context.log.refresh();
     await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
     // Index the history only for the base of a compaction, or for a caller who reads the index. If the log is sealed
-    // from here on, its events are read to their present end, and the new base is not compared.
+    // while it is read, its events are still read to their present end, but the new base is not compared.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
     const reader = new LogVerifier({ ...context, index, memo: new Memo() }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
     await reader.read(lines);
-    // A log that ends before `bound` lacks recorded events: its tail is no torn commit, and is not moved away.
+    // A log that ends before `bound` lacks recorded events. Its tail is then no torn commit, and is not moved away.
     if (end.tornBytes > 0 && !reader.torn && end.seq >= options.bound) {
       options.notes.push(
         `${end.tornBytes} bytes after the last whole commit were torn by a crash; the next command moves them away`,
@@ -156,7 +156,7 @@ class LogVerifier {
   readonly #pruning: LoggedGivenUp["pruning"];
   readonly #hashes = new Map<number, Hash>();
   #pending: PlacedEvent[] = [];
-  /** Events whose records were reported: no rule is applied to them. */
+  /** Events whose records were reported. No rule is applied to these events. */
   readonly #unsound = new Set<number>();
   readonly #own = new OwnContents();
   readonly #recoveries: RecordBody[] = [];
@@ -176,7 +176,7 @@ class LogVerifier {
   #dropped = false;
   /** The name and first event of the file that is being read, and the first event of the file before it. */
   #file = { name: "", first: 0, before: 0 };
-  /** True after a fault that makes the state unknown: nothing is replayed any more, but lines are still checked. */
+  /** True after a fault that makes the state unknown. Later events are not replayed, but their lines are checked. */
   broken = false;
   /** True if the rest of the log was torn by a crash, and never acknowledged. */
   torn = false;
@@ -189,7 +189,7 @@ class LogVerifier {
     this.#needs = new HistoryNeeds({ pruning, erasures }, (content) => this.#need(content));
   }
 
-  /** Starts a history after its anchor. Only later events can be proved. */
+  /** Starts the history after its anchor. Only events after the anchor can be proved. */
   async startOn(anchor: HistoryAnchor): Promise<void> {
     const { seq, hash, root, base, frontier } = anchor;
     const where = `base after event ${seq}`;
@@ -212,7 +212,7 @@ class LogVerifier {
     const faults = await despiteDamage(() => checkBase(this.#context.blobs, base, { root, onRows }));
     for (const fault of faults ?? []) this.#report("base-wrong", `${where}: ${fault.where}`, fault.detail);
     if (faults !== undefined) addAll(this.#options.problems, anchorFaults(anchor, own));
-    // A missing or damaged base is reported with the other contents; nothing can be recomputed without it.
+    // A missing or damaged base is reported with the other contents. Without the base, nothing can be recomputed.
     if (faults === undefined) this.broken = true;
     else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
     this.#options.notes.push(`the history is held here from event ${seq + 1} on, and the files as they were before it`);
@@ -255,11 +255,11 @@ class LogVerifier {
     };
   }
 
-  /** Notes the private contents that are needed. A copy is never given what was kept aside. */
+  /** Notes the private contents that are needed. A copy needs none, because it is never given what was kept aside. */
   async #needPrivate(): Promise<void> {
     if (this.#context.isCopy === true) return;
     const { blobs } = this.#context;
-    // A damaged plan is reported with the other contents; the contents that it names are needed again once it is
+    // A damaged plan is reported with the other contents. The contents that the plan names are not known until it is
     // healed.
     const plans = { get: (hash: Hash) => despiteDamage(() => blobs.get(hash)) };
     try {
@@ -275,7 +275,10 @@ class LogVerifier {
     return (this.#anchored?.seq ?? this.#start?.size ?? 0) + 1;
   }
 
-  /** Reports that the events before a history's first sentinel are missing: dropped on purpose, or lost. */
+  /**
+   * Reports that the events before a history's first sentinel are missing. The report is a note if they were dropped on
+   * purpose, and a problem if they are lost.
+   */
   #tellStart({ size }: Sentinel): void {
     const what = `events 1..${size} were compacted away by event ${size + 1}`;
     if (this.#dropped) this.#options.notes.push(`${what}, and their archive was dropped: the history begins there`);
@@ -296,7 +299,7 @@ class LogVerifier {
     this.#report("rule-broken", "event 1", wrong);
   }
 
-  /** Starts a history at the beginning that its first line names. Throws for an unsound sentinel. */
+  /** Starts a history at the beginning that its first line names. Throws if the first line is an unsound sentinel. */
   #begin(line: RawLine): void {
     const checked = checkLine(line.bytes, EMPTY_HEAD);
     const event = "event" in checked ? checked.event : checked.fault.event;
@@ -336,7 +339,8 @@ class LogVerifier {
   }
 
   /**
-   * Returns the event of a line, and whether it ends a commit. After damage, and in a copy, each line counts as an end.
+   * Returns the event of a line, and whether the event ends a commit. After damage, and in a copy, each line is treated
+   * as the end of a commit.
    */
   #check(line: RawLine): { event: LogEvent; isEnd: boolean } | { fault: { kind: string; detail: string } } {
     const checked = checkLine(line.bytes, this.#prev);
@@ -385,7 +389,7 @@ class LogVerifier {
     }
   }
 
-  /** True if a bad line is part of the last commit, which a crash has torn; else it is damaged. */
+  /** True if a bad line is part of the last commit, which a crash has torn. False if the line is damaged. */
   async #isTorn({ offset }: RawLine): Promise<boolean> {
     const { log, isCopy } = this.#context;
     const bad = { seq: this.#prev.seq + 1, offset };
@@ -523,7 +527,7 @@ class LogVerifier {
     const faults = await checkBase(this.#context.blobs, base, {
       onRows: (batch) => {
         for (const entry of batch.entries ?? []) entries.push(entry);
-        // A base that a later event names is out of place, which `HistoryRules` reports.
+        // A base that a later event names is out of place. `HistoryRules` reports that.
         const fault = event.seq > BASELINE_SEQ ? undefined : baselineFault(batch, event.seq);
         if (fault !== undefined)
           this.#report("base-wrong", `base of event ${event.seq}: ${displayPath(fault.path)}`, fault.detail);
@@ -563,7 +567,7 @@ class LogVerifier {
         if (isStart) this.#rules?.rows(batch);
         if (isStart) addAll(this.#options.problems, heldFaults(batch, `base of event ${event.seq}`, event.seq));
         for (const one of isStart ? (batch.records ?? []) : []) this.#own.note(one, `base of event ${event.seq}`);
-        // The base names the signer as of the compaction; later events may name another one.
+        // The base names the signer as of the compaction. Later events may name another one.
         for (const one of isStart ? (batch.records ?? []) : []) this.#noteSigner(one);
         this.#needRows(batch, event);
       },

@@ -67,7 +67,9 @@ async function planFault({ blobs }: Context, hash: Hash): Promise<string | undef
   return isOrdered ? undefined : "its paths are not in order";
 }
 
-/** Returns the fault of a content. Damaged bytes count as no fault here: they are reported with the other contents. */
+/**
+ * Returns the fault of a content. Damaged bytes are not returned, because they are reported with the other contents.
+ */
 async function faultOf(look: () => Promise<string | undefined>): Promise<string | undefined> {
   try {
     return await look();

@@ -34,7 +34,7 @@ export interface Examined extends Pick<BlobFindings, "hurt" | "files"> {
   readonly needed: ReadonlyMap<Hash, Need>;
 }
 
-/** Like `verify`, but also returns what a repair needs. `placesOf`: contents for which all places are reported. */
+/** Like `verify`, but also returns what a repair needs. All places are reported for the contents in `placesOf`. */
 export async function examine(
   context: Context,
   options: VerifyOptions & Pick<VerifyLogOptions, "placesOf">,
@@ -44,7 +44,7 @@ export async function examine(
   const problems: Problem[] = [];
   const notes: string[] = [];
   const given = options.expect === undefined ? undefined : parseExpected(options.expect);
-  // Read these before the log: other processes may record meanwhile.
+  // Read these before the log, because other processes may record meanwhile.
   const audit = await IndexAudit.begin(context.index);
   const kept = context.heads.last(context.workspaceId) ?? context.heads.first(context.workspaceId);
   const indexed = await context.index.head();
@@ -61,7 +61,7 @@ export async function examine(
   const signing = verifySigning(context, log, kept);
   addAll(notes, signing.notes);
   addAll(problems, [...signing.problems, ...checkKept(context, held, signing.head), ...checkIndex(indexed, log)]);
-  // After a damaged line nothing can be compared.
+  // The index cannot be compared with events after a damaged line.
   if (!log.broken) addAll(problems, await audit.finish());
   else await findDamage(context);
   addAll(problems, await checkQuarantine(context, log));
@@ -136,8 +136,8 @@ interface ComparedLog {
 }
 
 /**
- * The kind of problem for a head before the log's beginning. The log proves nothing about it: whoever forges a log can
- * begin it anywhere.
+ * The kind of problem for a head before the log's beginning. The log proves nothing about such a head, because whoever
+ * forges a log can begin it anywhere.
  */
 const UNHELD = "head-unheld";
 
@@ -224,7 +224,8 @@ const UNKNOWN_EXPECTED: Problem = {
 };
 
 /**
- * Checks a signature by our own key, those of the signers that the log names, and the key that was kept with the head.
+ * Checks a signature by our own key, by the keys of the signers that the log names, and by the key that was kept with
+ * the head.
  */
 function checkSignature(
   context: Context,
@@ -246,7 +247,7 @@ function checkSignature(
   return "valid";
 }
 
-/** Returns our own key, if it can be read; a failure is reported elsewhere. */
+/** Returns our own key, or `undefined` if it is missing or cannot be read. `checkKey` reports the failure. */
 function ownKey({ heads }: Context): string | undefined {
   try {
     return heads.verifierKey();
@@ -277,7 +278,7 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
     ];
   }
   const at = log.hashes(head.seq);
-  // An unreadable line is reported by itself: it does not show that another event is there.
+  // An unreadable line is reported by itself. It does not show that another event is in its place.
   if (at !== undefined && at !== head.hash && at !== NO_HASH) {
     return [{ kind: "log-replaced", where, detail: `event ${head.seq} is ${at}, but the index knows ${head.hash}` }];
   }
@@ -285,8 +286,8 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
 }
 
 /**
- * Checks the parts that were cut off the log and are kept for people: each must be there, with its length and bytes. A
- * part whose record went with a dropped archive is not checked.
+ * Checks the parts that were cut off the log and are kept for people. Each part must be there, with the recorded length
+ * and bytes. A part whose record was in a dropped archive is not checked.
  */
 async function checkQuarantine(
   { log }: Pick<Context, "log">,
@@ -321,10 +322,11 @@ interface VerifyBlobsOptions extends Pick<VerifyOptions, "onProgress"> {
 }
 
 interface BlobFindings {
-  /** The numbers of needed contents, and of the store's bytes that were read. */
+  /** The number of needed contents. */
   readonly count: number;
+  /** The number of the store's bytes that were read. */
   readonly bytes: number;
-  /** Contents that are missing or damaged, also those that other workspaces need. */
+  /** Contents that are missing or damaged, including contents that only other workspaces need. */
   readonly hurt: ReadonlySet<Hash>;
   /** Damaged files, as `BlobProblem.file` names them. */
   readonly files: ReadonlySet<string>;
@@ -365,17 +367,18 @@ async function verifyBlobs(context: Context, options: VerifyBlobsOptions): Promi
   return { count: needed.size, bytes, hurt, files };
 }
 
-/** The result of comparing the signers in the log with the key and head that are kept apart from it. */
+/** The result of comparing the signers in the log with the key and head that are kept apart from the log. */
 interface SigningFindings {
   readonly problems: readonly Problem[];
   readonly notes: readonly string[];
-  /** The kept head, if its signature is one of this history's. */
+  /** The kept head, if a signer of this history signed it. In an empty log, it is the kept head in any case. */
   readonly head: KeptHead | undefined;
 }
 
 /**
  * Compares the signers that a history names with the kept key and head. Does not use the index. A copy is not checked,
- * as its origin keeps its head. `kept`: the kept head from before the log was read; another may be kept meanwhile.
+ * because the origin keeps the head of its history. `kept` is the kept head from before the log was read, because
+ * another process may keep a newer one meanwhile.
  */
 function verifySigning(
   context: Context,
@@ -452,10 +455,10 @@ function acceptedNote({ seq, actor, accepted }: LoggedSigner): string {
   return `event ${seq}: ${actor} accepted the history as it was at event ${log.seq}; ${old}${where}; the reason: ${reason}`;
 }
 
-/** The number of faults that are named in the message; its data holds all. */
+/** The number of faults that are named in the message. The data of the error holds all faults. */
 const MOST_NAMED = 3;
 
-/** Recomputes the whole chain from its files, and the links between actions. Throws `INTEGRITY_VIOLATION`. */
+/** Verifies the chain and the links between actions. Throws `INTEGRITY_VIOLATION` if anything is wrong. */
 export async function verifyIntegrity(context: Context): Promise<void> {
   const { problems } = await verify(context, { quick: true });
   if (problems.length === 0) addAll(problems, await answer(context, () => brokenLinks(context)));
@@ -469,8 +472,8 @@ export async function verifyIntegrity(context: Context): Promise<void> {
 }
 
 /**
- * Returns the broken links. Each action names the action that was begun before it, even if that is pruned by now. The
- * action before the first one may be compacted away.
+ * Returns the broken links between actions. Each action names the action that was begun before it, even if that action
+ * is pruned by now. The action before the first one may be compacted away.
  */
 async function brokenLinks(context: Context): Promise<{ kind: string; where: string; detail: string }[]> {
   const rows = (await context.index.records("action:")).filter((row) => !isInBase(row));
@@ -478,7 +481,7 @@ async function brokenLinks(context: Context): Promise<{ kind: string; where: str
   const begins = (await indexedFrom(context)) ?? 1;
   return actions.flatMap((action, i) => {
     const before = actions[i - 1];
-    // If the action before was begun before the history's beginning, actions between the two may be compacted away.
+    // If `before` was begun before the history's beginning, actions between the two may be compacted away.
     if (before === undefined || before.seq < begins || action.previous === before.hash) return [];
     const detail = `it does not name the action begun before it, ${before.id}`;
     return [{ kind: "action-link", where: `action ${action.id}`, detail }];

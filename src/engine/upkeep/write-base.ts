@@ -15,7 +15,7 @@ const BATCH = 10_000;
 
 /**
  * Writes the state at `seq` (the head) as a base: every path that was ever recorded with its last iteration, and the
- * last event of every other record. Reads the base back and verifies it. Hold the lock.
+ * last event of every other record. Reads the base back and verifies it. The lock must be held.
  */
 export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
   const state = await stateAt(context, seq);
@@ -44,7 +44,7 @@ type Based = HistoryContext & {
 
 /**
  * Writes the base that a compaction after `seq` (the head) names, if the state at `seq` gives exactly that base.
- * Returns whether it does; the base then need not be fetched. Hold a lease.
+ * Returns whether it does. If so, the base need not be fetched. The caller must hold a lease.
  */
 export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
   return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);
@@ -77,11 +77,11 @@ async function lastRecords(context: HistoryContext): Promise<BaseRecord[]> {
 
 /** A state from which a log can continue. */
 interface BaseState {
-  /** The last iteration of each path, in path order; deleted ones too. */
+  /** The last iteration of each path, in path order. Deleted paths are included. */
   readonly rows: readonly IterationRow[];
-  /** By ascending seq. */
+  /** The last event of every other record, by ascending seq. */
   readonly records: readonly BaseRecord[];
-  /** Ids of the tracked roots; `undefined`: the first one. */
+  /** The ids of the tracked roots. The first root has none (`undefined`). */
   readonly roots: readonly (string | undefined)[];
 }
 
@@ -92,8 +92,8 @@ interface StoredBase {
 }
 
 /**
- * Writes a state as a base. `expect` is called with the root before anything is written, and throws if it is not the
- * right one. Hold a lease.
+ * Writes a state as a base. `expect` is called with the root before anything is written, and must throw if the root is
+ * wrong. The caller must hold a lease.
  */
 export async function storeBase(
   blobs: BlobStore,
@@ -107,7 +107,9 @@ export async function storeBase(
   return { base: hash, root };
 }
 
-/** Writes a state as a base if its root and hash are the wanted ones. Returns whether they are. Hold a lease. */
+/**
+ * Writes a state as a base if its root and hash are the wanted ones. Returns whether they are. A lease must be held.
+ */
 async function storeBaseIf(blobs: BlobStore, state: BaseState, wanted: StoredBase): Promise<boolean> {
   const tree = treeOf(state);
   if (tree.root !== wanted.root) return false;
