@@ -63,7 +63,7 @@ interface Shared {
   readonly recorder: LiveRecorder;
 }
 
-/** The embedded workspace: each method queues one operation. Calls that change something run one after another. */
+/** The embedded workspace. Each method queues one operation. Calls that change something run one after another. */
 export class Workspace implements api.WorkspaceApi {
   readonly #context: Context;
   readonly #queue: OperationQueue;
@@ -72,7 +72,7 @@ export class Workspace implements api.WorkspaceApi {
   readonly #transactionBracket = new TransactionBracket(this);
   #records: RecordStoreApi | undefined;
 
-  /** `shared`: makes a view of a workspace that is already open. */
+  /** With `shared`, the new object is a view of a workspace that is already open. */
   constructor(context: Context, queue: OperationQueue, shared?: Shared) {
     this.#context = context;
     this.#queue = queue;
@@ -125,7 +125,7 @@ export class Workspace implements api.WorkspaceApi {
   ): Promise<shapes.DiffShape | done.ActionDiffShape> {
     if (to === undefined) return this.diffAction(from);
     const found = await this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
-    // Changes do not wait for the patches: they record what they replace, so a content is found afterwards, too.
+    // Changes do not wait for the patches. A change records the contents that it replaces, so they can still be read.
     return options.patch === true ? this.#queue.whileOpen(() => withPatches(this.#context, found)) : found.shape;
   }
 
@@ -251,7 +251,7 @@ export class Workspace implements api.WorkspaceApi {
     try {
       result = await work();
     } catch (error) {
-      // The caller needs the error of the work; `status` reports changes that were not noted.
+      // Ignore an error of `end`: the caller needs the error of the work. `status` reports changes that were not noted.
       await end().catch(() => undefined);
       throw error;
     }
