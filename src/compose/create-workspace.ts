@@ -18,7 +18,7 @@ interface NewWorkspace extends Pick<CreateOptions, "name"> {
   readonly source?: ForkSource | undefined;
 }
 
-/** Throws `USAGE` for an invalid name. */
+/** Throws `USAGE` if a text cannot be the name of a workspace. */
 export function checkName(name: string): void {
   if (isWorkspaceName(name)) return;
   throw new ChronicleError("USAGE", `${JSON.stringify(name.slice(0, 200))} cannot be the name of a workspace`, {
@@ -27,8 +27,8 @@ export function checkName(name: string): void {
 }
 
 /**
- * Makes a workspace without a folder, and returns its id. The workspace is built under another name and then renamed:
- * after a crash it is whole, or missing. Throws `REFUSED` for a name that is taken.
+ * Makes a workspace without a folder, and returns its id. The workspace is built under another name and then renamed,
+ * so that after a crash it is either whole or missing. Throws `REFUSED` if the name is taken.
  */
 export async function createWorkspace(parts: StoreParts, cache: RootsCache, wanted: NewWorkspace): Promise<string> {
   const { backends, layout } = parts;
@@ -45,7 +45,7 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
   });
 }
 
-/** Throws `REFUSED` for a name that another workspace has, or that is another one's id. */
+/** Throws `REFUSED` if a workspace has this text as its name or as its id. */
 function refuseTaken(all: readonly { readonly id: string; readonly name?: string }[], name: string): void {
   const taken = all.find((one) => one.name === name || one.id === name);
   if (taken === undefined) return;
@@ -75,7 +75,7 @@ function seedOf(source: ForkSource | undefined): Seed {
   return { entries, erasures, message: `forked from ${origin.workspace} at ${label}` };
 }
 
-/** Builds the workspace in a folder that no other process reads, with an index that lasts only for the first events. */
+/** Builds the workspace in a folder that no other process reads. Its index is discarded after the first events. */
 async function build(parts: StoreParts, id: string, record: WorkspaceRecord, seed: Seed): Promise<void> {
   const { backends, layout } = parts;
   const aside: StoreParts = {
@@ -99,8 +99,8 @@ const BEFORE_ALL = /^(?:workspace\.json|stat\.cache|whereabouts\.json|(?:index|l
 
 /**
  * Removes the folders of workspaces whose beginning was cut off (an `init` that was killed), if nothing was ever
- * recorded there and they are older than the grace period. A workspace that has lost its log stays: it has a signed
- * head, an index with events, or other files.
+ * recorded in them and they are older than the grace period. A workspace that has lost its log is kept, because it has
+ * a signed head, an index with events, or other files.
  */
 export async function clearUnbegun(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
@@ -114,7 +114,8 @@ async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): P
   const { disk } = backends;
   const { folder, log, workspaceJson, index: path } = layout.workspace(id);
   if (backends.hasLog(log) || heads.last(id) !== undefined) return false;
-  // This file is written first, and never again; the folder itself changes whenever a process opens the workspace.
+  // The time of this file is that of the beginning, because it is written first and never again. The folder itself
+  // changes whenever a process opens the workspace.
   const begun = disk.lstat(workspaceJson) ?? disk.lstat(folder);
   if (begun === undefined || !isGraceOver(Number(begun.mtimeNs / 1_000_000n), backends.now())) return false;
   if (disk.list(folder).some(({ name }) => !BEFORE_ALL.test(name.toString()))) return false;
@@ -127,7 +128,8 @@ async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): P
 }
 
 /**
- * Removes an unbegun workspace. The caller holds the lock of names, whose next holder removes the rest after a crash.
+ * Removes an unbegun workspace. The caller must hold the lock of names. After a crash, the next holder of this lock
+ * removes what is left.
  */
 async function clear(parts: StoreParts, id: string): Promise<void> {
   const { backends, layout } = parts;
@@ -141,7 +143,7 @@ async function clear(parts: StoreParts, id: string): Promise<void> {
     disk.syncFolder(layout.workspaces);
     backends.removeFolder(aside);
   } catch (error) {
-    // Another process uses the workspace after all.
+    // `LOCKED`: another process uses the workspace, so it is kept.
     if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
   } finally {
     lock.close();

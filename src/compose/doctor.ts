@@ -27,7 +27,7 @@ const UNWATCHED = "other machines may change it without notice to this one, so a
 /** The free space in bytes below which the check fails. */
 const LOW_SPACE = 256 * 1024 * 1024;
 
-/** Checks the machine, the store and the key. */
+/** Checks the machine, the store, its histories and the key. */
 export async function examine(parts: StoreParts, options: StoreOptions): Promise<DoctorShape> {
   const { disk } = parts.backends;
   const faults = await historyFaults(parts);
@@ -76,8 +76,8 @@ function privacy(disk: Disk, name: string, path: string): DoctorCheck {
 }
 
 /**
- * Reports a store on a file system that other machines reach: its locks and databases protect it only from processes of
- * one machine.
+ * Reports a store on a file system that other machines reach, because locks and databases protect a store only from
+ * processes of one machine.
  */
 function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
   const { kind } = disk.fileSystemOf(home);
@@ -86,7 +86,8 @@ function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
 }
 
 /**
- * Checks the key. A missing key is a fault if heads are kept, or a history lacks it; else it is not made yet.
+ * Checks the key. A missing key is a fault if heads are kept, or if a history lacks the key. If neither is so, the key
+ * was not made yet.
  */
 function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): DoctorCheck {
   const file = `${folder}/key.pem`;
@@ -146,7 +147,9 @@ function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] 
   return [{ name, ok: true, detail: many }];
 }
 
-/** Returns what a note of a contradiction says, or that the note is damaged; `undefined` if there is none. */
+/**
+ * Returns what a note of a contradiction says, or that the note is damaged. Returns `undefined` if there is no note.
+ */
 function contradictionOf(disk: Disk, path: string): string | undefined {
   try {
     const note = new FileWitnessNotes(disk, path).get();
@@ -222,7 +225,9 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   return [{ name, ok: true, detail }];
 }
 
-/** Reports folders on disks that cannot hold everything, or that other machines share: one check for each fact. */
+/**
+ * Reports folders on disks that cannot hold everything, or that other machines share. Each fact is a check of its own.
+ */
 async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
   for (const id of workspaceIds(parts)) addAll(checks, await folderChecksOf(parts, id));
@@ -264,8 +269,8 @@ async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorChec
 const MOST_NAMED = 3;
 
 /**
- * Reports recorded files that the rules leave out now, and that still have contents to erase: one check for each
- * workspace that has some.
+ * Reports recorded files that the rules leave out now, and that still have contents to erase. Each workspace with such
+ * files has one check.
  */
 async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
@@ -308,7 +313,7 @@ function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
 /** A fault of a history: nothing can be written to it, or its events are not signed. */
 interface HistoryFault {
   readonly check: DoctorCheck;
-  /** The reason why it is not signed, if that is the fault. */
+  /** The reason why the history is not signed, if that is the fault. */
   readonly reason: SigningReason | null;
 }
 
@@ -329,7 +334,7 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
       const { state, reason, detail, hint } = await answer(context, async ({ damage }) =>
         signingShape(context, damage ?? (await findDamage(context))),
       );
-      // Damaged notes stop every change.
+      // Read the notes off the record, which throws if they are damaged. Damaged notes stop every change.
       context.offRecord.read();
       if (state !== "read-only" && state !== "unsigned") return undefined;
       return { check: historyCheck(id, detail ?? state, hint), reason };
@@ -339,7 +344,7 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
   } catch (error) {
     const known = codedError(error);
     if (!(known instanceof ChronicleError)) throw error;
-    // Another process holds the lock, which says nothing about the history.
+    // `LOCKED` means that another process holds the lock. It says nothing about the history.
     return known.code === "LOCKED" ? undefined : { check: historyCheck(id, known.message, known.hint), reason: null };
   }
 }

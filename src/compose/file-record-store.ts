@@ -34,8 +34,8 @@ class FolderRecordStore extends RecordStore implements StandaloneRecordStoreApi 
 export type RecordBackends = Pick<Backends, "disk" | "openLog" | "openLock" | "hasLog" | "now" | "newId">;
 
 /**
- * Opens the record store in a folder. Makes the store and its folder if they are missing; with `readOnly`, throws
- * `NOT_FOUND` instead.
+ * Opens the record store in a folder. Makes the store and its folder if they are missing. With `readOnly`, throws
+ * `NOT_FOUND` if there is no store.
  */
 export function openFileRecordStore(
   options: RecordStoreOptions,
@@ -65,7 +65,7 @@ export function openFileRecordStore(
   });
 }
 
-/** The files beside the log, on a disk. */
+/** The files of a record store beside its log, on a disk. */
 class DiskRecordFiles implements RecordFiles {
   readonly #disk: Disk;
   readonly #layout: RecordStoreLayout;

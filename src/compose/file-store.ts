@@ -48,7 +48,7 @@ import { optional } from "../util/optional.ts";
 
 const LIST_THEM = "`chronicle workspaces` lists them";
 
-/** A workspace found for a folder. `movedTo` is the folder in which it is opened, if its log records another one. */
+/** A workspace found for a folder. `movedTo` is the folder in which it is opened, if its log records another folder. */
 type FoundWorkspace = ListedWorkspace & { readonly movedTo?: string };
 
 class FileStore implements StoreApi {
@@ -96,8 +96,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Returns the existing workspace of the first root, if there is one, or the one to adopt. The other roots must be
-   * among its roots.
+   * Returns the workspace to adopt, or the existing workspace of the first root, if there is one. The other roots must
+   * be among the roots of this workspace.
    */
   async #existing(
     roots: readonly RootRecord[],
@@ -151,7 +151,7 @@ class FileStore implements StoreApi {
     return workspace;
   }
 
-  /** Throws if a workspace's record has another format: its folder is unknown, and may be the requested one. */
+  /** Throws if a workspace's record has another format. Its folder is then unknown, and may be the requested one. */
   async #refuseOtherFormats(): Promise<void> {
     const { backends, layout } = this.#parts;
     for (const { id, problem, folders } of await this.#cache.list())
@@ -186,7 +186,7 @@ class FileStore implements StoreApi {
       this.#checkWritable();
       const { id: whole } = await this.#byId(id);
       await this.#refuseAgent(archived ? "archive" : "unarchive", (one) => one === whole);
-      // Drop the cache entry first: a list made meanwhile, or after a crash, then reads the log.
+      // Drop the cache entry first, so that a list which is made meanwhile or after a crash reads the log.
       this.#cache.drop(whole);
       await this.#with(whole, ({ context }) => setArchived(context, archived));
       return (await this.#shape(await this.#byId(whole, true))) ?? this.#notFound(whole);
@@ -277,7 +277,7 @@ class FileStore implements StoreApi {
     } catch (error) {
       this.#open.delete(opened);
       await opened.close();
-      // Remove the log first: without it, no process finds the workspace.
+      // Remove the log first, because no process finds a workspace without a log.
       if (backends.hasLog(files.log)) {
         backends.removeLog(files.log);
         backends.disk.syncFolder(files.folder);
@@ -315,7 +315,9 @@ class FileStore implements StoreApi {
     return opened;
   }
 
-  /** Returns the API of a workspace: an agent's view if the caller, or the whole store, has the role of an agent. */
+  /**
+   * Returns the API of a workspace. This is an agent's view if the caller or the whole store has the role of an agent.
+   */
   #workspace(opened: OpenedContext, role: OpenOptions["role"]): WorkspaceApi {
     const queue = openQueue(opened.context, async () => {
       this.#open.delete(opened);
@@ -329,8 +331,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Throws `FORBIDDEN` if an agent asks for an operation that is a person's. Records the attempt in each workspace
-   * concerned.
+   * Throws `FORBIDDEN` if an agent asks for an operation that only a person may do. Records the attempt in each
+   * workspace that it concerns.
    */
   async #refuseAgent(what: string, concerned: (id: string) => boolean): Promise<void> {
     if (this.#options.role !== "agent") return;
@@ -341,8 +343,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Throws `FORBIDDEN` if an agent passes `adopt` or `force`: only a person moves a history to another folder, or
-   * overrides a safety check.
+   * Throws `FORBIDDEN` if an agent passes `adopt` or `force`. Only a person may move a history to another folder, or
+   * override a safety check.
    */
   async #refuseAgentsForce({ adopt, force }: InitOptions, root: RootRecord): Promise<void> {
     if (this.#options.role !== "agent" || (adopt === undefined && force !== true)) return;
@@ -385,8 +387,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Returns the workspace of this root, if there is one: found by its path, by the identity of a moved folder, or
-   * through a bind mount. `mayAdopt`: the new place of a moved folder is recorded.
+   * Returns the workspace of this root, if there is one. It is found by its path, by the identity of a moved folder, or
+   * through a bind mount. With `mayAdopt`, the new place of a moved folder is recorded.
    */
   async #workspaceOf(root: RootRecord, mayAdopt: boolean): Promise<FoundWorkspace | undefined> {
     const all = await this.#cache.list();
@@ -399,7 +401,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Returns the workspace whose folder was moved here. If it records a single file, the file must have kept its name.
+   * Returns the workspace whose folder was moved here. If the workspace records a single file, this file must have kept
+   * its name.
    */
   #movedTo(root: RootRecord, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
     const { disk } = this.#parts.backends;
@@ -431,9 +434,9 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Carries out `init --adopt`. Throws `REFUSED` for a workspace without a folder, and `UNSAFE` if the new folder has a
-   * history of its own, or if the old folder still exists. `force` permits the latter, and a folder that was moved here
-   * with a history of its own.
+   * Carries out `init --adopt`. Throws `REFUSED` if the workspace has no folder. Throws `UNSAFE` if the new folder has
+   * a history of its own, or if the old folder still exists. With `force`, the old folder may exist, and the new folder
+   * may have the history of a folder that was moved here.
    */
   async #takeOver(found: ListedWorkspace, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
     const folder = placeOfRoot(root);
@@ -480,8 +483,8 @@ class FileStore implements StoreApi {
 }
 
 /**
- * Checks the options. Throws `USAGE` for a path that is not absolute, or an invalid actor, and `FORBIDDEN` for an agent
- * that names itself like a person or like Chronicle.
+ * Checks the options. Throws `USAGE` if a path is not absolute, or if the actor is invalid. Throws `FORBIDDEN` if an
+ * agent names itself like a person or like Chronicle.
  */
 function checked(options: StoreOptions): StoreOptions {
   const { userHome, actor, role } = options;
@@ -495,7 +498,7 @@ function checked(options: StoreOptions): StoreOptions {
   };
 }
 
-/** Opens a store on these backends; makes its folders (0700) if they are missing. */
+/** Opens a store on these backends. Makes the folders of the store (0700) if they are missing. */
 export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
   return withCode(async () => {
     const whole = checked(options);

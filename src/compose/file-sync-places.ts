@@ -79,13 +79,13 @@ export class FileSyncPlaces implements SyncPlaces {
     refuseProcessPath(this.#disk, folder);
     const { layout, configFolder } = this.#parts;
     refuseOwnFolders(this.#disk, folder, "a sync", [layout.home, configFolder]);
-    // Check the given path before anything is made, and later the path behind its links.
+    // Check the given path before anything is made, and below the path that its links lead to.
     if (!force) refuseSystemFolder(folder);
     if (follows !== undefined) await this.#refuseWithin(folder, follows);
     makeWithFolders(this.#disk, folder);
     const real = this.#disk.realpath(folder);
     if (!force) refuseSystemFolder(real);
-    // A history can be of one file, but a sync cannot.
+    // A history can record a single file, but a sync needs a folder.
     if (this.#disk.lstat(real)?.kind !== "dir") {
       throw new ChronicleError("USAGE", `${folder} is a file`, {
         hint: "a sync takes a folder: name one, existing or new",
@@ -97,8 +97,8 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Throws `UNSAFE` for a folder nested with the origin's, or within another one that follows the same origin: its
-   * files would be replicated before a session halts it.
+   * Throws `UNSAFE` if the folder is nested with the origin's folder, or lies within another folder that follows the
+   * same origin. A session would halt such a sync, but only after files were replicated.
    */
   async #refuseWithin(
     folder: string,
@@ -149,7 +149,7 @@ export class FileSyncPlaces implements SyncPlaces {
     };
   }
 
-  /** Returns the check for nested folders. Once passed, it holds for as long as the folder is open. */
+  /** Returns the check for nested folders. Once the check has passed, it is not repeated while the folder is open. */
   #apart(id: string, folder: string): NonNullable<OpenSyncPlace["parts"]["apart"]> {
     let isApart = false;
     return async ({ origin, url }) => {
@@ -172,8 +172,8 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Returns the origin of a workspace's sync, and the token for it; `undefined` if the workspace follows none, is gone,
-   * or cannot be read.
+   * Returns the origin of a workspace's sync, and the token for this origin. Returns `undefined` if the workspace
+   * follows no origin, is gone, or cannot be read.
    */
   async originOf(id: string): Promise<KnownOrigin | undefined> {
     const record = (await this.#look(id))?.record;
@@ -197,8 +197,8 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Returns the sync of a workspace. Returns `undefined` if the workspace does not exist any more, or cannot be read;
-   * `chronicle workspaces` says why.
+   * Returns the sync of a workspace. Returns `undefined` if the workspace does not exist any more, or cannot be read.
+   * `chronicle workspaces` tells why it cannot be read.
    */
   async #look(id: string): Promise<SyncPlace | undefined> {
     try {
@@ -231,7 +231,9 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 }
 
-/** True if a sync bars others from nesting with it: it is not stopped, and not halted for being nested itself. */
+/**
+ * True if no other folder may be nested with that of a sync: it is not stopped, and not halted for being nested itself.
+ */
 function isBarring({ stopped, halted }: ReplicaRecord): boolean {
   return stopped !== true && halted?.reason !== "nested";
 }
@@ -245,8 +247,8 @@ async function conflictsOf(context: Context, patch: boolean): Promise<ConflictSh
 }
 
 /**
- * Returns the identity of a folder; `undefined` if there is none. Throws the disk's error if the path cannot be
- * inspected.
+ * Returns the identity of a folder. Returns `undefined` if there is no folder. Throws the disk's error if the path
+ * cannot be inspected.
  */
 function identityOf(disk: Disk, folder: string): FolderIdentity | undefined {
   const stat = disk.lstat(folder);
@@ -270,14 +272,14 @@ function placeOf(disk: Disk, folder: string): string {
   return join(placeOf(disk, join(folder, "..")), basename(folder));
 }
 
-/** Makes a user's folder and the missing ones above it, with the mode that other programs use. */
+/** Makes a user's folder and the missing folders above it, with the mode that other programs use. */
 function makeWithFolders(disk: Disk, folder: string): void {
   if (disk.lstat(folder) !== undefined) return;
   makeWithFolders(disk, join(folder, ".."));
   disk.makeFolder(folder, 0o755);
 }
 
-/** A replica's folder, and the other folders that follow the same origin from this store. */
+/** A replica's folder, and the folders that must not be nested with it. */
 interface Placed {
   readonly id: string;
   readonly folder: string;
@@ -287,10 +289,10 @@ interface Placed {
 }
 
 /**
- * Returns a halt for a folder that would contain itself without end: one that is nested with the folder of its origin,
- * or with another folder that follows the same origin. The origin's folder is the one that its history records. It is
- * checked only if the origin's address is one of this machine, or its workspace is in this store, and if the folder is
- * still the recorded one.
+ * Returns a halt for a folder that would contain copies of itself without end. Such a folder is nested with the folder
+ * of its origin, or with another folder that follows the same origin. The origin's folder is the one that the origin's
+ * history records. It is checked only if the origin is in this store or its address is one of this machine, and if that
+ * folder is still the recorded one.
  */
 async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
   const { folder, beside } = placed;
@@ -302,7 +304,7 @@ async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaH
 }
 
 /**
- * Like `checkNesting`, for a folder that does not follow the origin yet: checks only the origin's own folder, and only
+ * Like `checkNesting`, for a folder that does not follow the origin yet. Checks only the origin's own folder, and only
  * if the origin is a workspace of this store.
  */
 async function checkNestingInStore(
@@ -334,7 +336,7 @@ function nested(folder: string, other: string, what: string): ReplicaHalt {
   return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
 }
 
-/** Returns the origin's own folder, if it is on this machine and still the recorded one. */
+/** Returns the origin's own folder, if the folder is on this machine and still the recorded one. */
 async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
   const { disk } = parts.backends;
   const { workspaceId, record } = await recordOfOrigin(parts, id);
@@ -356,8 +358,8 @@ async function recordOfOrigin(
 }
 
 /**
- * True if the address is one of this machine. It may be the end of a tunnel: the caller compares the folder with the
- * recorded one.
+ * True if the address is one of this machine. Such an address may be the end of a tunnel to another machine. The caller
+ * must therefore compare the folder with the recorded one.
  */
 function isHere(url: string): boolean {
   if (url.startsWith("unix:")) return true;
@@ -366,20 +368,21 @@ function isHere(url: string): boolean {
 }
 
 /**
- * An open workspace that follows an origin. No other process can follow the origin for it until it is disposed of.
+ * An open workspace that follows an origin. Until it is disposed of, no other process can follow the origin for this
+ * workspace.
  */
 export interface ReplicaHold extends AsyncDisposable {
   /** The replica's own history and folder. */
   readonly context: Context;
   /** The mirror of the origin's history. */
   readonly mirror: Mirror;
-  /** For `ReplicaSession`, with `sandboxId` (the workspace's id) and the caller's own options. */
+  /** Options for a `ReplicaSession`. The caller adds `sandboxId` (the workspace's id) and its own options. */
   readonly options: Pick<ReplicaOptions, "upstream" | "mirror" | "blobs" | "notes" | "withheld" | "early">;
 }
 
 /**
- * Opens a workspace as a replica. Throws `NOT_FOUND`, `LOCKED` if another process follows its origin, `LOG_DAMAGED` if
- * the mirror is damaged.
+ * Opens a workspace as a replica. Throws `NOT_FOUND` if there is no such workspace, `LOCKED` if another process follows
+ * its origin, and `LOG_DAMAGED` if the mirror is damaged.
  */
 export async function openReplica(parts: StoreParts, id: string): Promise<ReplicaHold> {
   const { backends, layout, blobs } = parts;
@@ -408,7 +411,8 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
 }
 
 /**
- * Opens the mirror. If the mirror is damaged, the hint of the error names its folder: all of it can be fetched again.
+ * Opens the mirror. If the mirror is damaged, the hint of the error names its folder, because a whole mirror can be
+ * fetched again.
  */
 async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
   try {
@@ -421,16 +425,16 @@ async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise
   }
 }
 
-/** The least work for which threads are worth their start. */
+/** The least work for which starting threads is worthwhile. */
 const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
 
-/** Any work: without threads (in the simulation) files are always written early, to exercise that. */
+/** The least work without threads. In the simulation, files are always written early, so that this is tested. */
 const ANY = { files: 1, bytes: 1 };
 
 /**
  * Returns the writer that stages a first sync's files while their contents arrive, and clears the stage of an earlier
- * process. Returns `undefined` if the disk folds names, as it would be unknown which files exist, or if the disk cannot
- * hold every entry or permission, which the apply reports, or if the worktree has no stage.
+ * process. Returns `undefined` if the worktree has no stage, if the disk folds names (it would then be unknown which
+ * files exist), or if the disk cannot hold every entry and permission (the apply then reports this).
  */
 function earlyFilesOf(
   disk: Disk,

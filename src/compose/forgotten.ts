@@ -18,7 +18,7 @@ import { endedName, moveWorkspace, withNames } from "../store/workspace-file.ts"
 import { optional } from "../util/optional.ts";
 
 /**
- * Brings back the part that a note describes, if it is a pruning's. Removes that note, and those of all prunings that
+ * Brings back the contents of a pruning, if the note describes one. Removes this note, and those of all prunings that
  * the same step withdraws. Returns the id of the workspace.
  */
 async function unforgetPart(
@@ -44,22 +44,24 @@ async function withdrawPrunings(parts: StoreParts, workspace: string, event: num
 
 /** A forgotten history, or a part of one that was given up, that can still be brought back. */
 export interface ForgottenShape {
-  /** The id of the workspace; a part has its own. */
+  /** The id of the forgotten workspace, or the id of the part. */
   id: string;
   /** The kind of a part: the contents of a pruning, or archived events. Absent for a whole history. */
   what?: GivenUpPart["kind"];
   name?: string;
-  /** Its first folder; empty if it had none. */
+  /** The first folder of the workspace. Empty if the workspace had none. */
   path: string;
-  /** The time at which it was forgotten; `null` if unknown. */
+  /** The time at which the history or part was given up; `null` if unknown. */
   forgotten: string | null;
-  /** The next `gc` after this time frees it; `null`: none does, since its note is gone. */
+  /**
+   * The first `gc` after this time frees the history or part. If it is `null`, the note is gone, and no `gc` frees it.
+   */
   until: string | null;
 }
 
 /**
- * Forgets a workspace: moves its whole folder away, and writes a note beside the key. `now`: frees the history at once,
- * for good.
+ * Forgets a workspace: moves its whole folder away, and writes a note beside the key. With `now`, the history is freed
+ * at once, for good.
  */
 export async function forgetWorkspace(
   parts: StoreParts,
@@ -75,7 +77,7 @@ export async function forgetWorkspace(
     makeFolders(parts.backends.disk, layout.forgotten);
     const to = `${layout.forgotten}/${id}`;
     const before = async (): Promise<void> => {
-      // Check again with the lock held: another process may have begun since.
+      // Check again with the lock held, because another process may have begun its work since.
       if (how.now) await refuseWhileOpen(parts, id);
       stones.put(stone);
     };
@@ -86,7 +88,8 @@ export async function forgetWorkspace(
 
 /**
  * Brings back a forgotten history, or a part of one, by its id, its name, or a unique prefix of its id. Returns the id
- * of the workspace. Throws `NOT_FOUND`, `AMBIGUOUS`, and `UNSAFE` if another workspace has its name or folder by now.
+ * of the workspace. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several histories match, and `UNSAFE` if
+ * another workspace has the name or folder by now.
  */
 export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
   refuseOthersStore(parts.backends.disk, { home: parts.layout.home, configFolder: parts.configFolder });
@@ -111,8 +114,8 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
 }
 
 /**
- * Returns the folder and the name of a history from its own record, as its note may be lost. Empty if the record cannot
- * be read.
+ * Returns the folder and the name of a history from its own record, because its note may be lost. Returns nothing if
+ * the record cannot be read.
  */
 async function ownNames(
   { backends, layout }: StoreParts,
@@ -174,7 +177,7 @@ function forgottenIds({ backends: { disk }, layout }: StoreParts): string[] {
 export async function freeForgotten(parts: StoreParts): Promise<void> {
   const stones = new Tombstones(parts);
   const isOver = ({ until }: Tombstone): boolean => Date.parse(until) <= parts.backends.now();
-  // Removes only the note of a pruning: the collection frees its contents, once the pruning's event is old enough.
+  // Of a pruning, remove only the note. The collection frees its contents once the pruning's event is old enough.
   for (const one of partsGivenUp(parts, stones)) if (one.part?.kind === "pruning" && isOver(one)) stones.remove(one.id);
   const over = (): Tombstone[] =>
     forgottenIds(parts)
@@ -186,7 +189,10 @@ export async function freeForgotten(parts: StoreParts): Promise<void> {
   });
 }
 
-/** Frees a forgotten history. The caller holds the lock of names, whose next holder removes the rest after a crash. */
+/**
+ * Frees a forgotten history. The caller must hold the lock of names. After a crash, the next holder of this lock
+ * removes what is left.
+ */
 function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   const { backends, layout, configFolder } = parts;
   const { disk } = backends;
@@ -210,8 +216,8 @@ const UNREADABLE: readonly ErrorCode[] = [
 ];
 
 /**
- * Throws `REFUSED` while a process is at work in a workspace, and any error that prevents the check. A history that
- * cannot be read counts as unused.
+ * Throws `REFUSED` while a process is at work in a workspace. Does nothing if the history is damaged or has another
+ * format. Any other error that prevents the check is thrown.
  */
 async function refuseWhileOpen(parts: StoreParts, id: string): Promise<void> {
   try {

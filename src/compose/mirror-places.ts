@@ -15,7 +15,9 @@ export class FileMirrorPlaces implements MirrorPlaces {
   readonly #parts: StoreParts;
   readonly #layout: UpstreamLayout;
 
-  /** Makes the folder if it is missing, and removes parts without an anchor: a crash interrupted their `begin`. */
+  /**
+   * Makes the folder if it is missing. Removes parts without an anchor, because a crash has interrupted their `begin`.
+   */
   constructor(parts: StoreParts, layout: UpstreamLayout) {
     this.#parts = parts;
     this.#layout = layout;
@@ -47,8 +49,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
     const { disk } = backends;
     const start = anchor?.seq ?? 0;
     const { folder, log, index } = this.#layout.mirror(start);
-    // Discard the index before the lines: an index that knows of more lines than there are would mean that the copy was
-    // cut.
+    // Discard the index before the lines. An index that knows more lines than there are would be taken as proof that
+    // the copy was cut.
     backends.discardIndex(index);
     disk.syncFolder(folder);
     if (backends.hasLog(log)) {
@@ -57,7 +59,7 @@ export class FileMirrorPlaces implements MirrorPlaces {
       disk.syncFolder(this.#layout.former);
       disk.syncFolder(folder);
     }
-    // The folder of the first part also holds the others.
+    // Keep the folder of the first part, which also holds the other parts.
     if (anchor !== undefined) backends.removeFolder(folder);
   }
 
@@ -67,8 +69,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
 }
 
 /**
- * Returns a free name. Another copy with the same first and last event may have been given up before: an origin that
- * was restored to an older state has other lines there.
+ * Returns a free name. A different copy with the same first and last event may have been given up before, because an
+ * origin that was restored to an older state records other lines under the same numbers.
  */
 function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
   for (let count = 1; ; count += 1) {
@@ -78,8 +80,8 @@ function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
 }
 
 /**
- * Returns the anchor of each part of a mirror, oldest first; `undefined` for a part that begins with the history. The
- * last part is in force. Returns nothing if this workspace has never followed an origin.
+ * Returns the anchor of each part of a mirror, oldest first. A part that begins with the history has none
+ * (`undefined`). The last part is in force. Returns an empty list if this workspace has never followed an origin.
  */
 export function mirrorParts(
   { disk, hasLog }: Pick<Backends, "disk" | "hasLog">,
@@ -91,13 +93,13 @@ export function mirrorParts(
   return hasFirst ? [undefined, ...anchors] : anchors;
 }
 
-/** Returns the starts of parts that have an anchor, or will have one; ascending. */
+/** Returns the starts of parts that have an anchor or will have one, in ascending order. */
 function startsIn(disk: Disk, layout: UpstreamLayout): number[] {
   const starts = disk.list(layout.folder).flatMap(({ name }) => mirrorStart(name.toString()) ?? []);
   return starts.toSorted((a, b) => a - b);
 }
 
-/** Returns the anchor of a part; `undefined` if it was not finished. Throws `LOG_DAMAGED`. */
+/** Returns the anchor of a part. Returns `undefined` if it was not written. Throws `LOG_DAMAGED` if it is damaged. */
 function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryAnchor | undefined {
   const path = layout.mirror(start).anchor;
   const text = readText(disk, path);

@@ -5,13 +5,13 @@ import { Tombstones } from "../store/tombstones.ts";
 import { optional } from "../util/optional.ts";
 
 interface HowGivenUp {
-  /** The time for which it is kept, in milliseconds. */
+  /** The time for which the history or part is kept, in milliseconds. */
   readonly grace: number;
   /** The part that is given up, if not the whole history. */
   readonly part?: GivenUpPart;
 }
 
-/** Returns the note of a history, or a part of one, that is given up now. It names the last signed head. */
+/** Returns the note of a history, or a part of one, that is given up now. The note names the last signed head. */
 export async function tombstoneOf(
   parts: StoreParts,
   workspace: Pick<ListedWorkspace, "id" | "name" | "folders">,
@@ -34,7 +34,9 @@ export async function tombstoneOf(
   };
 }
 
-/** Notes beside the key that a part of a history is given up now, and the time until which it can be brought back. */
+/**
+ * Writes a note beside the key: a part of a history is given up now, and can be brought back during the grace period.
+ */
 export async function noteGivenUp(parts: StoreParts, id: string, part: GivenUpPart): Promise<void> {
   const listed = (await new RootsCache(parts.backends, parts.layout).list()).find((one) => one.id === id);
   const stone = await tombstoneOf(parts, listed ?? { id, folders: [] }, { grace: GRACE_MS, part });

@@ -52,7 +52,7 @@ export interface StoreParts extends OpenedBlobs {
   readonly headPace: HeadPace;
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
-  /** Like `onNote`, for indexes whose files the disk does not permit. Reports each note once. */
+  /** Receives notes on indexes whose files the disk does not permit. Passes each note to `onNote` once. */
   readonly tellOfIndexes: (note: string) => void;
   readonly onCommit: StoreOptions["onCommit"];
   readonly onUnsigned: StoreOptions["onUnsigned"];
@@ -97,14 +97,14 @@ export interface OpenedContext {
 
 /** Options for opening a workspace. */
 export interface HowToOpen {
-  /** Default: the roots in its log. */
+  /** The tracked roots. Default: the roots that the log records. */
   readonly roots?: readonly RootRecord[] | undefined;
   readonly readOnly?: boolean;
-  /** The present place of the first root, if that is not recorded yet. */
+  /** The present place of the first root, if this place is not recorded yet. */
   readonly movedTo?: string | undefined;
   /** The name of the client that asks. */
   readonly client?: string | undefined;
-  /** The actor (default: as the store was opened). */
+  /** The actor. Default: the actor with whom the store was opened. */
   readonly actor?: string | undefined;
   /** True if the history is a mirror of an origin's. */
   readonly isCopy?: boolean;
@@ -205,7 +205,7 @@ function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded
 }
 
 /**
- * Updates the list of workspaces if a commit has written the workspace's own record. Each process does so for its own
+ * Updates the list of workspaces if a commit has written the workspace's own record. Each process does this for its own
  * commits.
  */
 function noteRecord({ backends, layout }: StoreParts, id: string, events: Recorded["events"]): void {
@@ -239,7 +239,7 @@ function folderFiles(
   const { disk, threads } = backends;
   const files = layout.workspace(workspaceId);
   const pools = threads ? new KeptStagePool(layout.home) : undefined;
-  // Use the paths with and without links: a configuration folder is often a link.
+  // Use the paths with and without links, because a configuration folder is often a link.
   const own = [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]);
   const worktree = new DiskWorktree({
     disk,
@@ -277,8 +277,8 @@ export function traitsOf(
 }
 
 /**
- * Returns the user whose git configuration applies. Git's folder is taken to lie beside Chronicle's configuration
- * folder if that is named `chronicle`, else in `~/.config`.
+ * Returns the user whose git configuration applies. If Chronicle's configuration folder is named `chronicle`, git's
+ * configuration is looked for beside it. If not, it is looked for in `~/.config`.
  */
 function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   const beside = configFolder.endsWith("/chronicle") ? configFolder.slice(0, -"/chronicle".length) : undefined;
@@ -290,7 +290,9 @@ function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   };
 }
 
-/** Returns the workers that write many files of a restore; `undefined`: the restoring thread writes them itself. */
+/**
+ * Returns the workers that write many files of a restore. If it is `undefined`, the restoring thread writes all files.
+ */
 export function restoreWorkers(
   { backends, layout, placesOf }: StoreParts,
   pools = new KeptStagePool(layout.home),
@@ -300,7 +302,7 @@ export function restoreWorkers(
     : undefined;
 }
 
-/** Returns the path of a folder with links resolved; nothing if it cannot be resolved. */
+/** Returns the path of a folder with links resolved. Returns an empty list if the path cannot be resolved. */
 function realFolder(disk: Disk, folder: string): string[] {
   try {
     return [disk.realpath(folder)];

@@ -16,9 +16,9 @@ import type { HistoryContext, StoreTasks } from "../engine/log/context.ts";
 import { retentionOf } from "../store/retention-files.ts";
 
 /**
- * Opens a workspace's mirror of its origin's history for reading: as a workspace without a folder, with the origin's
- * id. Does not disturb a process that follows the origin. Throws `NOT_FOUND` if the workspace follows no origin, or has
- * received nothing yet.
+ * Opens a workspace's mirror of its origin's history for reading. The mirror is opened like a workspace without a
+ * folder, with the id of the origin's workspace. This does not disturb a process that follows the origin. Throws
+ * `NOT_FOUND` if the workspace follows no origin, or has received nothing yet.
  */
 export async function openMirror(
   parts: StoreParts,
@@ -49,7 +49,7 @@ function nothingThere(what: string): ChronicleError {
   });
 }
 
-/** Returns the origin's roots, without its folders: they are on another machine. */
+/** Returns the origin's roots without their folders, which are on another machine. */
 async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord[]> {
   const { roots } = await answer(history, ({ damage }) =>
     workspaceRecord(history).catch((error: unknown) => {
@@ -60,8 +60,8 @@ async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord
 }
 
 /**
- * Returns the tasks of a mirror. A contradiction that the witness has noted is a fault of the mirror: one of the two
- * histories was changed.
+ * Returns the tasks of a mirror. A contradiction that the witness has noted is reported as a fault of the mirror,
+ * because one of the two histories was changed.
  */
 function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Partial<StoreTasks> {
   const { witness, withheld } = layout.workspace(id).upstream;
@@ -90,7 +90,7 @@ export interface MarkedHistory {
 /** Returns all histories in the folder of a workspace. */
 export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   const files = parts.layout.workspace(id);
-  // The contents that a history of another format needs are unknown: free nothing.
+  // Throw for a history of another format: the contents that it needs are unknown, so nothing may be freed.
   refuseOtherWorkspace(parts.backends.disk, files.workspaceJson);
   const own: MarkedHistory = {
     key: id,
@@ -102,7 +102,7 @@ export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   return [own, ...mirrorsOf(parts, files, id)];
 }
 
-/** Returns the histories of a mirror. No heads are kept outside of their logs: lines that they lack are sent again. */
+/** Returns the histories of a mirror. No heads are kept outside of their logs, because missing lines are sent again. */
 function mirrorsOf({ backends }: StoreParts, { upstream }: WorkspaceLayout, id: string): MarkedHistory[] {
   return mirrorParts(backends, upstream).map((anchor) => ({
     key: `${id}/${anchor?.seq ?? 0}`,
@@ -121,7 +121,7 @@ async function firstWorkspace(log: EventLog): Promise<string | undefined> {
   return undefined;
 }
 
-/** Returns the heads of a history that are kept outside of its log: the signed one, and that of the index. */
+/** Returns the heads of a history that are kept outside of its log: the signed head, and the head of the index. */
 async function anchorsOf({ backends, heads }: StoreParts, files: WorkspaceLayout, id: string): Promise<Head[]> {
   const kept = heads.last(id);
   const index = await backends.openIndex(files.index);

@@ -14,7 +14,7 @@ import { keepOwners } from "../store/store-owner.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 
-/** Throws `IO` if there is something else than a folder at the store's place. */
+/** Throws `IO` if something other than a folder or a link is at the store's place. */
 function refuseNoFolder(disk: Disk, home: string): void {
   const kind = disk.lstat(home)?.kind;
   if (kind === undefined || kind === "dir" || kind === "symlink") return;
@@ -24,7 +24,9 @@ function refuseNoFolder(disk: Disk, home: string): void {
   });
 }
 
-/** Makes a folder and those above it. Ignores a disk that takes no writes: each later write reports that. */
+/**
+ * Makes a folder and those above it. If the disk takes no writes, does nothing, because each later write reports this.
+ */
 function makeWherePermitted(disk: Disk, folder: string): void {
   try {
     makeFolders(disk, folder);
@@ -33,7 +35,7 @@ function makeWherePermitted(disk: Disk, folder: string): void {
   }
 }
 
-/** Returns a function that passes on each note once: the indexes of a store lie on one disk. */
+/** Returns a function that passes on each note once. All indexes of a store are on one disk, and send the same note. */
 function eachOnce(tell: ((note: string) => void) | undefined): (note: string) => void {
   const told = new Set<string>();
   return (note) => {
@@ -43,7 +45,7 @@ function eachOnce(tell: ((note: string) => void) | undefined): (note: string) =>
   };
 }
 
-/** Opens the parts that all workspaces of a store share; makes its folders (0700) if they are missing. */
+/** Opens the parts that all workspaces of a store share. Makes the store's folders (0700) if they are missing. */
 export async function openParts(options: StoreOptions, backends: Backends): Promise<StoreParts> {
   const { disk, now, processes } = backends;
   const { configFolder, waitMs = DEFAULT_WAIT_MS } = options;
@@ -82,7 +84,7 @@ export function notePartsOf(store: StoreApi, parts: StoreParts): void {
   PARTS.set(store, parts);
 }
 
-/** Returns the parts of a store of this machine. Throws `PLATFORM_UNSUPPORTED` for one that is elsewhere. */
+/** Returns the parts of a store. Throws `PLATFORM_UNSUPPORTED` if the store is reached through a server's client. */
 export function partsOf(store: StoreApi): StoreParts {
   const parts = PARTS.get(store);
   if (parts !== undefined) return parts;

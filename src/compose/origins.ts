@@ -46,7 +46,7 @@ import { watchLog } from "../store/watch-log.ts";
 export interface OriginLease extends Disposable {
   /** The context of the engine that decides what replicas write back. */
   readonly context: Context;
-  /** For `OriginSession`. */
+  /** Options for an `OriginSession`. */
   readonly options: Pick<
     OriginOptions,
     | "history"
@@ -64,13 +64,13 @@ export interface OriginLease extends Disposable {
 }
 
 interface OriginsOptions {
-  /** Default: the platform's. */
+  /** Default: the timers of the platform. */
   readonly timers?: Timers;
   /** Receives errors that the operator of the server should know. Default: dropped. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** The time in ms for which a workspace stays open after its last session: most replicas soon connect again. */
+/** The time in ms for which a workspace stays open after its last session, because most replicas soon connect again. */
 const IDLE_MS = 10_000;
 
 /** The most time in ms to wait for writers before the end of the log is read. */
@@ -90,7 +90,7 @@ interface OpenedOrigin extends Pick<OriginLease, "context" | "options"> {
   close(): Promise<void>;
 }
 
-/** The open workspaces of a store that replicas follow. All sessions of a workspace share one. */
+/** The open workspaces of a store that replicas follow. All sessions of a workspace share one open workspace. */
 export class Origins implements AsyncDisposable {
   readonly #parts: StoreParts;
   readonly #how: Required<OriginsOptions>;
@@ -103,8 +103,8 @@ export class Origins implements AsyncDisposable {
   }
 
   /**
-   * Opens a workspace for a session. `id` is its whole id. A workspace whose folder was moved is opened again at the
-   * new place.
+   * Opens a workspace for a session. `id` must be the whole id. A workspace whose folder was moved is opened again at
+   * the new place.
    */
   async lease(id: string): Promise<OriginLease> {
     const place = this.#places.get(id) ?? this.#open(id);
@@ -134,7 +134,9 @@ export class Origins implements AsyncDisposable {
     }
   }
 
-  /** Closes the workspaces that have no lease, and waits for those being closed. Throws the error of a failed close. */
+  /**
+   * Closes the workspaces that have no lease. Waits for all that are being closed. Throws the error of a failed close.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const [id, place] of this.#places) if (place.leases === 0) void this.#close(id, place);
     await Promise.all(this.#ending);
@@ -249,7 +251,9 @@ async function openOrigin(
   };
 }
 
-/** Records the changes in the folder, unless the workspace is read-only. Reports other errors, and throws them. */
+/**
+ * Records the changes in the folder. Does nothing if the workspace is read-only. Reports all other errors and throws.
+ */
 async function recordFolder(context: Context, onError: (error: unknown) => void): Promise<void> {
   if (context.readOnly) return;
   try {
@@ -262,8 +266,8 @@ async function recordFolder(context: Context, onError: (error: unknown) => void)
 }
 
 /**
- * Takes the lock against all writers, then moves a torn end of the log away: it must not be sent to a replica, since it
- * would be cut off later.
+ * Takes the lock against all writers, and then moves a torn end of the log away. A torn end would be cut off later, so
+ * it must not be sent to a replica.
  */
 async function holdOff(context: Context): Promise<HeldLock> {
   const held = await context.lock.exclusive(HOLD_OFF_MS);
@@ -271,7 +275,7 @@ async function holdOff(context: Context): Promise<HeldLock> {
     await catchUp(context, { recover: true });
     return held;
   } catch (error) {
-    // The sound lines before the damage are still served.
+    // Serve the sound lines before the damage all the same.
     if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return held;
     held[Symbol.dispose]();
     throw error;

@@ -35,9 +35,9 @@ export function openAcceptor(parts: StoreParts, onError: (error: unknown) => voi
 }
 
 /**
- * Restricts what a replica may write: nothing if it is read-only. If the admission names an actor, this name replaces
- * those of people and of Chronicle in the entries that the replica sends. `ambiguous` is replaced as well: it would keep
- * the work of an agent out of every selection by actor or session.
+ * Restricts what a replica may write. A read-only replica may write nothing. If the admission names an actor, this name
+ * replaces the names of people and of Chronicle in the entries that the replica sends. The name `ambiguous` is
+ * replaced, too, because it would keep the work of an agent out of every selection by actor or session.
  */
 function admittedWrites(
   target: WriteBackTarget,
@@ -57,10 +57,10 @@ function admittedWrites(
 }
 
 /**
- * Throws `FORBIDDEN` unless this presenter may present the replica. The first presenter holds the replica: the
- * replica's id can be read in the history, and anybody else who presented it would get the replica's answers, and
- * settle entries that the replica has not sent. A presenter whose token names the replica takes it over. An operator
- * may also present a replica that another presenter holds, which remains its holder.
+ * Throws `FORBIDDEN` unless this presenter may present the replica. The first presenter becomes the holder of the
+ * replica. This matters because the replica's id can be read in the history. Anybody else who presented the id would
+ * get the replica's answers, and could settle entries that the replica has not sent. A presenter whose token names the
+ * replica becomes its new holder. An operator may present any replica, and does not become its holder.
  */
 function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator, replicas }: ReplicaPresenter): void {
   const holder = cursors.holder(replica);

@@ -16,8 +16,9 @@ import type { ContentReader } from "../worktree/worktree.ts";
 import type { Backends } from "../store/backends.ts";
 import { emptyWorktree, refuseFilled } from "../store/empty-worktree.ts";
 
-/** The number of contents that are fetched at once. Those of up to `SMALL` bytes are held in memory. */
+/** The number of contents that are fetched at once. */
 const AT_ONCE = 8;
+/** Contents of up to this many bytes are fetched into memory. Larger ones are read while they are written. */
 const SMALL = 256 * 1024;
 
 /** A workspace that may be on another machine. */
@@ -25,9 +26,9 @@ export type Source = Pick<FileApi, "files" | "blob">;
 
 /**
  * Fills an empty folder of this machine (`options.to`) with the files that a workspace elsewhere had at a moment.
- * Checks every content against its hash as it arrives. Leaves out protected files whose bytes the caller may not have.
- * Throws `NOT_FOUND` for a path that did not exist then, `REFUSED` for a folder that is not empty, and `FORBIDDEN` if
- * every file would be left out.
+ * Checks every content against its hash as it arrives. Leaves out protected files whose bytes the caller must not have.
+ * Throws `NOT_FOUND` if a given path did not exist at that moment, `REFUSED` if the folder is not empty, and
+ * `FORBIDDEN` if every file would be left out.
  */
 export async function restoreFrom(
   source: Source,
@@ -73,7 +74,7 @@ async function withheldBy(source: Source, secrets: readonly Entry[]): Promise<Wo
   return kept;
 }
 
-/** True if the bytes of a content are refused. Its description is not: every caller gets that. */
+/** True if the bytes of a content are refused. They must be read to find out, because `blob` itself refuses nobody. */
 async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
   try {
     const content = await source.blob(hash);
@@ -84,7 +85,7 @@ async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     if (error.code === "FORBIDDEN") return true;
-    // The fetch will report it as missing.
+    // A content that is gone is not withheld. The fetch will report it as missing.
     if (GONE.has(error.code)) return false;
     throw error;
   }

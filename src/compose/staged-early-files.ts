@@ -14,13 +14,12 @@ import { statOfStaged } from "../workers/stage-job.ts";
 /** Bits that are never set on disk. */
 const NEVER_SET = 0o7000;
 
-/** The parts that early files are written with. */
 export interface StagedEarlyFilesOptions {
   readonly disk: Disk;
   readonly stage: EarlyStage;
   /** The threads that write. Without them, this thread writes. */
   readonly pools: KeptStagePool | undefined;
-  /** With fewer files and fewer bytes than these, no file is written early. */
+  /** No file is written early if there are fewer files and fewer bytes than these. */
   readonly least: { readonly files: number; readonly bytes: number };
 }
 
@@ -42,8 +41,8 @@ interface Place {
 }
 
 /**
- * Writes files into an `EarlyStage`. The thread that verifies a block also writes the files that it holds. If any write
- * fails, nothing more is written, and all files are removed: the apply then stages them.
+ * Writes files into an `EarlyStage`. The thread that verifies a block also writes the files whose contents are in the
+ * block. If any write fails, nothing more is written, and all files are removed. The apply then stages them itself.
  */
 export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #options: StagedEarlyFilesOptions;
@@ -102,7 +101,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     else this.#options.stage.end();
   }
 
-  /** Removes all files, since nobody uses them after this. */
+  /** Removes all files, because nobody uses them after this. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.rest();
     this.#options.stage.clear();
@@ -112,11 +111,11 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     const { stage, least } = this.#options;
     const files = entries.filter(({ kind }) => kind === "file");
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    // The contents are in the store, too: if space is short, the two are written one after the other.
+    // The contents are also written to the store at the same time, so there must be room for both.
     return (files.length >= least.files || bytes >= least.bytes) && stage.freeBytes > 2 * bytes;
   }
 
-  /** Resolves to the fault of each block; `undefined` if the blocks could not be checked. Never rejects. */
+  /** Resolves to the fault of each block, or to `undefined` if the blocks could not be checked. Never rejects. */
   async #look(
     place: Place,
     blocks: readonly BlobBlock[],
@@ -147,20 +146,21 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
       using fs = new ConfinedFs(this.#options.disk, base);
       return checkBlocks(fs, batch);
     } catch {
-      // Fails as a thread would: the caller then checks the blocks itself, and meets the fault.
+      // Return what a failed thread returns. The caller then checks the blocks itself, and finds a fault if there is
+      // one.
       return undefined;
     }
   }
 }
 
-/** Throws the fault of a block. `wrong` undefined: the check has failed, so check it here. */
+/** Throws the fault of a block. If the blocks could not be checked (`wrong` is `undefined`), checks the block here. */
 function judge(block: BlobBlock, wrong: BlockColumns["wrong"] | undefined, at: number): void {
   if (wrong === undefined) return checkBlock(block);
   const reason = wrong[at];
   if (reason !== undefined) throw new ChronicleError("INTEGRITY_VIOLATION", reason);
 }
 
-/** Marks a rejection as handled, as the caller may never await the promise. */
+/** Marks a rejection as handled, because the caller may never await the promise. */
 function handled(promise: Promise<void>): Promise<void> {
   promise.catch(() => undefined);
   return promise;

@@ -88,15 +88,15 @@ interface Unproved {
 }
 
 /**
- * Returns the reason why a history proves nothing, or `undefined`. Also returns `undefined` for a workspace that is
- * gone or cannot be opened: others report that.
+ * Returns the reason why a history proves nothing, if there is one. Returns `undefined` for a workspace that is gone or
+ * cannot be opened, because that is reported elsewhere.
  */
 async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | undefined> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
       return await answer(context, async ({ head, damage }) => {
-        // Without a log, a person has nothing to accept.
+        // An empty log is no reason, because a person has nothing to accept in it.
         if (damage !== undefined) return head.seq === 0 ? undefined : { damage };
         const fault = await signingFault(context);
         return fault === undefined ? undefined : { fault };
@@ -110,7 +110,10 @@ async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | und
   }
 }
 
-/** Throws `REFUSED` for a history that is not signed, or contradicts its head: its log may be the proof of a change. */
+/**
+ * Throws `REFUSED` if a history is not signed, or contradicts its head. Its log may be the proof that somebody changed
+ * the history.
+ */
 export async function refuseToForget(parts: StoreParts, id: string): Promise<void> {
   const what = "forgetting a history";
   const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
@@ -123,7 +126,7 @@ export async function refuseToForget(parts: StoreParts, id: string): Promise<voi
   });
 }
 
-/** Throws if a history proves nothing: a freed content could be the only proof of the recorded state. */
+/** Throws if any history proves nothing, because a freed content could be the only proof of the recorded state. */
 async function refuseUnproved(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
     const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
@@ -133,15 +136,16 @@ async function refuseUnproved(parts: StoreParts): Promise<void> {
 }
 
 /**
- * Frees the contents that no history needs. Marks the needed ones twice: without a lock, and again with the collector's
- * lock held, where the lines of the first pass are not read again. Throws, and frees nothing, if a history cannot be
- * read, or is shorter than it was. Keeps everything that a damaged forgotten history still names.
+ * Frees the contents that no history needs. Marks the needed contents twice: first without a lock, and then with the
+ * collector's lock held. The second pass reads only the lines that were appended since the first. Throws and frees
+ * nothing if a history cannot be read, or is shorter than it was. Keeps everything that a damaged forgotten history
+ * still names.
  */
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
   await refuseUnproved(parts);
   const { alive, damaged, erasures, mark } = marker(parts);
   await mark();
-  // A thorough collection leaves no erased content in a pack that holds needed ones.
+  // A thorough collection also removes erased contents from packs that hold needed contents.
   const freed = new FreedErasures(parts.backends.disk, parts.layout.freedErasures);
   const needed = { alive, blobs: parts.blobs };
   const thorough = !(await freed.hasAll(erasures, needed));
@@ -190,8 +194,8 @@ function marker(parts: StoreParts): Marker {
       if (workspaceId === undefined) return;
       const begins = await oldestSeq(log);
       const end = ends.get(key);
-      // Read the whole history again if lines were dropped with an archive meanwhile, or if a pruning or an erasure was
-      // withdrawn: its contents are needed again.
+      // Read the whole history again if lines were dropped with an archive meanwhile. Also read it again if a pruning
+      // or an erasure was withdrawn, because its contents are needed again.
       const isSame = end?.begins === begins && !(await isSomeWithdrawnIn(log, workspaceId, end.position));
       const from = isSame ? end : undefined;
       const anchors = from === undefined ? await history.known() : [];
@@ -230,7 +234,7 @@ function marker(parts: StoreParts): Marker {
   const mark = async (): Promise<void> => {
     await markIn(parts);
     await markIn(ofForgotten(parts));
-    // A history that is unforgotten between the two passes is in neither, so the first one is repeated.
+    // A history that is unforgotten between the two passes is in neither, so the first pass is repeated.
     await markIn(parts);
   };
   return { alive, damaged, erasures, mark };
@@ -250,11 +254,11 @@ async function isSomeWithdrawnIn(log: EventLog, workspaceId: string, from: LogPo
 
 interface AskedNeeds {
   readonly hashes: ReadonlySet<Hash>;
-  /** True if only erasures whose grace period is over count. */
+  /** True to leave out erasures whose grace period is not over: the erased contents are then still needed. */
   readonly due: boolean;
 }
 
-/** Returns those of the asked contents that other histories of the store need, or the workspace's own mirror. */
+/** Returns those of the asked contents that other histories of the store need, or that the workspace's mirror needs. */
 async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds): Promise<NeededElsewhere> {
   const found = new Map<string, Set<Hash>>();
   let upstream: readonly Hash[] | undefined;
@@ -316,7 +320,7 @@ async function neededIn(parts: StoreParts, history: MarkedHistory, { hashes, due
   }
 }
 
-/** Returns the same store, with the forgotten histories in place of its own. */
+/** Returns the parts of the same store with its forgotten histories as the workspaces. */
 function ofForgotten(parts: StoreParts): StoreParts {
   const { layout } = parts;
   const { forgotten } = layout;
@@ -328,7 +332,7 @@ function ofForgotten(parts: StoreParts): StoreParts {
 
 /**
  * Sets damaged files of the blob store aside, with the damaged contents that no history needs. If a history cannot be
- * read, all contents count as needed.
+ * read, all contents are treated as needed.
  */
 async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<readonly string[]> {
   const { alive, mark } = marker(parts);
@@ -352,7 +356,7 @@ async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<
   return aside;
 }
 
-/** The errors that bring a hint of their own: another format, an unsigned history, a contradicted head. */
+/** The errors whose own hint is shown: another format, an unsigned history, a contradicted head. */
 const WITH_OWN_HINT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLLBACK_DETECTED"];
 
 /**
@@ -372,7 +376,7 @@ function blockedByForgotten(id: string, error: unknown): unknown {
   return unreadable(error, { id, what, hint: hintForForgotten(id) });
 }
 
-/** A history that cannot be read, what follows from that, and what a person can do. */
+/** A history that cannot be read, the consequence, and the hint for a person. */
 interface Unreadable {
   readonly id: string;
   readonly what: string;
@@ -409,7 +413,9 @@ export function workspaceIds({ backends, layout }: StoreParts): string[] {
   return folders.map((item) => item.name.toString()).filter((name) => !name.includes("."));
 }
 
-/** Measures the space that the store takes. The parts add up to the total: `other_bytes` is the rest. */
+/**
+ * Measures the space that the store takes. `other_bytes` is everything that the other parts of the total do not name.
+ */
 export async function storeUsage(parts: StoreParts): Promise<DuShape> {
   const { backends, layout, blobs } = parts;
   const { disk } = backends;
@@ -419,7 +425,7 @@ export async function storeUsage(parts: StoreParts): Promise<DuShape> {
     contents.content_bytes += blob.size;
     contents.stored_bytes += blob.storedBytes;
   }
-  // A blob's share of its block is a fraction.
+  // Round the sum, because a blob's share of its block is a fraction.
   contents.stored_bytes = Math.round(contents.stored_bytes);
   const places = workspaceIds(parts).map((id) => layout.workspace(id));
   const mirrors = places.flatMap(({ upstream }) =>

@@ -9,8 +9,8 @@ import { storeTasks, workspaceIds } from "./store-tasks.ts";
 /**
  * True if an ancestor of this process owns an agent's open session, an open action (of any actor), or (unless `whose`
  * is `agents`) a run in a workspace of the store. Owners are the processes that hooks, runs and actions have recorded.
- * If a dead owner's process id was reused, the recorded mark (`pidMark`) tells the new process apart; without a mark,
- * only the id counts. The owner is not found once a process in between has ended (`setsid`).
+ * If a dead owner's process id was reused, the recorded mark (`pidMark`) tells the new process apart. Without a mark,
+ * only the id is compared. An owner is not found once a process between the owner and this one has ended (`setsid`).
  */
 export async function isWithinAgent(parts: StoreParts, whose: Around = "agents and runs"): Promise<boolean> {
   const { processes } = parts.backends;

@@ -13,8 +13,8 @@ import { optional } from "../util/optional.ts";
 export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<T>) => Promise<T>;
 
 /**
- * True if the folder is still there, and the same. For a single file, which programs replace when they save it, the
- * folder that holds it is compared. A hosted workspace, which has no folder, is always present.
+ * True if the folder is still there, and is the same folder. Programs replace a single file when they save it, so for a
+ * single file the folder that holds it is compared. A hosted workspace has no folder, and is always present.
  */
 export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspace): boolean {
   const [place] = one.folders;
@@ -25,8 +25,9 @@ export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspa
 }
 
 /**
- * True if a folder is at the place of a workspace's folder that was removed: commands there mean this workspace. On
- * another file system than the recorded one, it is another folder, since that one may only not be mounted.
+ * True if the folder of a workspace was removed and made again at the same place. Commands in the new folder concern
+ * this workspace. A folder on another file system is not the one that was made again, because the recorded file system
+ * may only be unmounted.
  */
 function isMadeAgain(
   { backends: { disk } }: StoreParts,
@@ -39,8 +40,8 @@ function isMadeAgain(
 
 /**
  * Returns a workspace as programs see it in a list. Reads the last bytes of the log, and opens the workspace only if
- * they are not enough. A workspace that cannot be opened is listed with its problem, so that it can be
- * forgotten. Returns `undefined` if it was forgotten meanwhile.
+ * these bytes do not tell its last event. A workspace that cannot be opened is listed with its problem, so that it can
+ * be forgotten. Returns `undefined` if the workspace was forgotten meanwhile.
  */
 export async function workspaceShape(
   parts: StoreParts,
