@@ -12,7 +12,7 @@ export interface Backends extends StorageBackends {
   readonly disk: Disk;
   readonly processes: Processes;
   readonly now: () => number;
-  /** Waits for this many ms. Default: no waiting, since time does not pass by itself in a simulation. */
+  /** Waits for this many ms. Default: does not wait, because time does not pass by itself in a simulation. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly newId: () => string;
   /** True if worker threads may read the disk. */

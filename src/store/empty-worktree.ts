@@ -22,9 +22,7 @@ export function refuseFilled(disk: Disk, given: string): void {
   });
 }
 
-/**
- * Returns a worktree of an empty folder, which is made if it is missing. Throws `REFUSED` if the folder is not empty.
- */
+/** Returns a worktree of an empty folder. Makes the folder if it is missing. Throws `REFUSED` if it is not empty. */
 export function emptyWorktree(
   { disk, now }: Pick<Backends, "disk" | "now">,
   given: string,

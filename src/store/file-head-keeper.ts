@@ -24,7 +24,7 @@ const STORE = ".store";
 const FORMER = ".former-";
 
 interface Loaded<T> {
-  /** Changes when the file changes. */
+  /** A text that changes when the file changes. */
   readonly mark: string;
   readonly value: T;
 }
@@ -40,7 +40,9 @@ interface HeadPlaces {
   readonly pid: number;
 }
 
-/** Returns the store's folder in which a history was when its head was last kept; `undefined` if that was not noted. */
+/**
+ * Returns the folder of the store that had a history when its head was kept. Returns `undefined` if it was not noted.
+ */
 export function storeOfHead(disk: Disk, configFolder: string, workspaceId: string): string | undefined {
   const home = readDerived(disk, `${configFolder}/heads/${workspaceId}${STORE}`) ?? "";
   return home === "" ? undefined : home;
@@ -53,13 +55,14 @@ export class FileHeadKeeper implements HeadKeeper {
   readonly #folder: string;
   readonly #pid: number;
   readonly #home: string;
-  /** Workspaces whose heads this process has kept: their store is already noted beside their heads. */
+  /** Workspaces whose heads this process has kept. Their store is already noted beside their heads. */
   readonly #noted = new Set<string>();
   readonly #last = new Map<string, Loaded<KeptHead | undefined>>();
   #key: Loaded<KeyPair> | undefined;
 
   /**
-   * `home`: the store's folder. `pid`: this process's id, so that several processes may keep heads at the same time.
+   * `home` is the store's folder. `pid` is the id of this process. It is part of temporary file names, so that several
+   * processes can keep heads at the same time.
    */
   constructor(disk: Disk, { configFolder, home, pid }: HeadPlaces) {
     this.#disk = disk;
@@ -109,7 +112,7 @@ export class FileHeadKeeper implements HeadKeeper {
     this.#noteStore(workspaceId);
     this.#write(this.#headFile(workspaceId), this.sign(head).note);
     const first = this.#firstFile(workspaceId);
-    // The first head counts only while no other head is kept, so a power cut before this removal is harmless.
+    // The first head is used only while no other head is kept, so a power cut before this removal is harmless.
     if (this.#disk.lstat(first) !== undefined) this.#disk.unlink(first);
   }
 
@@ -142,7 +145,8 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   /**
-   * Notes the store of a head: several stores may keep their heads in one folder, and `doctor` must tell them apart.
+   * Notes the store of a head, because several stores may keep their heads in one folder, and `doctor` must tell them
+   * apart.
    */
   #noteStore(workspaceId: string): void {
     if (this.#noted.has(workspaceId)) return;
@@ -154,7 +158,7 @@ export class FileHeadKeeper implements HeadKeeper {
     if (this.#disk.lstat(fresh) !== undefined) this.#disk.unlink(fresh);
     const fd = this.#disk.open(fresh, "create");
     try {
-      // Not synced: if a power cut loses the note, a later process writes it again.
+      // The note is not synced. If a power cut loses it, a later process writes it again.
       writeFully(this.#disk, fd, Buffer.from(this.#home), 0);
     } finally {
       this.#disk.close(fd);
@@ -192,8 +196,8 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   /**
-   * Returns a head whose signature is checked only when asked: reading the key and checking takes milliseconds, and a
-   * head that agrees with the log needs no proof.
+   * Returns a head whose signature is checked only when `valid` is read. Reading the key and checking the signature
+   * take milliseconds, and a head that agrees with the log needs no proof.
    */
   #checkedWhenAsked(workspaceId: string, note: string, content: SignedHeadContent): KeptHead {
     const { seq, hash, logRoot, root, workspace } = content;
@@ -224,7 +228,7 @@ export class FileHeadKeeper implements HeadKeeper {
     return `${this.#headFile(workspaceId)}.first`;
   }
 
-  /** Returns the key. Throws `NOT_FOUND` if there is no file, `IO` if it has no key or cannot be read. */
+  /** Returns the key. Throws `NOT_FOUND` if there is no key file, and `IO` if it holds no key or cannot be read. */
   #ownKey(): KeyPair {
     const pair = this.#keyPair();
     if (pair !== undefined) return pair;
@@ -235,7 +239,8 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   /**
-   * Returns the key; `undefined` if the file is missing, cannot be read or has no key. For decisions, not for reports.
+   * Returns the key. Returns `undefined` if the key file is missing, cannot be read or holds no key. `#ownKey` reports
+   * these faults.
    */
   #readableKey(): KeyPair | undefined {
     try {
@@ -274,7 +279,7 @@ export class FileHeadKeeper implements HeadKeeper {
     }
   }
 
-  /** Makes the key. If several processes begin at the same time, one makes it, and all use it. */
+  /** Makes the key. If several processes do this at the same time, one of them makes the key, and all use it. */
   #writeKey(): void {
     const disk = this.#disk;
     makeFolders(disk, this.#folder);
@@ -318,7 +323,7 @@ function isSigned(note: string, key: string): boolean {
   try {
     return verifySignedHead(note, key);
   } catch (error) {
-    // `key` is no valid verifier key: the log may name any text as a key.
+    // `key` is no valid verifier key. This is possible because a log can name any text as a key.
     if (error instanceof ChronicleError) return false;
     throw error;
   }
@@ -330,7 +335,7 @@ function markOf(disk: Disk, path: string): string {
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
 }
 
-/** Reads a small text file; `undefined` if there is none. */
+/** Reads a small text file. Returns `undefined` if there is no such file. */
 export function readText(disk: Disk, path: string): string | undefined {
   const stat = disk.lstat(path);
   if (stat === undefined) return undefined;
@@ -343,7 +348,7 @@ export function readText(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** Like `readText`, for a derived file: a file that this user may not read counts as missing. */
+/** Like `readText`, for a derived file. A file that this user is not permitted to read is treated as missing. */
 export function readDerived(disk: Disk, path: string): string | undefined {
   try {
     return readText(disk, path);
@@ -357,7 +362,7 @@ function isNotPermitted(error: unknown): boolean {
   return ["EACCES", "EPERM"].includes(errnoOf(error) ?? "");
 }
 
-/** Makes a folder and those above it, 0700, durably. */
+/** Makes a folder and the missing folders above it durably, with mode 0700. */
 export function makeFolders(disk: Disk, folder: string): void {
   if (disk.lstat(folder) !== undefined) return;
   const parent = folder.slice(0, folder.lastIndexOf("/")) || "/";
@@ -367,13 +372,14 @@ export function makeFolders(disk: Disk, folder: string): void {
   } catch (error) {
     if (disk.lstat(folder) === undefined) throw error;
   }
-  // The folder above may be a link: its target is synced.
+  // The folder above may be a link, so sync the folder that it leads to.
   disk.syncFolder(disk.realpath(parent));
 }
 
 /**
- * Keeps no heads, for a replica: this machine signs no heads of it. Heads kept under its id belong to the origin, if
- * both are on one machine. The replica's witness checks the copy against the heads that the origin signs.
+ * Keeps no heads. It is used for the mirror of an origin's history, whose heads only the origin signs. If the origin is
+ * on the same machine, heads that are kept under the mirror's id belong to the origin. The replica's witness checks the
+ * mirror against the heads that the origin signs.
  */
 export const NO_HEADS: HeadKeeper = {
   keyFile: "",

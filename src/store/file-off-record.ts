@@ -5,7 +5,9 @@ import { folderOf, writeFileDurably } from "../disk/write-fully.ts";
 import { readDiskFile } from "../disk/read-disk-file.ts";
 import type { OffRecordFile } from "../engine/log/context.ts";
 
-/** The notes of what is off the record. They are one small file of the workspace, and each write replaces it. */
+/**
+ * The notes of what is off the record. They are in one small file of the workspace, and each write replaces the file.
+ */
 export class FileOffRecord implements OffRecordFile {
   readonly #disk: Disk;
   readonly #path: string;
@@ -24,7 +26,9 @@ export class FileOffRecord implements OffRecordFile {
     return this.#last.value;
   }
 
-  /** Returns why the notes cannot be read, and what to do; `undefined` if they can, or there are none. */
+  /**
+   * Returns why the notes cannot be read, and what to do. Returns `undefined` if they can be read or there are none.
+   */
   fault(): string | undefined {
     try {
       this.read();

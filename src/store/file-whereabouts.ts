@@ -8,8 +8,8 @@ import type { TrackedRoot } from "../worktree/worktree.ts";
 import { optional } from "../util/optional.ts";
 
 /**
- * The places of a workspace's folders: the noted places, in one small file that is rewritten whole, and the present
- * places.
+ * The noted places of a workspace's folders, and their present places. The noted places are in one small file, and each
+ * write replaces the file.
  */
 export class FileWhereabouts implements WhereaboutsFile {
   readonly #disk: Disk;
@@ -22,7 +22,7 @@ export class FileWhereabouts implements WhereaboutsFile {
     this.#roots = roots;
   }
 
-  /** Ignores a file that cannot be read or understood: the next capture writes it anew. */
+  /** Returns `undefined` for a file that cannot be read or understood, because the next capture writes it anew. */
   read(): Whereabouts | undefined {
     try {
       const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");
@@ -61,7 +61,7 @@ interface Mount {
   readonly source: string;
 }
 
-/** Returns the mounts of a `mountinfo` in its order: a mount that hides another comes after it. */
+/** Returns the mounts of a `mountinfo` in the same order. A mount is listed after those that it hides. */
 function mountsOf(text: string): Mount[] {
   return text.split("\n").flatMap((line): Mount[] => {
     const [before = "", behind = ""] = line.split(" - ");
@@ -91,14 +91,14 @@ function placeOf(disk: Disk, { id, folder }: TrackedRoot, mounts: readonly Mount
 }
 
 /**
- * Returns the inode and birth time of a folder that is itself a mount point: they differ if another file system is
- * mounted there. Returns nothing for other folders, which may be removed and made again.
+ * Returns the inode and birth time of a folder that is itself a mount point. They change if another file system is
+ * mounted there. Returns an empty list for other folders, which may be removed and made again.
  */
 function topOf(disk: Disk, folder: string, { point }: Mount, { ino }: { readonly ino: bigint }): string[] {
   return point === folder ? [String(ino), disk.birthOf(folder) ?? "-"] : [];
 }
 
-/** Returns the mount that leads to a folder: the innermost one; of several at one place, the last. */
+/** Returns the innermost mount that a folder lies in. Of several mounts at one place, returns the last. */
 function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
   let found: Mount | undefined;
   for (const mount of mounts) {
@@ -110,9 +110,9 @@ function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
 }
 
 /**
- * Returns a text that identifies this mounting: the inode of the folder in sysfs that the kernel makes for each mounted
- * file system. Such inode numbers are not reused; ids of mounts and device numbers are. Returns `undefined` without
- * sysfs, and for file systems other than btrfs, ext4, XFS and F2FS.
+ * Returns a text that identifies this mounting. It contains the inode of the folder in sysfs that the kernel makes for
+ * each mounted file system. These inode numbers are not reused, unlike mount ids and device numbers. Returns
+ * `undefined` if there is no sysfs, and for file systems other than btrfs, ext4, XFS and F2FS.
  */
 function mountingOf(disk: Disk, { device, type, source }: Mount): string | undefined {
   const candidates: string[] = [];
@@ -135,7 +135,7 @@ function mountingOf(disk: Disk, { device, type, source }: Mount): string | undef
   return stat === undefined ? undefined : `${type} ${stat.ino}`;
 }
 
-/** Reads a file of the kernel's, whose size is unknown before it is read; `undefined` if it cannot be read. */
+/** Reads a file of the kernel, whose size is not known in advance. Returns `undefined` if the file cannot be read. */
 function readProcFile(disk: Disk, path: string): string | undefined {
   try {
     const fd = disk.open(path, "read");
@@ -156,7 +156,7 @@ function readProcFile(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** Returns the stat of a path; `undefined` if the path is missing or cannot be inspected. */
+/** Returns the stat of a path. Returns `undefined` if the path is missing or cannot be inspected. */
 function statOf(disk: Disk, path: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
   try {
     return disk.lstat(path);

@@ -10,7 +10,7 @@ interface FolderIdentity {
   readonly born?: string;
 }
 
-/** Returns the identity of the entry at a path; device and inode are `"0"` if there is none. */
+/** Returns the identity of the entry at a path. Device and inode are `"0"` if there is no entry. */
 export function identityAt(disk: Disk, path: string): FolderIdentity {
   const stat = disk.lstat(path);
   const born = stat === undefined ? undefined : disk.birthOf(path);
@@ -25,7 +25,7 @@ type KnownFolder = Pick<ListedWorkspace, "device" | "inode" | "born" | "created"
 
 /**
  * True if the folder of a workspace is still at its recorded path. A file system may have another device number after
- * a mount: inode and birth time decide then.
+ * it is mounted again. In that case, inode and birth time decide.
  */
 export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);
@@ -47,8 +47,9 @@ export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean 
 }
 
 /**
- * Returns a function that returns since when an origin's folder is missing: the time of the first call that did not
- * find it, by the origin's clock (epoch milliseconds). `undefined` if the folder is there or the origin has none.
+ * Returns a function that tells since when an origin's folder is missing. This is the time of the first call that did
+ * not find the folder, by the origin's clock (epoch milliseconds). The function returns `undefined` if the folder is
+ * there or the origin has none.
  */
 export function folderPresence(disk: Disk, folder: string, now: () => number): () => number | undefined {
   let since: number | undefined;

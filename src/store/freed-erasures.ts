@@ -13,8 +13,9 @@ interface Needed {
 }
 
 /**
- * Remembers the erasures whose bytes a collection has freed, except bytes needed elsewhere, so that the next collection
- * need not read every pack for them. Derived: without this file, the next collection reads every pack again.
+ * Remembers the erasures whose bytes a collection has freed, except for bytes that are needed elsewhere. The next
+ * collection then need not read every pack for them. The file is derived: if it is lost, the next collection reads
+ * every pack again.
  */
 export class FreedErasures {
   readonly #disk: Disk;
@@ -26,8 +27,8 @@ export class FreedErasures {
   }
 
   /**
-   * Returns true if all erasures are remembered, and the same of their contents are needed elsewhere as when they were
-   * remembered. `erasures`: by a unique name.
+   * Returns true if all erasures are remembered, and if exactly the same contents of each are needed elsewhere as at
+   * that time. The key of each erasure is a unique name.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;
@@ -43,8 +44,8 @@ export class FreedErasures {
 }
 
 /**
- * Returns one line for each erasure. The line depends on which of its contents other workspaces or open operations
- * need: if they need fewer, a collection can free more.
+ * Returns one line for each erasure. The line depends on which contents of the erasure other workspaces or open
+ * operations need, because a collection can free more if they need fewer.
  */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];

@@ -16,19 +16,20 @@ export type HistoryBackends = Pick<Backends, "disk" | "openLog">;
 interface LastRecord {
   /** The last sound record, and the `seq` of its event. */
   readonly last?: { readonly record: WorkspaceRecord; readonly seq: number };
-  /** The first fault. `line` is missing if the fault is of no single line. */
+  /** The first fault. */
   readonly problem?: ChronicleError;
+  /** The line of the first fault. It is missing if the fault does not concern a single line. */
   readonly line?: number;
 }
 
 const OTHER_FORMAT: ErrorCode = "FORMAT_UNSUPPORTED";
-/** The errors that concern one history only. All others are thrown. */
+/** The errors that are returned as a `problem`, because they concern one history only. All others are thrown. */
 const OF_THIS_HISTORY: readonly ErrorCode[] = [OTHER_FORMAT, "LOG_DAMAGED"];
 
 /**
- * Reads the last `workspace:` record in the present log; the sentinel that starts a log after a compaction has one,
- * too. A damaged history, or one of another format, has a `problem`; other errors, such as the disk's, are thrown.
- * `last` and `problem` are both missing if nothing was acknowledged.
+ * Reads the last `workspace:` record in the present log. The sentinel that starts a log after a compaction has such a
+ * record, too. A history that is damaged or has another format has a `problem`. Other errors, such as those of the
+ * disk, are thrown. `last` and `problem` are both missing if nothing was acknowledged.
  */
 export async function lastWorkspaceRecord(
   { disk, openLog }: HistoryBackends,
@@ -54,8 +55,8 @@ async function readRecords(log: EventLog, id: string): Promise<LastRecord> {
   for await (const lines of log.read()) {
     for (const { bytes, offset, lineNumber } of lines) {
       if (!marks.some((mark) => bytes.includes(mark))) continue;
-      // A commit without its end was never acknowledged and may be torn, so its damage does not count. A line
-      // of another format does count, since that format may end its commits in another way.
+      // A commit without its end was never acknowledged and may be torn, so damage in it is no fault. A line of another
+      // format is a fault even there, because that format may end its commits in another way.
       const isSure = offset < log.head.bytes;
       const problem = faultOf(() => {
         const found = recordIn(bytes);

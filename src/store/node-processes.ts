@@ -9,7 +9,7 @@ import { runCommand } from "../util/run-command.ts";
 import type { ProcessEnd, Processes, ProcessOptions } from "../engine/log/context.ts";
 import { optional } from "../util/optional.ts";
 
-/** Returns the processes of this machine. `disk` must have its /proc, if there is one. */
+/** Returns the processes of this machine. If the machine has a /proc, it must be on `disk`. */
 export function nodeProcesses(disk: Disk): Processes {
   return {
     pid: process.pid,
@@ -22,8 +22,8 @@ export function nodeProcesses(disk: Disk): Processes {
 }
 
 /**
- * Returns the inode of the PID namespace of this process: pid_namespaces(7); `undefined` without /proc. A process
- * cannot change its own PID namespace.
+ * Returns the inode of the PID namespace of this process (see pid_namespaces(7)). Returns `undefined` if there is no
+ * /proc. A process cannot change its own PID namespace.
  */
 function pidSpaceOf(disk: Disk): string | undefined {
   try {
@@ -40,8 +40,8 @@ const MARK_DIGITS = 16;
  * Returns a mark of a process: a hash of the machine's boot id, the process's start in ticks since the boot
  * (proc_pid_stat(5), the 22nd field; the 20th after the name), and the pid. Setting a clock changes none of these. The
  * pid is needed because several processes can start in one tick. The mark is a hash because the log goes to other
- * machines. Returns `undefined` if the process is gone, without /proc, and without a boot id: a mark without it would
- * differ from the mark that another process, which can read the boot id, computes.
+ * machines. Returns `undefined` if the process is gone or there is no /proc. Also returns `undefined` if the boot id
+ * cannot be read, because the mark would differ from the one that a process computes which can read it.
  */
 function markOf(disk: Disk, pid: number): string | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -52,7 +52,7 @@ function markOf(disk: Disk, pid: number): string | undefined {
   return sha256(`${boot} ${ticks} ${pid}`).slice(0, MARK_DIGITS);
 }
 
-/** Limits a chain of ancestors, which may become a cycle if pids are reused while it is read. */
+/** The most ancestors that are followed. If pids are reused while they are read, the chain may become a cycle. */
 const MOST_ANCESTORS = 1_000;
 
 async function ancestors(disk: Disk, pid: number): Promise<readonly number[]> {
@@ -66,14 +66,14 @@ async function ancestors(disk: Disk, pid: number): Promise<readonly number[]> {
   return found;
 }
 
-/** Returns the parent of a process, from /proc: proc_pid_stat(5), the second field after the name. */
+/** Returns the parent of a process from /proc. It is the second field after the name in proc_pid_stat(5). */
 function parentIn(disk: Disk, pid: number): number | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
   const parent = stat === undefined ? null : /^ \S (\d+) /.exec(stat.slice(stat.lastIndexOf(")") + 1));
   return parent === null ? undefined : Number(parent[1]);
 }
 
-/** Returns a look-up of parents by pid, from one listing of all processes by POSIX `ps`. Empty if `ps` fails. */
+/** Returns a function that finds parents in one listing of POSIX `ps`. If `ps` fails, the function finds none. */
 async function parentsByPs(): Promise<(pid: number) => number | undefined> {
   const { promise, resolve } = Promise.withResolvers<string>();
   execFile("ps", ["-A", "-o", "pid=", "-o", "ppid="], (_error, stdout) => resolve(stdout));
@@ -92,12 +92,13 @@ function isAlive(disk: Disk, pid: number): boolean {
   return !isZombie(disk, pid);
 }
 
-/** More than a line of stat needs up to the start time: its name has at most 64 bytes, each number at most 20. */
+/** The bytes of stat that are read. Up to the start time, a line has fewer: a name of up to 64, numbers of up to 20. */
 const STAT_BYTES = 1_024;
 
 /**
- * True if a process has ended, but its parent has not waited for it. A signal to such a process still succeeds. The
- * state is the letter after the last `)`, which ends the name: proc_pid_stat(5). False without /proc.
+ * True if a process has ended, but its parent has not waited for it. A signal to such a process still succeeds. In
+ * proc_pid_stat(5), the state is the letter after the last `)`, which ends the name. Returns false if there is no
+ * /proc.
  */
 function isZombie(disk: Disk, pid: number): boolean {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -115,7 +116,7 @@ function readStart(disk: Disk, path: string): string | undefined {
     const bytes = Buffer.alloc(STAT_BYTES);
     return bytes.toString("latin1", 0, disk.read(fd, bytes, null));
   } catch {
-    // The process ended between the two calls.
+    // The process ended after the file was opened.
     return undefined;
   } finally {
     disk.close(fd);

@@ -14,7 +14,10 @@ export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly R
   });
 }
 
-/** Throws `REFUSED` for a folder in place of a single file, for the reverse, and for a file of another name. */
+/**
+ * Throws `REFUSED` if the workspace records a single file and the root is a folder or a file of another name, or if the
+ * workspace records a folder and the root is a single file.
+ */
 export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void {
   const [old = ""] = found.folders;
   const name = old.slice(old.lastIndexOf("/") + 1);
@@ -28,7 +31,7 @@ export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void 
   });
 }
 
-/** Throws `REFUSED` if the first root lies in a further one, or holds it: files would be recorded twice. */
+/** Throws `REFUSED` if the first root lies in another root or holds it, because files would be recorded twice. */
 export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
   const place = placeOfRoot(root);
   const clash = found.folders.slice(1).find((one) => isIn(place, one) || isIn(one, place));
@@ -40,7 +43,7 @@ export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
   );
 }
 
-/** System folders, with everything in them. The last four are those of macOS. */
+/** System folders that are refused with everything in them. The last four are those of macOS. */
 const WHOLE = [
   ...["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys"],
   ...["/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share"],
@@ -54,8 +57,8 @@ const ITSELF = [
 ];
 
 /**
- * Throws `UNSAFE` for a system folder, since nobody means to send it to another machine or to fill it from there.
- * `folder`: absolute.
+ * Throws `UNSAFE` if a folder is a system folder, because nobody means to send it to another machine or to fill it from
+ * there. `folder` must be absolute.
  */
 export function refuseSystemFolder(folder: string): void {
   const isSystem = ITSELF.includes(folder) || WHOLE.some((one) => folder === one || folder.startsWith(`${one}/`));

@@ -7,7 +7,7 @@ import { findInFolder } from "../worktree/files/find-in-folder.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
 /**
- * Opens a place that may have good bytes. Throws `NOT_FOUND` if a path that it names is no folder, `USAGE` if the
+ * Opens a place that may have good bytes. Throws `NOT_FOUND` if the path of the place is no folder, and `USAGE` if the
  * folder should be a store and is none.
  */
 export function repairSource(
@@ -42,8 +42,8 @@ function noStore(path: string): ChronicleError {
 }
 
 /**
- * The codes with which a workspace answers if it has no good bytes of a content either. Any other error ends the
- * search.
+ * The codes with which a workspace answers if it has no good bytes of a content. Any other error ends the search in
+ * that workspace.
  */
 const NOT_HAD: ReadonlySet<string> = new Set([
   ...["NOT_FOUND", "PRUNED", "ERASED", "BLOB_MISSING", "BLOB_CORRUPT"],

@@ -18,10 +18,10 @@ export interface RetentionInputs {
 }
 
 /**
- * Returns the retention limits of a workspace. Each limit comes from the caller, else from the workspace's
- * `config.yaml`, else from the user's, else from the defaults. Both files lie in the configuration folder, so that
- * nothing in the tracked folder changes how long its history is kept. Throws `USAGE` for a bad limit of the caller,
- * and, naming file and line, for a bad file.
+ * Returns the retention limits of a workspace. Each limit is taken from the first of these that sets it: the caller,
+ * the workspace's `config.yaml`, the user's `config.yaml`, the defaults. Both files are in the configuration folder, so
+ * that nothing in the tracked folder changes how long its history is kept. Throws `USAGE` if a limit of the caller is
+ * bad, or if a file is bad. For a file, the error names the file and the line.
  */
 export async function retentionOf(
   disk: Disk,
@@ -60,7 +60,7 @@ async function readLimits(
   return { limits, sources: sources as Retention["sources"] };
 }
 
-/** Returns the limits that a file sets; none if the file is missing. */
+/** Returns the limits that a file sets. Returns none if the file is missing. */
 async function fileConfig(disk: Disk, path: string): Promise<RetentionConfig> {
   const text = readText(disk, path);
   if (text === undefined) return {};

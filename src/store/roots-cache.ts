@@ -9,39 +9,39 @@ import { type HistoryBackends, lastWorkspaceRecord, problemText } from "./last-w
 import { placeOfRoot } from "../core/tree/root-place.ts";
 import { optional } from "../util/optional.ts";
 
-/** A workspace, as the store's list shows it. */
+/** A workspace in the list of its store. */
 export interface ListedWorkspace {
   readonly id: string;
   /** The event of the listed record; 0 if no record could be read. */
   readonly seq: number;
   readonly name?: string;
-  /** Empty for a hosted workspace. */
+  /** The tracked folders and single files. Empty for a hosted workspace. */
   readonly folders: readonly string[];
   /** True if the first of the folders is in fact a single file. */
   readonly single: boolean;
   readonly device: string;
   readonly inode: string;
-  /** The folder's birth time; not known everywhere. */
+  /** The birth time of the first folder. Not every file system has one. */
   readonly born?: string;
   readonly created: string;
   readonly archived?: true;
   /**
-   * The first fault in its log: no record of the workspace can be read, or the listed one may be out of date. Never
-   * cached: the log may be put back.
+   * The first fault in the log of the workspace. Either no record of the workspace can be read, or the listed record
+   * may be out of date. A faulty workspace is never cached, because its log may be put back.
    */
   readonly problem?: string;
 }
 
 interface CacheChange {
-  /** Workspaces read from logs, or just recorded. */
+  /** Workspaces whose records were read from logs, or were just recorded. */
   readonly fresh: readonly ListedWorkspace[];
   readonly gone: readonly string[];
   readonly durably?: boolean;
 }
 
 /**
- * Caches which folder belongs to which workspace: derived from the logs, kept in `cache/roots.json` so that a command
- * need not read every log. Disposable: missing entries are read from the logs again.
+ * Caches which folder belongs to which workspace. The cache is derived from the logs, and is stored in
+ * `cache/roots.json`, so that a command need not read every log. Missing entries are read from the logs again.
  */
 export class RootsCache {
   readonly #backends: HistoryBackends;
@@ -83,16 +83,16 @@ export class RootsCache {
   }
 
   /**
-   * Makes the next `list` read the workspace's log again, also after a power loss: call it before its record is
-   * changed.
+   * Makes the next `list` read the workspace's log again, even after a power loss. Must be called before the
+   * workspace's record is changed.
    */
   drop(id: string): void {
     this.#change({ fresh: [], gone: [id], durably: true });
   }
 
   /**
-   * Changes the cache. Ignores a disk that is full or read-only: logs are read again, and the cached entries are still
-   * true.
+   * Changes the cache. Ignores errors of the disk, such as a full or read-only one. Missing entries are then read from
+   * the logs again, and the cached entries are still true.
    */
   #tryToChange(change: CacheChange): void {
     try {
@@ -103,8 +103,8 @@ export class RootsCache {
   }
 
   /**
-   * Changes the current cache, which other processes may have written since a log was read. Of two records of a
-   * workspace, the later record is kept.
+   * Applies a change to the present cache, which other processes may have written since a log was read. Of two records
+   * of a workspace, the later one is kept.
    */
   #change({ fresh, gone, durably = false }: CacheChange): void {
     const all = new Map(this.#load());
@@ -121,14 +121,14 @@ export class RootsCache {
       .map((item) => item.name.toString());
   }
 
-  /** Reads a workspace's record from its log; `undefined` if nothing was recorded yet. */
+  /** Reads a workspace's record from its log. Returns `undefined` if nothing was recorded yet. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
     const layout = this.#layout.workspace(id);
     const found = await lastWorkspaceRecord(this.#backends, layout, id);
     const [{ last }, problem] = [found, problemText(found)];
     if (problem === undefined) return last === undefined ? undefined : listedWorkspace(id, last.record, last.seq);
     if (last !== undefined) return { ...listedWorkspace(id, last.record, last.seq), problem };
-    // `workspace.json` is written when the workspace is begun, and never again.
+    // The time of `workspace.json` is that of the beginning, because it is written then and never again.
     const made = this.#disk.lstat(layout.workspaceJson) ?? this.#disk.lstat(layout.folder);
     const created = new Date(Number((made?.mtimeNs ?? 0n) / 1_000_000n)).toISOString();
     return { id, seq: 0, folders: [], single: false, device: "", inode: "", created, problem };
@@ -137,7 +137,7 @@ export class RootsCache {
   #load(): ReadonlyMap<string, ListedWorkspace> {
     const file = `${this.#layout.home}/cache/roots.json`;
     const stat = this.#disk.lstat(file);
-    // Each write replaces the file, so a changed cache has another mark.
+    // Each write replaces the file, so the mark of a changed cache differs.
     const mark = stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
     if (this.#loaded?.mark !== mark) this.#loaded = { mark, known: parsed(readDerived(this.#disk, file)) };
     return this.#loaded.known;
@@ -182,7 +182,7 @@ function parsed(text: string | undefined): ReadonlyMap<string, ListedWorkspace> 
     const value = JSON.parse(text ?? "[]") as unknown;
     return new Map((Array.isArray(value) ? value : []).filter(isListed).map((one) => [one.id, one]));
   } catch {
-    // A torn cache counts as empty: the logs are read again.
+    // A torn cache is read as empty. The logs are then read again.
     return new Map();
   }
 }

@@ -26,7 +26,7 @@ export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   });
 }
 
-/** Refuses nested roots: a file that lies in two roots would be recorded twice, and restored twice. */
+/** Refuses nested roots, because a file that lies in two roots would be recorded twice and restored twice. */
 function refuseNested(disk: Disk, places: readonly Place[]): void {
   for (const [i, inner] of places.entries()) {
     const outer = places.find((one, at) => at !== i && one.only === undefined && isWithin(disk, inner, one.folder));
@@ -63,10 +63,13 @@ function placeOf(disk: Disk, given: string): Place {
   return { folder, only: listedName(disk, folder, path.slice(slash + 1)) };
 }
 
-/** The errnos of a missing path, or of one that leads through a file. */
+/** The errnos of a path that is missing, or that leads through a file. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 
-/** Returns the real path of a folder or file that a caller names. Throws `NOT_FOUND`; see also `refuseProcessPath`. */
+/**
+ * Returns the real path of a folder or file that a caller names. Throws `NOT_FOUND` if there is none, and `USAGE` as
+ * `refuseProcessPath` does.
+ */
 export function resolved(disk: Disk, given: string): string {
   try {
     const real = disk.realpath(given);
@@ -96,7 +99,9 @@ function newRootId({ folder, only }: Place, taken: Set<string>): string {
   return id;
 }
 
-/** Throws `UNSAFE` for a personal place (unless forced), and for the store's own folders. `folder`: without links. */
+/**
+ * Throws `UNSAFE` for the store's own folders and, unless forced, for a personal place. `folder` must have no links.
+ */
 export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & { readonly force: boolean }): void {
   if (ownFolderAround(disk, folder, [options.home, options.configFolder]) !== undefined) {
     throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {
@@ -128,7 +133,7 @@ const MOST_BYTES = 64 * 1024;
 
 /**
  * Describes a folder that is no project: the whole file system, a home folder, or a home's folder for the desktop,
- * documents or downloads. Returns `undefined` for any other folder. `folder`: without links.
+ * documents or downloads. Returns `undefined` for any other folder. `folder` must have no links.
  */
 function personalPlace(disk: Disk, folder: string, { configFolder, userHome }: StorePlaces): string | undefined {
   if (folder === "/") return "the whole file system";
@@ -145,7 +150,7 @@ function parentOf(folder: string): string {
   return folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
 }
 
-/** Returns the folders that the person's `user-dirs.dirs` names; none if that file is missing or cannot be read. */
+/** Returns the folders that the person's `user-dirs.dirs` names. Returns none if the file is missing or unreadable. */
 function namedFolders(disk: Disk, file: string, userHome: string): string[] {
   try {
     const [real] = resolvedPlace(disk, file);
@@ -169,7 +174,7 @@ function textOf(disk: Disk, file: string): string {
   }
 }
 
-/** Returns the path with every link resolved; an empty list if it cannot be resolved. */
+/** Returns the path with every link resolved. Returns an empty list if the path cannot be resolved. */
 function resolvedPlace(disk: Disk, path: string): string[] {
   try {
     return [disk.realpath(path)];
@@ -180,8 +185,8 @@ function resolvedPlace(disk: Disk, path: string): string[] {
 }
 
 /**
- * Throws `USAGE` for a path into `/proc` or `/dev/fd`: it means another file in each process, and the caller may be
- * another process. `path`: absolute.
+ * Throws `USAGE` if a path leads into `/proc` or `/dev/fd`. Such a path means a different file in each process, and the
+ * caller may be another process. `path` must be absolute.
  */
 export function refuseProcessPath(disk: Disk, path: string): void {
   const led = processPath(disk, path);

@@ -8,8 +8,8 @@ const LOOK_MS = 5_000;
 const LOOK_BYTES = 16 * 1024 * 1024;
 
 /**
- * Estimates the size of a store in bytes: the last measurement plus the bytes written since. A measurement looks at
- * every file, so it is rare. Writes of other processes count from the next measurement on.
+ * Estimates the size of a store in bytes as the last measurement plus the bytes written since. Measurements are rare,
+ * because they look at every file. Writes of other processes are included only from the next measurement on.
  */
 export class StoreGauge {
   readonly #disk: Disk;
@@ -19,7 +19,7 @@ export class StoreGauge {
   #grown = 0;
   #at: number | undefined;
 
-  /** `now`: milliseconds since 1970. */
+  /** `now` returns milliseconds since 1970. */
   constructor(disk: Disk, home: string, now: () => number) {
     this.#disk = disk;
     this.#home = home;
@@ -48,8 +48,8 @@ export class StoreGauge {
 }
 
 /**
- * Returns the total size of the files beneath a folder, in bytes; 0 if there is no such folder. Files that are removed
- * meanwhile do not count.
+ * Returns the total size of the files beneath a folder, in bytes. Returns 0 if there is no such folder. Files that are
+ * removed meanwhile are not included.
  */
 export function treeSize(disk: Disk, folder: string): number {
   if (disk.lstat(folder) === undefined) return 0;

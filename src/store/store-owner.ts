@@ -13,8 +13,8 @@ interface StorePlaces {
 }
 
 /**
- * The folder that is made first in each place. Its owner is the place's user, while the place itself may be a mount
- * point of root.
+ * The folder that is made first in each place. Its owner is the user of the place. The place itself may be a mount
+ * point that belongs to root.
  */
 const FIRST = { home: "workspaces", configFolder: "heads" } as const;
 
@@ -33,8 +33,8 @@ function placesOf(disk: Disk, given: StorePlaces): Place[] {
 }
 
 /**
- * Returns the owner of a folder. If it does not exist, returns the user of this process; for root, the owner of the
- * nearest existing folder above.
+ * Returns the owner of a folder. If the folder does not exist, returns the user of this process. If that is root,
+ * returns the owner of the nearest existing folder above.
  */
 function ownerOf(disk: Disk, folder: string): number {
   const own = effectiveUser();
@@ -46,7 +46,7 @@ function ownerOf(disk: Disk, folder: string): number {
   return own;
 }
 
-/** Returns `undefined` if the path does not exist or cannot be inspected. */
+/** Returns the owner of a path. Returns `undefined` if the path does not exist or cannot be inspected. */
 function uidOf(disk: Disk, path: string): number | undefined {
   try {
     return disk.lstat(path)?.uid;
@@ -57,8 +57,9 @@ function uidOf(disk: Disk, path: string): number | undefined {
 }
 
 /**
- * Gives everything that this process makes in a store and beside its key to the user of that place, who could neither
- * read nor replace another user's files. Returns whether the store's first folders may be made.
+ * Makes the user of each place (the store, and the folder of its key) the owner of everything that this process makes
+ * in it. The user could neither read nor replace files of another user. Returns whether the store's first folders may
+ * be made.
  */
 export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   let mayMake = true;
@@ -69,7 +70,9 @@ export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   return mayMake;
 }
 
-/** Throws `UNSAFE` if this process's writes into a store, or beside its key, would not belong to the place's user. */
+/**
+ * Throws `UNSAFE` if files that this process makes in a store, or beside its key, would not belong to the place's user.
+ */
 export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
   for (const { folder, first, owner } of placesOf(disk, places)) {
     if (disk.makesFor(owner) || keepsNoOwners(disk, first)) continue;
@@ -82,7 +85,10 @@ export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
   }
 }
 
-/** True if a file made in a folder belongs to its user anyway: on some file systems, everything belongs to one user. */
+/**
+ * True if a file that this process makes in the folder belongs to the folder's user anyway. On some file systems, every
+ * file belongs to one user. The disk refuses to make a file that would belong to another user.
+ */
 function keepsNoOwners(disk: Disk, folder: string): boolean {
   const path = `${folder}/.owner-${process.pid}`;
   try {
@@ -95,12 +101,12 @@ function keepsNoOwners(disk: Disk, folder: string): boolean {
   }
 }
 
-/** The number of files that are named in full; the others are counted. */
+/** The number of files that are named. Of all others, only the number is told. */
 const NAMED = 3;
 
 /**
- * Excluded folders: Node's own cache, in which each user has a folder, and staged files of the workspace, which have
- * its modes and owners.
+ * Folders that are not checked: Node's own cache, in which each user has a folder, and staged files, which have the
+ * modes and owners of the workspace's files.
  */
 const NOT_OURS = /^(?:cache\/compile|(?:workspaces|forgotten)\/[^/]+\/staging)$/;
 
@@ -108,7 +114,7 @@ const NOT_OURS = /^(?:cache\/compile|(?:workspaces|forgotten)\/[^/]+\/staging)$/
 interface Hindered {
   readonly path: string;
   readonly why: string;
-  /** True if it belongs to another user; otherwise its permissions are in the way. */
+  /** True if the path belongs to another user. False if its permissions are the reason. */
   readonly isOthers: boolean;
 }
 
@@ -119,9 +125,10 @@ interface Places {
 }
 
 /**
- * Checks that the user can read and write each file of the store and of the configuration folder. For root, that user
- * is the owner of the home folder around the place; without a home folder, the owner of `workspaces` or `heads` in the
- * place, or of the place itself. Files that another user's command left behind make every later command fail.
+ * Checks that the user can read and write each file of the store and of the configuration folder. Files that another
+ * user's command left behind would make every later command fail. If this process is root's, the user is the owner of
+ * the home folder that holds the place. If there is none, the user is the owner of `workspaces` or `heads` in the
+ * place, or of the place itself.
  */
 export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";
@@ -144,13 +151,13 @@ export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places
   return { name, ok: false, detail, hint: mends.join(" && ") };
 }
 
-/** Returns the user for whom a folder is meant. Called for root. */
+/** Returns the user for whom a folder is meant. Called only if this process is root's. */
 function userOf(
   disk: Disk,
   { folder, userHome }: { readonly folder: string; readonly userHome?: string | undefined },
 ): number {
   if (userHome !== undefined && folder.startsWith(`${userHome}/`)) return disk.lstat(userHome)?.uid ?? 0;
-  // A folder of root may be a mount point in which another user's store lies.
+  // A folder of root may be a mount point that holds another user's store.
   return (disk.lstat(join(folder, "workspaces")) ?? disk.lstat(join(folder, "heads")) ?? disk.lstat(folder))?.uid ?? 0;
 }
 
@@ -170,7 +177,8 @@ function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
 }
 
 /**
- * Returns the reason why this user cannot use a path. Links are not checked, since their owner and mode do not matter.
+ * Returns the reason why this user cannot use a path, or `undefined` if the user can. Links are not checked, because
+ * their owner and mode do not matter.
  */
 function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
   if (kind === "symlink") return undefined;
@@ -179,7 +187,7 @@ function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | 
   return (mode & needed) === needed ? undefined : `may not be read and written (${mode.toString(8)})`;
 }
 
-/** Returns no names if the folder is gone or may not be read. The caller reports an unreadable folder. */
+/** Returns the names in a folder. Returns none if the folder is gone or unreadable. The caller reports the latter. */
 function namesIn(disk: Disk, path: string): string[] {
   try {
     return disk.list(path).map(({ name }) => name.toString());

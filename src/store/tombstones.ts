@@ -8,7 +8,9 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 
 const SUFFIX = ".json";
 
-/** Returns the two possible places of a note's history in a store; the second is its place while the note is valid. */
+/**
+ * Returns the two possible places of a note's history in a store. It is at the second place while the note is valid.
+ */
 function placesIn(home: string, { id, part }: Tombstone): readonly [string, string] {
   const layout = storeLayout(home);
   const workspace = part?.workspace ?? id;
@@ -24,9 +26,10 @@ interface PlaceOfNotes {
 }
 
 /**
- * The notes of what was forgotten in one store: one file each (0600), in `forgotten/` beside the key. Copies of a store
+ * The notes of what was forgotten in one store. Each is a file (0600) in `forgotten/` beside the key. Copies of a store
  * may share that folder and have histories with the same id. Therefore another store's note is skipped and never
- * overwritten. A note has the store's path at the time of writing; the store may since be moved, or opened by a link.
+ * overwritten. A note names the path that the store had when the note was written. The store may have been moved since,
+ * or may be opened through a link.
  */
 export class Tombstones {
   readonly #disk: Disk;
@@ -39,7 +42,7 @@ export class Tombstones {
     this.#store = home;
   }
 
-  /** Returns `undefined` also for a note that cannot be understood. */
+  /** Returns the note of this id. Returns `undefined` if there is none, or if it cannot be understood. */
   get(id: string): Tombstone | undefined {
     return this.#own(id)[0]?.stone;
   }
@@ -90,9 +93,9 @@ export class Tombstones {
 
   /**
    * True if the note belongs to this store. A note with another store's path belongs to this store only if the history
-   * is here, and that path leads here or no longer to the history. If the store at that path still has the history or
-   * cannot be inspected, or the note says that the history was freed, this store may be a copy, and the note belongs to
-   * the other store.
+   * is here, and if that path leads to the same history or to none. In all other cases this store may be a copy, and
+   * the note belongs to the other store: its path has a different folder of the history, its path cannot be inspected,
+   * or the note says that the history was freed.
    */
   #isOwn(stone: Tombstone): boolean {
     if (stone.store === this.#store) return true;
@@ -118,8 +121,8 @@ export class Tombstones {
   }
 
   /**
-   * Returns the paths for this store's note of an id. The second, which only this store writes, is used if the first
-   * has the note of another store, or one that cannot be understood.
+   * Returns the paths for this store's note of an id. Only this store writes the second path. It is used if the first
+   * has the note of another store, or a note that cannot be understood.
    */
   #places(id: string): readonly [shared: string, ours: string] {
     const store = sha256(this.#store).slice(0, 16);

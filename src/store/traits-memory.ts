@@ -5,9 +5,9 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 import type { TraitsMemory } from "../worktree/files/folder-probe.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
-/** Most mounts that are remembered. The mount that was set longest ago is dropped first. */
+/** The most mounts that are remembered. The mount that was set longest ago is dropped first. */
 const MOST = 64;
-/** Version of the file's format. A file of another version is read as empty. */
+/** The version of the file's format. A file of another version is read as empty. */
 const VERSION = 1;
 
 interface Kept {
@@ -36,7 +36,7 @@ export class FileTraitsMemory implements TraitsMemory {
       makeFolders(this.#disk, this.#path.slice(0, this.#path.lastIndexOf("/")));
       writeFileDurably(this.#disk, this.#path, Buffer.from(JSON.stringify(kept)), { mark: `.${process.pid}` });
     } catch (error) {
-      // A store that takes no writes is reported by the next write of data that is not derived.
+      // Ignore a store that takes no writes. The next write of data that is not derived reports it.
       if (errnoOf(error) === undefined) throw error;
     }
   }

@@ -4,9 +4,9 @@ import type { Disk, DiskWatch } from "../disk/disk.ts";
 import { folderOf } from "../disk/write-fully.ts";
 import type { Timers } from "../util/timers.ts";
 
-/** Time between two checks of a log if the system reports no changes of files. */
+/** The time in ms between two checks of a log if the system reports no changes of files. */
 const LOOK_MS = 50;
-/** Time between two checks of a log if the system reports changes, because a report may be lost. */
+/** The time in ms between two checks of a log if the system reports changes. A report may be lost. */
 const LOOK_AGAIN_MS = 1_000;
 
 /**
@@ -36,17 +36,16 @@ export function watchLog(disk: Disk, log: string, { timers, onGrown }: WatchLogO
   };
 }
 
-/** The timers, and the callback. */
 export interface WatchLogOptions {
   readonly timers: Timers;
   readonly onGrown: () => void;
 }
 
-/** Watches the folder of a log; `undefined` if the system cannot watch it, or has no watches left. */
+/** Watches the folder of a log. Returns `undefined` if the system cannot watch the folder, or has no watches left. */
 function watchFolderOf(disk: Disk, log: string, onEvent: () => void): DiskWatch | undefined {
   const own = Buffer.from(basename(log));
   try {
-    // Changes of other files are ignored: the index lies in the same folder, and is written as often.
+    // Ignore changes of other files. The index is in the same folder, and is written as often as the log.
     return disk.watchFolder(folderOf(log), (name) => {
       if (name === undefined || name.equals(own)) onEvent();
     });

@@ -16,7 +16,7 @@ export function writeWorkspaceFile(disk: Disk, path: string, id: string): void {
   writeFileDurably(disk, path, Buffer.from(textOf(id)));
 }
 
-/** Returns what is wrong with `workspace.json`, for people; `undefined` if nothing is. */
+/** Returns what is wrong with `workspace.json`, for people. Returns `undefined` if nothing is wrong. */
 export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): string | undefined {
   const text = readText(disk, path);
   if (text === undefined) return "it is not there";
@@ -24,16 +24,17 @@ export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): stri
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` for another format, older or newer. Accepts a file that is damaged or gone: the log has
- * the same facts, and `verify` reports the file.
+ * Throws `FORMAT_UNSUPPORTED` if the file names another format, older or newer. Accepts a file that is damaged or gone,
+ * because the log has the same facts, and `verify` reports the file.
  */
 export function refuseOtherWorkspace(disk: Disk, path: string): void {
   const format = /^\{"format": *(\d{1,9})[,}]/.exec(readText(disk, path) ?? "")?.[1];
   if (format !== undefined) refuseOtherFormat(Number(format), `the workspace of ${path}`);
 }
 
-/** The endings of folders that are not complete yet or are being removed for good. Neither kind is a workspace. */
+/** The ending of a folder that is not complete yet. Such a folder is no workspace. */
 const UNFINISHED = ".new";
+/** The ending of a folder that is being removed for good. Such a folder is no workspace. */
 const FORGOTTEN = ".forgotten";
 
 export function unfinishedName(id: string): string {
@@ -53,7 +54,8 @@ interface Place {
 
 /**
  * Does some work under the store's lock for creating, naming and removing workspaces, so that two processes cannot take
- * one name. First removes the unfinished folders that a crash has left. Throws `LOCKED`.
+ * one name. First removes the unfinished folders that a crash has left. Throws `LOCKED` if the lock is not free in
+ * time.
  */
 export async function withNames<T>({ backends, layout, waitMs }: Place, work: () => Promise<T>): Promise<T> {
   const { disk } = backends;
@@ -73,9 +75,9 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
 }
 
 /**
- * Moves a workspace's folder, with its mirror, once no process uses it. `before` is called first, under the lock, to
- * write what must be durable before the move; if it throws, nothing is moved. Throws `LOCKED`, also while a process
- * syncs the workspace.
+ * Moves a workspace's folder, with its mirror, once no process uses the workspace. `before` is called first, with the
+ * lock held, to write what must be durable before the move. If it throws, nothing is moved. Throws `LOCKED` while
+ * another process changes or syncs the workspace.
  */
 export async function moveWorkspace(
   { backends, layout, waitMs }: Place,
@@ -90,7 +92,7 @@ export async function moveWorkspace(
     using _held = await lock.exclusive(waitMs);
     await before();
     backends.move(folder, to);
-    // Sync the target first: after a crash, the folder is in at least one place.
+    // Sync the target first, so that after a crash the folder is in at least one of the two places.
     disk.syncFolder(to.slice(0, to.lastIndexOf("/")));
     disk.syncFolder(layout.workspaces);
   } finally {
