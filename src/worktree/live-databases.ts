@@ -19,7 +19,10 @@ export interface LiveDatabase {
   readonly processes: readonly number[];
 }
 
-/** SQLite's smallest page. A database consists of whole pages, so most other files are ruled out by their size. */
+/**
+ * SQLite's smallest page, in bytes. A database consists of whole pages, so most other files are ruled out by their
+ * size.
+ */
 const PAGE_BYTES = 512;
 
 /** Returns the SQLite databases among the files, with the processes that have them open. */

@@ -6,41 +6,42 @@ import type { Owner } from "../disk/disk.ts";
 import type { ContentReader } from "./worktree.ts";
 
 /**
- * Files that belong to no workspace and that an agent's tool is about to change: those outside of its folders, and the
- * own state of a git repository in them. Paths are beneath `/`, without the leading slash. Backends:
- * `DiskOutsideFiles`, `MemoryOutsideFiles`, `NoOutsideFiles` (if the workspace has no folder).
+ * Files that belong to no workspace and that an agent's tool is about to change. These are files outside of the
+ * workspace's folders, and the own state of a git repository in these folders. Paths are beneath `/`, without the
+ * leading slash. Backends: `DiskOutsideFiles`, `MemoryOutsideFiles`, `NoOutsideFiles` (if the workspace has no folder).
  *
  * Contract
- * - Every path is resolved from `/` without following links, at the time of use: what lies behind a link is left out,
+ * - Every path is resolved from `/` without following links, at the time of use. What lies behind a link is left out,
  * and reported.
  * - Special files, `/proc`, `/sys` and `/dev` are never opened. Nothing of Chronicle's own store and keys is read.
- * - `replace` changes one path from `before` to `after`, whole or not at all; a path that is neither is left alone.
+ * - `replace` changes one path from `before` to `after`, whole or not at all. A file or link that equals neither is
+ * left alone.
  */
 export interface OutsideFiles {
   /** The path for `~`; `undefined` if not known. */
   readonly home: string | undefined;
   /**
-   * Set if the caller is on another machine: paths of this machine are not revealed, and only `isInside` requests are
-   * answered.
+   * Set if the caller is on another machine. Paths of this machine are then not revealed, and only `isInside` requests
+   * are answered.
    */
   readonly isClosed?: true;
   /**
-   * True if this path lies in Chronicle's own store or among its keys. `deep`: also true if store or keys lie beneath
-   * it.
+   * True if this path lies in Chronicle's own store or among its keys. With `deep`, also true if the store or keys lie
+   * beneath the path.
    */
   isOwn(path: WorkspacePath, deep: boolean): boolean;
   /**
-   * Resolves what a tool would reach by an absolute path: `name` is the path with the links above it resolved, and
-   * `end` is the target of a link there (else the same). Components that cannot be resolved stay as they are.
+   * Resolves what a tool would reach by an absolute path. `name` is the path with the links above it resolved. `end` is
+   * the target if a link has that name, else the same as `name`. Components that cannot be resolved stay as they are.
    */
   resolve(absolute: string): { readonly name: string; readonly end: string };
   /** Reads the current state of a path. Passes each content to `keep`, in pieces. Rethrows what `keep` throws. */
   look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
   /**
-   * Changes a path to `after`; if it already is `after`, only removes the file that was set aside. A replaced file
-   * keeps its owner and group, if that is permitted. Returns `undefined` once it is done durably. Otherwise returns the
-   * reason, and leaves nothing behind, with one exception: what somebody wrote at the last moment is kept beside the
-   * path, though the change is done.
+   * Changes a path to `after`. If the path already equals `after`, only removes the file that was set aside. A replaced
+   * file keeps its owner and group, if that is permitted. Returns `undefined` once the change is durable. Otherwise
+   * returns the reason. The path is then as it was, with one exception: if somebody wrote to the old file at the last
+   * moment, the change is done, and that file is kept beside the path.
    */
   replace(change: OutsideChange): Promise<string | undefined>;
 }
@@ -51,8 +52,8 @@ export interface OutsideRequest {
   /** If true, reads nothing when the limits are exceeded, because a part would be of no use. */
   readonly whole?: boolean;
   /**
-   * Set for paths in a tracked folder that are left out of the history: git's own state. A caller from elsewhere may
-   * see these, too.
+   * Set for paths in a tracked folder that are left out of the history, because they are git's own state. A caller on
+   * another machine may see these, too.
    */
   readonly isInside?: true;
   readonly keep: (
@@ -68,7 +69,10 @@ interface OutsideContent {
 }
 
 export interface OutsideLook {
-  /** The path and, if deep, those beneath it, folders first. An absent path is the only row, without an entry. */
+  /**
+   * The path and, with `deep`, those beneath it, folders first. For an absent path, it is the only row, and has no
+   * entry.
+   */
   readonly found: readonly { readonly path: WorkspacePath; readonly entry: Entry | undefined }[];
   readonly omitted: readonly Omission[];
 }
@@ -80,11 +84,11 @@ export interface OutsideChange {
   /** The content of `after`, for a file or a link. */
   readonly content: ContentReader | undefined;
   /**
-   * Returns whether this content is kept elsewhere. If so, the file that an interrupted step set aside is
-   * removed. Default: only the contents named in the change.
+   * Returns true if this content is kept elsewhere. If it is, the file that an interrupted step set aside is removed.
+   * Default: only the contents named in the change are kept elsewhere.
    */
   readonly isKept?: (hash: Hash) => Promise<boolean>;
-  /** Called with the owner of the replaced file if the new one could not be given to them. */
+  /** Called with the owner of the replaced file if the new file could not be given to this owner. */
   readonly onLostOwner?: (owner: Owner) => void;
 }
 

@@ -14,13 +14,12 @@ import type { LiveDatabase } from "./live-databases.ts";
  * Contract
  * - Every path is resolved beneath its root without following links, at the time of use. Outside of the roots, no file
  * of the user is written or removed, and only the files from which git's rules follow are read.
- * - The worktree remembers the last known state of the disk (path, stat, entry). A path is unchanged only if size,
- * mtime_ns, ctime_ns, inode and device are equal and it is not racily clean; it is then not reported.
- * - A tracked path stays tracked until it is gone: a filter keeps out new paths, but never drops one that is
- * remembered.
+ * - The worktree remembers the last known state of the disk (path, stat, entry). A path counts as unchanged, and is not
+ * reported, only if size, mtime_ns, ctime_ns, inode and device are equal and it is not racily clean.
+ * - A tracked path stays tracked until it is gone. A filter keeps out new paths, but never drops a remembered path.
  * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
- * - `scan` never reports a path as gone if it could not look: what lies beneath an omitted folder stays as it was.
- * - `apply` changes only the paths it is given, and each only while it still is what `before` says.
+ * - `scan` never reports a path as gone if it could not look. What lies beneath an omitted folder stays as it was.
+ * - `apply` changes only the paths it is given, and each path only while it still equals `before`.
  */
 export interface Worktree {
   readonly roots: readonly TrackedRoot[];
@@ -36,23 +35,23 @@ export interface Worktree {
    */
   scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
   /**
-   * Remembers what is on disk, after it was recorded. `readFromNs`: the time before which none of it was read. Default:
-   * the start of the last scan.
+   * Remembers the state of paths on disk after it was recorded. `readFromNs`: a time before the first of these paths
+   * was read. Default: the start of the last scan.
    */
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void;
-  /** Forgets paths (they are gone, or must be read again). */
+  /** Forgets paths that are gone or must be read again. */
   forget(paths: readonly WorkspacePath[]): void;
   /** Forgets everything, including the saved state, so that the next scan reads every path. */
   forgetAll(): void;
   /** Returns what is remembered of a path. */
   recall(path: WorkspacePath): KnownPath | undefined;
   /**
-   * True if these files and links are certainly on disk as their entries say, so that a scan would find nothing. Costs
-   * one `lstat` each. False if the stats alone do not show it, and always for folders.
+   * True if these files and links are certainly on disk as their entries say, so that a scan would find no change.
+   * Costs one `lstat` each. False if the stats alone do not show it, and always for folders.
    */
   areStill(entries: readonly Entry[]): Promise<boolean>;
   /**
-   * True if the stat of the file or link at a path proves that it is as remembered, so that a scan would find nothing
+   * True if the stat of the file or link at a path proves that it is as remembered, so that a scan would find no change
    * there. False for folders, for files that decide what else is tracked, and where a stat proves nothing.
    */
   isUnchanged(path: WorkspacePath): boolean;
@@ -78,24 +77,25 @@ export interface Worktree {
   /** Explains why a path would or would not be tracked by the rules on disk now, and whether it can be read. */
   explain(path: WorkspacePath): Promise<Explanation>;
   /**
-   * True if a source of rules outside of the workspace's files (an ignore file above a root, the user's own, git's
-   * configuration, what git tracks) has changed since the last full scan. A watcher does not report these sources.
-   * False before the first scan.
+   * True if a source of rules outside of the workspace's files has changed since the last full scan. Such sources are
+   * an ignore file above a root, the user's own ignore file, git's configuration, and what git tracks. A watcher does
+   * not report them. False before the first scan.
    */
   haveRulesMoved(): boolean;
   /**
-   * Returns a function that finds the outermost git folder that is a path or contains it; `undefined` if there is none,
-   * or that one is recorded. Git folders are known by device and inode, whatever their names. The function looks up
-   * each folder once: call `gitTops` again after changes.
+   * Returns a function that finds the outermost git folder that is, or contains, a path. That function returns
+   * `undefined` if there is no such folder or the folder is recorded. It recognises git folders by device and inode,
+   * whatever their names. It looks up each folder once: call `gitTops` again after changes.
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
   /** Returns those of these files that the current rules leave out, in their order. Efficient for many paths. */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
-   * Reports what an `apply` of these changes would report now. Blocks paths that were changed, have no folder, or are
-   * folders that hold something else; too little room blocks all. Changes nothing, and reads no contents. Does not find
-   * what only a write shows. Checks permissions to write only if `permissions` is true.
+   * Reports what an `apply` of these changes would report now. Blocks a path that was changed, has no folder, or is a
+   * folder that holds something else. Blocks all paths if there is too little room. Changes nothing, and reads no
+   * contents from the store. Does not find errors that only a write reveals. Checks permissions to write only if
+   * `permissions` is true.
    */
   check(request: CheckRequest): Promise<CheckReport>;
   /** Changes paths from `before` to `after`. See `ApplyRequest`. */
@@ -111,12 +111,12 @@ export interface Worktree {
    */
   sweepLeft(): void;
 
-  /** Reports hints of possible changes; only a scan shows the changes. */
+  /** Reports hints of possible changes. Only a scan shows what has changed. */
   watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle>;
   close(): Promise<void>;
 }
 
-/** The verdict of the rules on a path. `unreadable`: the errno of opening the file or folder that is there now. */
+/** The verdict of the rules on a path. `unreadable`: the errno of the failed attempt to open the file or folder. */
 export interface Explanation extends Verdict {
   readonly unreadable?: string;
 }
@@ -145,29 +145,30 @@ export interface ScanRequest {
   /** Scans only these paths and what is beneath them (hints of a watcher). Default: everything. */
   readonly only?: readonly WorkspacePath[];
   /**
-   * Takes what is at and beneath `only` even if a filter leaves it out, because somebody has named it. Never takes
-   * git's own state.
+   * Takes what is at and beneath `only` even if a filter leaves it out, because somebody has named these paths. Never
+   * takes git's own state.
    */
   readonly named?: boolean;
-  /** With `named`: takes only the path itself whatever the rules say. What is beneath it is taken as the rules say. */
+  /** With `named`: takes the path itself whatever the rules say. The rules still decide on what is beneath it. */
   readonly alone?: boolean;
   /**
    * Scans exactly the paths of `only` that the rules take in. An ignore file among them does not add its folder; a new
-   * folder above them does not add its other contents. `named` is exact, too.
+   * folder above them does not add its other contents. A scan with `named` is exact, too.
    */
   readonly exact?: boolean;
   /** With `named`: also takes the folders above `only` if nothing is at the path itself. */
   readonly holders?: boolean;
   /**
-   * The meaning of a missing tracked folder. Default: unknown, since a disk may not be mounted; throws `NOT_FOUND`.
-   * `removed`: a command of ours ran since it was seen, and all that was in it is gone. `known`: it was recorded as
-   * empty, and still is; throws `NOT_FOUND` if anything in it is remembered.
+   * What a missing tracked folder means. Default: unknown, because a disk may not be mounted; the scan throws
+   * `NOT_FOUND`. `removed`: a command of ours ran since the folder was seen, and everything in the folder is gone.
+   * `known`: the folder was recorded as empty, and still is; the scan throws `NOT_FOUND` if anything in it is
+   * remembered.
    */
   readonly absentRoot?: "removed" | "known";
   /**
-   * The roots (by id) that now lie on another device, or behind another mount. If none of a root's remembered paths is
-   * found, throws `NOT_FOUND`, since a mount may be missing. `accepted`: missing paths count as gone, wherever the
-   * roots lie. Default: decided by the remembered devices.
+   * The ids of the roots that now lie on another device, or behind another mount. If none of the remembered paths of
+   * such a root is found, the scan throws `NOT_FOUND`, because a mount may be missing. `accepted`: missing paths count
+   * as gone, wherever the roots lie. Default: decided by the remembered devices.
    */
   readonly elsewhere?: ReadonlySet<string | undefined> | "accepted";
   /** Called from time to time with the number of paths scanned. */
@@ -202,16 +203,16 @@ export interface ScanReport {
   /** Remembered paths that are no longer there, children before their folders. */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
-  /** Rules that are not applied, and why, by the last full scan. */
+  /** The rules that are not applied, and why, as found by the last full scan. */
   readonly unapplied: readonly UnappliedRules[];
   /** The filter in force, one per root, in the order of `roots`. */
   readonly filters: readonly FilterSpec[];
-  /** Tracked paths and bytes on disk now. */
+  /** The number of tracked paths on disk now. `bytes` is their total size. */
   readonly entries: number;
   readonly bytes: number;
   /** The limits that were exceeded, with the heaviest folders (path, entries, bytes), heaviest first. */
   readonly exceeded: readonly LimitExcess[];
-  /** When the scan began, in ns since the epoch by the disk's clock: files changed later are racily clean. */
+  /** When the scan began, in ns since the epoch by the disk's clock. Files that are changed later are racily clean. */
   readonly startedAtNs: bigint;
 }
 
@@ -260,8 +261,8 @@ export interface ApplyRequest {
    */
   readonly begin?: () => Promise<void>;
   /**
-   * True to finish an interrupted apply: a path is not blocked if that apply may have left it as it is. It is then
-   * equal to `after`, absent, or a folder whose mode is not set yet.
+   * True to finish an interrupted apply. A path is not blocked if that apply may have left it as it is: equal to
+   * `after`, absent, or a folder whose mode is not set yet.
    */
   readonly resume?: boolean;
   /** True to give files the recorded modification time instead of the present. */
@@ -298,7 +299,9 @@ export interface BlockedPath {
   readonly path: WorkspacePath;
   readonly reason: BlockReason;
   readonly detail: string;
-  /** The blocked path of the same database, with which this one would change. */
+  /**
+   * The blocked path of the same database. It is the reason for this block, because both change together or not at all.
+   */
   readonly with?: WorkspacePath;
 }
 
@@ -311,33 +314,33 @@ export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked"
 export type CheckReport = Pick<ApplyReport, "applied" | "blocked">;
 
 export interface ApplyReport {
-  /** Paths that are now `after`, and durable. They are remembered, unless they are what remains of an undone apply. */
+  /** Paths that now equal `after`, durably. They are remembered, unless they are what remains of an undone apply. */
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];
   /** Files that were written while `apply` replaced or removed them; their bytes were kept under another name. */
   readonly conflicts: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
   /** Applied folders whose mode differs from the requested one, because they inherited bits or kept their own. */
   readonly inherited?: readonly Entry[];
-  /** Applied files whose owner or group differs from the replaced file's, with the lost owners. */
+  /** Applied files whose owner or group differs from that of the replaced file, each with the lost owner. */
   readonly lostOwners?: readonly ({ readonly path: WorkspacePath } & Owner)[];
-  /** With `keepMtime`: applied files whose time differs from the wanted one, with the difference in ns. */
+  /** With `keepMtime`: applied files whose time differs from the wanted one, each with the difference in ns. */
   readonly inexactTimes?: readonly { readonly path: WorkspacePath; readonly offNs: bigint }[];
 }
 
-/** `paths` undefined: hints were lost, so everything must be scanned. */
+/** A hint of possible changes. If `paths` is `undefined`, hints were lost, so everything must be scanned. */
 export interface WatchHint {
   readonly paths: readonly WorkspacePath[] | undefined;
 }
 
 export interface WatchHandle {
   /**
-   * True while hints may be missed (limits of the system, a file system that other machines change, too): the caller
-   * scans more often.
+   * True while hints may be missed, because of limits of the system or because other machines change the file system,
+   * too. The caller then scans more often.
    */
   readonly degraded: boolean;
   /**
-   * Resolves to true once there were hints for all changes before the call. Resolves to false if that is uncertain or
-   * hints were lost: then a full scan is needed.
+   * Resolves to true once all changes before the call have been reported as hints. Resolves to false if that is
+   * uncertain or hints were lost: then a full scan is needed.
    */
   settled(): Promise<boolean>;
   close(): Promise<void>;

@@ -19,7 +19,7 @@ export interface CheckContext {
   readonly steps: readonly Step[];
   readonly cache: StatCache;
   readonly resume: boolean;
-  /** Paths that change together or not at all. */
+  /** Sets of paths. The paths of one set change together or not at all. */
   readonly together?: ApplyRequest["together"];
 }
 
@@ -65,12 +65,12 @@ function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<Works
   else block(step, "changed", changedText(step.before));
 }
 
-/** Returns the detail of a block because the path is not in the state before the change. */
+/** Returns the detail of the block of a path that is not in its `before` state. */
 export function changedText(before: Entry | undefined): string {
   return before === undefined ? "something that is not recorded is there" : "it is not what it was";
 }
 
-/** Adds the masked mode bits of an existing folder to `after`, since an apply does not clear them. */
+/** Adds to `after` the masked mode bits of an existing folder, because an apply does not clear these bits. */
 function keepOwnBits(step: Step): void {
   const { present, after, mask } = step;
   if (present?.kind !== "dir" || after?.kind !== "dir") return;
@@ -79,14 +79,15 @@ function keepOwnBits(step: Step): void {
 }
 
 /**
- * Returns the stat of the entry with exactly this name. If the disk finds an entry of another name instead, notes its
- * planned removal as the `alias` that must precede the step; blocks the step if no removal is planned. Returns
- * `undefined` then, and if there is no entry.
+ * Returns the stat of the entry with exactly the step's name; `undefined` if there is none. The disk may find an entry
+ * of another name instead, because it takes both names for the same. If that entry is to be removed, notes its removal
+ * as the step's `alias`, which must precede the step. If not, blocks the step. A step that is a removal itself ignores
+ * the other entry.
  */
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
   const found = fs.lstat(step.inner);
-  // The file of a single-file root is accepted under any spelling that the disk folds, as in a scan.
+  // The file of a single-file root is accepted under every spelling that the disk takes for its name, as in a scan.
   const isRoot = step.root.root.only === step.inner;
   if (found === undefined || !foldsNames(traits) || isRoot || fs.isNamedSo(step.inner)) return found;
   if (step.after === undefined) return undefined;
@@ -94,7 +95,8 @@ function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileSta
   const other = name === undefined ? undefined : planned.get(childOf(parentOf(step.path), name));
   if (other !== undefined && other.after === undefined) step.alias = other;
   else if (name !== undefined) block(step, "not-held", takenFor(name));
-  // The name that was found is unknown: it may be any name that is to be removed.
+  // The listed name of that entry is unknown. It may be any name to be removed, so all removals in the folder are
+  // blocked.
   else for (const one of removedBeside(step, planned)) block(one, "not-held", takenFor(nameOf(step.path)));
   return undefined;
 }
@@ -109,7 +111,10 @@ function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): S
   return [step, ...beside];
 }
 
-/** Returns the name under which the folder lists the file that `lstat` finds by the step's name. */
+/**
+ * Returns the name under which the folder lists the file that `lstat` finds by the step's name; `undefined` if no
+ * listed name is found to be that file's.
+ */
 function listedName({ root: { fs, traits }, inner }: Step, found: FileStat): string | undefined {
   const folder = parentOf(inner);
   const names = fs.list(folder).map(({ name }) => decodeName(name));
@@ -117,7 +122,8 @@ function listedName({ root: { fs, traits }, inner }: Step, found: FileStat): str
     const stat = fs.lstat(childOf(folder, name));
     return stat?.ino === found.ino && stat.dev === found.dev;
   };
-  // Some disks invent inode numbers, and others fold letters by their own tables. So names are tried before inodes.
+  // Names are compared first, because some disks invent inode numbers. Inodes are compared next, because some disks
+  // fold letters by their own tables.
   return names.find((name) => isOneName(name, nameOf(inner), traits.names)) ?? names.find(isFound);
 }
 
@@ -141,9 +147,9 @@ function isCreated({ todo, blocked }: Step): boolean {
 }
 
 /**
- * Blocks a step and the removal of its alias together, with their contents, if one of them is blocked. Otherwise
- * contents would vanish under one name and not appear under the other. A new entry that the disk cannot hold blocks
- * nothing else.
+ * Blocks a step, the removal of its alias, and the contents of both, if the step, this removal or an entry that will
+ * come with the step is blocked. Otherwise contents would vanish under one name and not appear under the other.
+ * Exception: an entry in the new folder that the disk cannot hold (`not-held`) blocks nothing else.
  */
 export function holdAliases(steps: readonly Step[]): void {
   for (const step of steps) {
@@ -183,8 +189,8 @@ function mayResume(context: CheckContext, step: Step): boolean {
 }
 
 /**
- * True if the interrupted run may have left nothing at the path. A disk with hard links replaces a file by one rename,
- * so a missing file was removed by somebody else. Other disks rename the old file away first.
+ * True if the interrupted run may have left nothing at the path. On a disk with hard links, an apply replaces a file by
+ * one rename, so a missing file was removed by somebody else. On other disks, an apply first renames the old file away.
  */
 function mayBeGone({ before, after, root }: Step): boolean {
   return before?.kind !== "file" || after?.kind !== "file" || !root.staging.hasLinks();
@@ -203,13 +209,13 @@ function decide(step: Step): void {
   } else step.todo = "replace";
 }
 
-/** True if the path needs no change. Requires that the path equals `before` or `after`, so reads no content again. */
+/** True if the path needs no change. Reads no content again, because the path is known to equal `before` or `after`. */
 function isDone(step: Step, present: FileStat, after: Entry): boolean {
   if (present.kind !== after.kind || !hasMode(step, present, after)) return false;
   return after.kind === "dir" || step.isAfter || step.before?.hash === after.hash;
 }
 
-/** True if the path equals this entry. Sets `isAfter` if that entry is `after`. */
+/** True if the path equals this entry. Sets `step.isAfter` if it does and the entry is `after`. */
 function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): boolean {
   const { present } = step;
   if (present === undefined || entry === undefined) return present === undefined && entry === undefined;
@@ -251,7 +257,10 @@ function targetHash({ root, inner }: Step): string | undefined {
   }
 }
 
-/** True if the path's folder exists or is planned, or is missing for a removal; otherwise blocks the step. */
+/**
+ * True if the path's folder exists or will be made, or if the path is to be removed and its folder is missing.
+ * Otherwise blocks the step.
+ */
 function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boolean {
   const { fs } = step.root;
   const isGoing = step.after === undefined;
@@ -259,7 +268,7 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   for (const folder of foldersAbove(step.inner)) {
     path = parentOf(path);
     const above = planned.get(path)?.after;
-    // A removal may find its folder already replaced: the path was removed before that.
+    // A removal may find that its folder was already replaced as planned. The path was removed before that.
     if (above?.kind === "dir" || (isGoing && above !== undefined)) return true;
     const stat = fs.lstat(folder);
     if (stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);
@@ -270,7 +279,10 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   return isGoing || hasDirectFolder(step, ROOT);
 }
 
-/** True if the path lies directly in `folder`, its innermost existing folder; otherwise blocks the step. */
+/**
+ * True if the path lies directly in `folder`, which is the innermost existing folder above it. Otherwise blocks the
+ * step.
+ */
 function hasDirectFolder(step: Step, folder: WorkspacePath): boolean {
   if (parentOf(step.inner) === folder) return true;
   block(step, "no-folder", "its folder is not there");
@@ -301,8 +313,8 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
 }
 
 /**
- * Blocks a step whose folder will not be made. Also blocks a step in a blocked folder that was not recorded as a folder
- * before: somebody made it meanwhile, and the record cannot hold its contents without it.
+ * Blocks a step whose folder will not be made. Also blocks a step in a blocked folder that was not a folder before the
+ * change. Somebody has made that folder meanwhile, and the record cannot hold its contents without the folder itself.
  */
 function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
@@ -313,8 +325,8 @@ function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>):
 }
 
 /**
- * Blocks the removal of a folder that still holds a blocked path. The folder may seem removed for a moment, while
- * somebody exchanges it.
+ * Blocks the removal or replacement of a folder that holds a blocked path. This is also checked for a folder that seems
+ * to be removed, because somebody may have exchanged the folder at that moment.
  */
 function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
@@ -325,7 +337,7 @@ function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): 
 
 /**
  * Blocks folders and their contents together where the record would otherwise hold one without the other. Requires
- * steps in path order. Called again after all steps, since a folder may have been exchanged during them.
+ * steps in path order. Called again after the last step, because somebody may have exchanged a folder meanwhile.
  */
 export function blockTogether(
   steps: readonly Step[],

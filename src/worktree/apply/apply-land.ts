@@ -30,16 +30,16 @@ export interface LandContext {
   readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
   /** Undo actions, to be run in reverse order. */
   readonly undo: (() => void)[];
-  /** Steps of units that were undone because one step failed. Their names must be made durable again. */
+  /** Steps of units that were undone because one of their steps failed. Their names must be made durable again. */
   readonly givenBack: Step[];
 }
 
-/** Errnos of a file system without hard links, or a file with too many. */
+/** Errnos of `link` on a file system without hard links, or for a file that has too many links. */
 const NO_LINKS: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /**
- * Links every file that will be replaced or removed into the trash before anything is changed, so that a missing
- * permission is reported before the first change.
+ * Gives every file that will be replaced or removed a second name in the trash, before anything is changed. A missing
+ * permission is therefore reported before the first change.
  */
 export function setAside(context: LandContext): void {
   for (const step of context.steps) {
@@ -54,7 +54,7 @@ export function setAside(context: LandContext): void {
 
 /**
  * Puts all files of an SQLite database into place, or none. Blocks the unit if a file differs from what the check
- * found. If a step fails, undoes the earlier ones. Removals come first, so that no old file lies beside the new state.
+ * found. If a step fails, undoes the earlier steps. Removals come first, so that no old file lies beside the new state.
  */
 export function landUnit(context: LandContext, unit: readonly Step[]): void {
   const from = context.undo.length;
@@ -71,7 +71,8 @@ export function landUnit(context: LandContext, unit: readonly Step[]): void {
     try {
       undo();
     } catch (error) {
-      // Somebody has changed the path: a step that cannot be undone stays, and is reported as applied.
+      // The step cannot be undone, for example because somebody has changed the path. It stays done and is reported as
+      // applied.
       if (errnoOf(error) === undefined) throw error;
     }
   }
@@ -79,16 +80,17 @@ export function landUnit(context: LandContext, unit: readonly Step[]): void {
   addAll(context.givenBack, unit);
 }
 
-/** True if a path is as the check found it, or is already in place because its folder carried it. */
+/** True if a path is as the check found it, or is already in place because it was renamed together with its folder. */
 function isAsChecked({ root, inner, present, carrier, todo }: Step): boolean {
   if (carrier !== undefined) return true;
   try {
     const now = root.fs.lstat(inner);
-    // The disk may take another name for this one.
+    // The disk may have found an entry of another name, which it takes for this one.
     if (present === undefined && foldsNames(root.traits) && !root.fs.isNamedSo(inner)) return true;
     return now === undefined || present === undefined ? now === present : isSameContent(present, now);
   } catch (error) {
-    // The path's own step reports the error. A step that does nothing reports none, so it counts as changed.
+    // The step reports the error when it runs. A step with nothing to do does not run, so its path is treated as
+    // changed.
     if (errnoOf(error) === undefined) throw error;
     return todo !== "nothing";
   }
@@ -183,7 +185,7 @@ function lookAtLanded(step: Step): void {
   step.isCertain = staged !== undefined && step.stat !== undefined && isCertain(staged, step.stat);
 }
 
-/** Gives a staged file its name, unless that name is taken by now. */
+/** Gives a staged file its name. Throws `EEXIST` if that name is taken by now. */
 function moveToFree(step: Step, staged: WorkspacePath): void {
   const { stagedIn } = step;
   const { fs } = step.root;
@@ -199,14 +201,14 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
   try {
     stagedIn.unlink(staged);
   } catch (error) {
-    // The file has its name. Emptying the staging folder removes the second one.
+    // The file already has its name. Its second name is removed when the staging folder is emptied.
     if (errnoOf(error) === undefined) throw error;
   }
 }
 
 /**
- * True if the name is taken. If it was an alias of a removed name, the system may still report the removed
- * name for a moment, so the folder listing decides.
+ * True if the name is taken. If the disk takes it for a name that was just removed, the system may still find the
+ * removed name for a moment. In that case, the listing of the folder decides.
  */
 function isTaken({ root: { fs, traits }, inner, alias }: Step): boolean {
   if (alias === undefined) return fs.lstat(inner) !== undefined;
@@ -231,7 +233,10 @@ function landReplaced(context: LandContext, step: Step): void {
   context.undo.push(() => putBack(step, aside(step)));
 }
 
-/** Keeps a concurrent edit as a conflict copy beside its path; if no copy can be made, gives the file its name back. */
+/**
+ * Keeps a file that was edited meanwhile as a conflict copy beside its path. If no copy can be made, gives the file its
+ * name back and blocks the step. Throws the disk's error if neither is possible.
+ */
 function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): void {
   try {
     const copy = keepConflict(context, step, from);
@@ -239,15 +244,15 @@ function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): v
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     tryPutBack(step, from);
-    // This is the only copy: stop before staging is emptied, and finish later as after a crash.
+    // The trash has the only copy. The apply stops before staging is emptied, and is finished later as after a crash.
     if (step.root.staging.trash.lstat(from) !== undefined) throw codedError(error);
     block(step, "changed", "it was written meanwhile");
   }
 }
 
 /**
- * Like `putBack`, but ignores disk errors. The caller checks the result, since a blocked path does not keep staging
- * from being emptied.
+ * Like `putBack`, but ignores disk errors. The caller must check whether the file has left the trash, because staging
+ * is emptied even if the path is blocked.
  */
 function tryPutBack(step: Step, from: WorkspacePath): void {
   try {
@@ -258,8 +263,8 @@ function tryPutBack(step: Step, from: WorkspacePath): void {
 }
 
 /**
- * Ensures that the file about to be replaced is the one set aside, and returns its stat. Blocks the step if the file
- * was changed or is gone; returns `undefined` if it is gone.
+ * Makes sure that the file in the trash is the one about to be replaced. Returns its stat; `undefined` if the path has
+ * no file any more. Blocks the step if the file is gone or was changed.
  */
 function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   const { fs, staging } = step.root;
@@ -270,7 +275,7 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
     return undefined;
   }
   if (kept !== undefined && (kept.ino !== now.ino || kept.dev !== now.dev)) {
-    // An editor saved by renaming, so the name has another file than the linked one.
+    // An editor saved by a rename, so the path now has another file than the one in the trash.
     staging.trash.unlink(aside(step));
     kept = undefined;
   }
@@ -286,8 +291,8 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
 }
 
 /**
- * Renames the file into the trash, on a disk without hard links. The path is missing for a moment; a resumed run
- * restores it.
+ * Renames the file into the trash, on a disk without hard links. The path is missing for a moment. If the apply is
+ * interrupted then, the resumed apply takes the missing path for its own doing.
  */
 function moveAside(step: Step): void {
   step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
@@ -332,7 +337,10 @@ function landMode(context: LandContext, step: Step): void {
   step.stat = fs.fstat(file);
 }
 
-/** Removes what is there: a file or link moves to the trash, a folder is removed only if it is empty. */
+/**
+ * Removes the old entry. A file or link is moved to the trash. A folder is removed only if it is empty or holds only
+ * files that an interrupted apply has staged.
+ */
 export function remove(context: LandContext, step: Step): void {
   if (!isLive(step)) return;
   try {
@@ -364,7 +372,10 @@ function removeOne(context: LandContext, step: Step): void {
   context.undo.push(() => putBack(step, removedTo(step)));
 }
 
-/** Gives the old file its name back, unless somebody has changed the file that has it now. */
+/**
+ * Gives the old file its name back, unless the name now has something that this apply did not put there or that
+ * somebody has changed.
+ */
 function putBack(step: Step, from: WorkspacePath): void {
   const { fs, staging } = step.root;
   if (staging.trash.lstat(from) === undefined) return;
@@ -374,7 +385,9 @@ function putBack(step: Step, from: WorkspacePath): void {
   step.landed = false;
 }
 
-/** Undoes a creation, unless the path holds something else by now. */
+/**
+ * Undoes a creation, with the paths that were renamed along with a new folder. Leaves a file that somebody has changed.
+ */
 function undoCreation(context: LandContext, step: Step): void {
   const { fs } = step.root;
   const carried = context.steps.filter((one) => one === step || one.carrier === step);
@@ -401,8 +414,9 @@ interface ConflictList {
 const MAX_NAME_BYTES = 255;
 
 /**
- * Gives a trashed file that somebody wrote at the last moment a free name beside its path, or in a folder above if its
- * own is gone or takes no new name. If no folder takes one, throws the disk's error and leaves the file in the trash.
+ * Gives a file in the trash, which somebody wrote at the last moment, a free name beside its path. Uses a folder above
+ * if the path's own folder is gone or takes no new name. If no folder takes a name, throws the disk's error and leaves
+ * the file in the trash.
  */
 function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): WorkspacePath {
   const { fs, root } = step.root;
@@ -418,7 +432,7 @@ function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): W
   }
 }
 
-/** Removes a conflict copy once its step is undone: the file with its own name is then the same one. */
+/** Removes a conflict copy after its step was undone, if the file with the path's name is the same file as the copy. */
 function dropCopy({ conflicts }: ConflictList, { root: { fs, root }, inner }: Step, copy: WorkspacePath): void {
   const [now, kept] = [fs.lstat(inner), fs.lstat(copy)];
   if (now === undefined || kept === undefined || now.ino !== kept.ino || now.dev !== kept.dev) return;
@@ -454,8 +468,8 @@ function copyInto(folder: WorkspacePath, { list, step, trashed }: Copying): Work
 const MAX_ENDING_BYTES = 32;
 
 /**
- * Shortens a name to at most this many bytes, between characters. It keeps its beginning and its extension, by which
- * secrets are recognised.
+ * Shortens a name to at most this many bytes, without cutting a character. Keeps the beginning and the extension,
+ * because secrets are recognised by these.
  */
 function cutTo(bytes: number, name: string): string {
   const dot = name.lastIndexOf(".");
@@ -466,8 +480,8 @@ function cutTo(bytes: number, name: string): string {
 }
 
 /**
- * Settles the files that an interrupted run has set aside. Drops a file if it belongs to no step, its bytes are
- * recorded, or it still has its own name. Keeps any other as a conflict copy, since it was written at the last moment.
+ * Empties the trash of an interrupted run. Only removes a file if it belongs to no step, its bytes are recorded, or it
+ * still has its own name. Keeps any other file as a conflict copy, because it was written at the last moment.
  */
 export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
   const { staging } = root;
@@ -483,8 +497,8 @@ export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
 }
 
 /**
- * Keeps a copy beside the path. If no folder takes a new name, gives the file its own name back; the path is then
- * reported as changed. Without this, every later change of the workspace would fail here.
+ * Keeps the file as a conflict copy. If no folder takes a new name, gives the file its own name back; the path is then
+ * reported as changed. If this failed instead, every later change of the workspace would fail here.
  */
 function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): void {
   try {
@@ -495,7 +509,7 @@ function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): v
   }
 }
 
-/** True if the step's name is free, or holds only what the run itself put there. */
+/** True if the step's name is free, or has only what the run itself put there. */
 function isFree({ root: { fs }, inner, after }: Step): boolean {
   const now = fs.lstat(inner);
   if (now === undefined) return true;

@@ -3,15 +3,17 @@ import type { ApplyContext } from "./apply-ready.ts";
 import { releaseRoots, rootsOf, type ApplyRoot, type Step } from "./apply-step.ts";
 import { receiversOf } from "../files/folder-places.ts";
 
-/**
- * Chooses where new files are staged. A few are staged in the folders that receive them, as an editor does when it
- * saves: they get the right group, access control list and security label in every folder. Many would wake the watchers
- * of these folders, and early-staged files already lie in `staging.fresh`. In both of these cases, `Disk.makesAlike`
- * first runs a program to find the folders in which a new file gets the same attributes as in `staging.fresh`. Files
- * for those folders are staged in `staging.fresh`, files for all others in the folders that receive them.
- */
+// This file chooses where new files are staged. A few files are staged in the folders that receive them, as an editor
+// does when it saves. They get the right group, access control list and security label there. Many files would wake the
+// watchers of these folders, and early-staged files already lie in `staging.fresh`. In both of these cases,
+// `Disk.makesAlike` first runs a program that finds the folders in which a new file gets the same attributes as in
+// `staging.fresh`. Files for these folders are staged in `staging.fresh`. Files for all other folders are staged in the
+// folders that receive them.
 
-/** Asking the program takes about as long as staging 200 files in their folders. */
+/**
+ * Up to this many files are staged without asking the program, which takes about as long as staging 200 files in their
+ * folders.
+ */
 const FEW = 256;
 
 /**
@@ -30,7 +32,10 @@ export async function choosePlaces({ disk, early }: ApplyContext, steps: readonl
   }
 }
 
-/** Removes files that an interrupted apply may have staged in the receiving folders, since its notes may be lost. */
+/**
+ * Removes files that an interrupted apply may have staged in the receiving folders. Looks into every receiving folder,
+ * because the notes of that apply may be lost.
+ */
 export function clearPlaces(steps: readonly Step[]): void {
   for (const [{ staging }, those] of Map.groupBy(steps, ({ root }) => root)) {
     staging.places.clear(receiversOf(those.filter(({ after }) => after !== undefined).map(({ inner }) => inner)));

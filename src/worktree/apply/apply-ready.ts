@@ -10,7 +10,7 @@ import type { StatCache } from "../scan/stat-cache.ts";
 import { SyncsBeside } from "./syncs-beside.ts";
 import type { ApplyRequest, BlockReason } from "../worktree.ts";
 
-/** The phases of an apply before its first visible change. */
+// This file has the phases of an apply before its first visible change.
 
 /** The context of an apply. */
 export interface ApplyContext {
@@ -65,10 +65,10 @@ export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boole
  */
 const BESIDE = 32;
 
-/** Stages new files and sets old ones aside. Returns false if nothing is to be changed. */
+/** Stages new files, sets old ones aside and calls `begin`. Returns false if nothing may be put into place. */
 export async function makeReady(context: ApplyContext, run: LandContext, asked: Asked): Promise<boolean> {
   const { begin } = asked.request;
-  // Files that were staged early are synced all at once.
+  // Files that were staged early are synced all at once, which `readyBeside` does not do.
   if (begin !== undefined && run.steps.length <= BESIDE && context.early === undefined)
     return readyBeside(context, run, { ...asked, begin });
   await begin?.();
@@ -79,7 +79,7 @@ export async function makeReady(context: ApplyContext, run: LandContext, asked: 
 
 /**
  * Like `makeReady`, for a few changes. Stages files before the operation begins, so that a lack of space or of a
- * permission prevents its start. Staged files become durable meanwhile.
+ * permission prevents its start. Staged files become durable while `begin` runs.
  */
 async function readyBeside(
   context: ApplyContext,
@@ -91,7 +91,7 @@ async function readyBeside(
   try {
     setAside(run);
     if (mayGoOn(steps, asked.request)) await stage(context, steps, { ...asked, syncs });
-    // Other tasks may rename a folder while `begin` runs, so none stays open.
+    // Other tasks may rename a folder while `begin` runs, so no folder stays open.
     releaseAll(steps);
     if (mayGoOn(steps, asked.request)) await asked.begin();
   } catch (error) {
@@ -113,7 +113,10 @@ function discardQuietly(steps: readonly Step[]): void {
   }
 }
 
-/** Staging errors that do not pass by themselves. They become blocks, or else the operation would stay open forever. */
+/**
+ * Staging errors that do not pass by themselves. They become blocks, because the operation would otherwise stay open
+ * forever.
+ */
 const STAGE_REASONS: Readonly<Record<string, BlockReason>> = {
   ENOSPC: "no-space",
   EDQUOT: "no-space",
@@ -135,7 +138,9 @@ async function stage(context: ApplyContext, steps: readonly Step[], asked: Asked
   return staged(steps, () => stageSteps({ disk, steps, request, workers, syncs, early, onStaged }));
 }
 
-/** Runs `work`. Returns false for an error of `STAGE_REASONS`, and then blocks all steps. Rethrows any other error. */
+/**
+ * Runs `work`. If it throws an error of `STAGE_REASONS`, blocks all steps and returns false. Rethrows any other error.
+ */
 async function staged(steps: readonly Step[], work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
@@ -149,14 +154,14 @@ async function staged(steps: readonly Step[], work: () => Promise<void>): Promis
   }
 }
 
-/** The failure of a removal. An object, since any value can be thrown, even `undefined`. */
+/** The error of a failed removal. It is wrapped in an object, because any value can be thrown, even `undefined`. */
 interface Failure {
   readonly error: unknown;
 }
 
 /** Removes in the background the files that applies have set aside, one apply after another, in the order of `add`. */
 export class TrashBin {
-  /** The removals by token. They never reject. */
+  /** The removals by token. Their promises never reject. */
   readonly #going = new Map<string, Promise<Failure | undefined>>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -170,7 +175,7 @@ export class TrashBin {
 
   /**
    * Resolves to true once the removals with this token are done, and forgets them. Resolves to false if the bin knows
-   * none. Throws the error that prevented a removal.
+   * no such removal. Throws the error of a removal that failed.
    */
   async emptied(token: string): Promise<boolean> {
     const going = this.#going.get(token);
@@ -181,7 +186,7 @@ export class TrashBin {
     return true;
   }
 
-  /** Resolves once no removal is under way. A later sweep removes the files of a failed one. */
+  /** Resolves once no removal is under way. The files of a failed removal are removed by a later sweep. */
   async end(): Promise<void> {
     await this.#last;
   }
@@ -200,8 +205,9 @@ async function attempt(empty: () => Promise<void>): Promise<Failure | undefined>
 const STEP = 64;
 
 /**
- * The progress of an apply, as shown to people. Counts staged files, since staging takes most of the time. Then counts
- * the paths in their final state, once there are more of these. The reported number never decreases.
+ * The progress of an apply, as shown to people. It is the number of staged files at first, because staging takes most
+ * of the time. It is the number of paths in their final state once that number is greater. The reported number never
+ * decreases.
  */
 export class ApplyProgress {
   readonly #tell: ((done: number, total: number) => void) | undefined;

@@ -12,13 +12,15 @@ import { type EarlyTree, adoptEarly, type AdoptedTree } from "./early-stage.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
 import { isReadableMode, withMode } from "./staging.ts";
 
-/** Up to this many files are synced one by one; more, by one `syncAllBeside` if the platform has it. */
+/**
+ * Up to this many files are synced one by one. More files are synced by one `syncAllBeside`, if the platform has it.
+ */
 const FEW = 256;
 
 /** Contents up to this size are read into memory whole, and shared by all steps that need them. */
 const HELD_BYTES = 8 * 1024 * 1024;
 
-/** Yields to other tasks after this many bytes. Each content also counts `CONTENT_COST`, the cost of its name. */
+/** Yields to other tasks after this many bytes. `CONTENT_COST` is added for each content, as the cost of its name. */
 const TURN_BYTES = 16 * 1024 * 1024;
 const CONTENT_COST = 16 * 1024;
 const PIECE_BYTES = 1024 * 1024;
@@ -33,7 +35,7 @@ interface StageContext {
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
   readonly workers: RestoreWorkers | undefined;
-  /** Syncs the files in parallel, if they are few. The caller that passes it waits for it to end. */
+  /** Syncs the files in parallel. Set only if there are few files. The caller that sets it waits for its end. */
   readonly syncs?: SyncsBeside | undefined;
   readonly early: EarlyTree | undefined;
   /** Receives the number of files staged since the last call. */
@@ -41,9 +43,9 @@ interface StageContext {
 }
 
 /**
- * Writes every new file, link and folder into staging, and makes them durable; with `syncs`, files are durable when
- * that has ended. Nothing changes visibly. A new folder is staged with all its contents, so that one rename puts it in
- * place. A missing or damaged content blocks its steps. Throws the disk's error if there is no room, or a name is
+ * Writes every new file, link and folder into staging, and makes them durable. With `syncs`, files are durable only
+ * after `syncs.end()`. Nothing changes visibly. A new folder is staged with all its contents, so that one rename puts
+ * it in place. A missing or damaged content blocks its steps. Throws the disk's error if there is no room or a name is
  * refused.
  */
 export async function stageSteps(context: StageContext): Promise<void> {
@@ -51,7 +53,7 @@ export async function stageSteps(context: StageContext): Promise<void> {
   const wanted = placeFolders(context, early);
   if (early !== undefined) context.onStaged(context.steps.filter((step) => step.early !== undefined).length);
   if (context.syncs !== undefined) return stageBeside(context, wanted);
-  // Early-staged files have not been synced one by one, so all files are then synced together.
+  // Early-staged files have not been synced one by one. If there are any, all files are synced together.
   const each = early === undefined && countOf(wanted) <= FEW;
   if (each || context.workers === undefined) await stageContents(context, wanted, each);
   else await stageWithWorkers(context, context.workers, wanted);
@@ -119,8 +121,8 @@ function countOf(wanted: Wanted): number {
 }
 
 /**
- * Chooses where each new path is staged, and makes the staged folders. Returns the steps that need a content, by its
- * hash.
+ * Chooses where each new path is staged, and makes the staged folders. Returns the steps that need a content, by the
+ * hash of that content.
  */
 function placeFolders({ disk, steps }: StageContext, early: AdoptedTree | undefined): Wanted {
   const wanted = new Map<Hash, Step[]>();
@@ -194,7 +196,7 @@ async function stageContent(
   reader: ContentReader | undefined,
   each: boolean,
 ): Promise<void> {
-  // A large content is copied from the first of its files, which must be readable.
+  // A large content is copied from the file that is staged first, so a readable file is staged first.
   const [first, ...others] = [...steps].sort((a, b) => Number(isReadable(b)) - Number(isReadable(a)));
   if (first === undefined) return;
   try {
@@ -214,7 +216,7 @@ async function stageContent(
   }
 }
 
-/** True if the maker of the step's file may open it once it has its mode. */
+/** True if the process that makes the step's file may open the file again once its mode is set. */
 function isReadable({ root, after }: Step): boolean {
   return !root.traits.modes || isReadableMode(after?.mode ?? OWN_MODE);
 }
@@ -330,8 +332,8 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
 }
 
 /**
- * Syncs one staged path. With `each`, files have been synced when they were written. So has a file that could not be
- * opened any more.
+ * Syncs one staged path. Skips a file that was synced when it was written. With `each`, all files were. Without it,
+ * only the files whose mode forbids opening them again were.
  */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;
@@ -344,8 +346,8 @@ function syncStaged(disk: Disk, step: Step, each: boolean): void {
 
 /**
  * Returns the owner to give a new file to; `undefined` if the file keeps its present owner. A file that replaces
- * another gets the owner of the replaced file. Any other file made by root gets the owner of its folder: no record has
- * its owner, and a user who once ran Chronicle as root could not read it otherwise.
+ * another gets the owner of the replaced file. Any other file made by root gets the owner of its folder, because its
+ * former owner is not recorded. A user who once ran Chronicle as root could not read it otherwise.
  */
 function ownerFor(step: Step, made: FileStat): Owner | undefined {
   const owner = replacedOwner(step) ?? (made.uid === 0 ? folderOwner(step) : undefined);
@@ -365,8 +367,8 @@ function folderOwner(step: Step): Owner | undefined {
 }
 
 /**
- * Gives an open file or folder to the owner that `ownerFor` chooses; returns false if there is none. If this is not
- * permitted, notes the owner of a replaced file in the step.
+ * Gives an open file or folder to the owner that `ownerFor` chooses. Returns false if `ownerFor` chooses none. If the
+ * change is not permitted, notes the owner of a replaced file in the step.
  */
 function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
   const owner = ownerFor(step, disk.fstat(fd));
@@ -375,7 +377,9 @@ function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
   return true;
 }
 
-/** Like `giveToOwner`, for a file that was staged early or by the workers. Does nothing if it was not written. */
+/**
+ * Like `giveToOwner`, for a file that was staged early or by the workers. Does nothing if that file was not written.
+ */
 function giveStaged(disk: Disk, step: Step): void {
   const { stat, staged, stagedIn } = step;
   if (stat === undefined || staged === undefined) return;
@@ -399,10 +403,13 @@ function giveWritten(disk: Disk, wanted: Wanted): void {
 /** Steps by the content that they need. */
 type Wanted = ReadonlyMap<Hash, readonly Step[]>;
 
-/** The largest content for the workers, in bytes. The store keeps larger ones in their own files, read in pieces. */
+/**
+ * The largest content for the workers, in bytes. The store has each larger content in a file of its own, and reads it
+ * in pieces.
+ */
 const MOST_BYTES = 8 * 1024 * 1024;
 
-/** Writing clears setuid and setgid, so files with these bits are not for the workers. Nor are unreadable ones. */
+/** Files with these bits are not for the workers, because writing clears setuid and setgid. */
 const SET_ID = 0o6000;
 
 function splitForWorkers(wanted: Wanted): { readonly forWorkers: Wanted; readonly others: Wanted } {

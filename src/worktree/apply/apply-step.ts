@@ -25,7 +25,7 @@ export interface Blocked {
   readonly detail: string;
   /** True for a folder that is not empty only because its contents were changed meanwhile. */
   readonly isMeanwhile?: boolean;
-  /** The path because of which this one is blocked: they change together. */
+  /** The other path of the same unit whose block is the reason for this one. Both change together or not at all. */
   readonly with?: WorkspacePath;
 }
 
@@ -46,7 +46,7 @@ export interface Step {
   readonly mask: number;
   /** The stat found by the check. */
   present: FileStat | undefined;
-  /** True if `present` alone proves the content: it equals the cached stat, and a later write changes the mtime. */
+  /** True if `present` proves the content: it equals the cached stat, and every later write changes the mtime. */
   isKnown: boolean;
   /** True if the path was found to be `after` already. */
   isAfter: boolean;
@@ -56,26 +56,27 @@ export interface Step {
   /** The removal of another name that the disk takes for this one. It must precede this step. */
   alias: Step | undefined;
   blocked: Blocked | undefined;
-  /** The stat of its file that was staged before the apply began. */
+  /** The stat of the file that was staged for this path before the apply began. */
   early: FileStat | undefined;
-  /** The path of its new file in staging. */
+  /** The path of the new file, link or folder in staging. */
   staged: WorkspacePath | undefined;
   /** The file system through which `staged` is reached. */
   stagedIn: ConfinedFs;
-  /** The owner of the replaced file, if the new one could not be given to them. */
+  /** The owner of the replaced file, if the new file could not be given to this owner. */
   lostOwner: Owner | undefined;
-  /** The new folder in which this path is staged: its rename puts this path into place, too. */
+  /** The new folder in which this path is staged. The rename of that folder puts this path into place, too. */
   carrier: Step | undefined;
   /** The stat of the path after it was staged or landed. */
   stat: FileStat | undefined;
-  /** True if the path is in place as staged, and its times will show a later change. */
+  /** True if the path is in place as staged, and its times will show every later change. */
   isCertain: boolean;
   landed: boolean;
 }
 
 /**
- * True if this path's block forbids all changes. None does with `skip`, and that of a path changed meanwhile does not
- * with `skip-changed`. A folder that cannot be removed never does, nor does an entry that the disk cannot hold.
+ * True if the block of this path forbids all changes. With `skip`, no block does. With `skip-changed`, the block of a
+ * path that was changed meanwhile does not. The block of a folder that cannot be removed because it is not empty never
+ * does, nor does that of an entry that the disk cannot hold.
  */
 export function stopsAll(
   { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },
@@ -86,14 +87,16 @@ export function stopsAll(
   return blocked.reason !== "not-empty" || after !== undefined;
 }
 
-/** True if the path was changed meanwhile, or if the folder cannot be removed because its contents were. */
+/**
+ * True if the path was changed meanwhile, or if a folder cannot be removed because its contents were changed meanwhile.
+ */
 function isOfMeanwhile({ reason, isMeanwhile }: Blocked): boolean {
   return reason === "changed" || isMeanwhile === true;
 }
 
 /**
- * Returns why a folder with these children cannot be removed, or `undefined` if all of them are removed. A child
- * that stays for an unknown reason holds the folder, too.
+ * Returns why a folder with these children cannot be removed; `undefined` if all of them are removed. A child that
+ * stays without being changed meanwhile is named rather than one that was.
  */
 export function heldBy(
   children: Iterable<{ readonly name: string; readonly goes: boolean; readonly blocked: Blocked | undefined }>,
@@ -173,7 +176,7 @@ export function releaseAll(steps: readonly Step[]): void {
   releaseRoots(rootsOf(steps));
 }
 
-/** Like `releaseAll`, for known roots: `rootsOf` visits every step. */
+/** Like `releaseAll`, but saves the search for the roots, because `rootsOf` visits every step. */
 export function releaseRoots(roots: readonly ApplyRoot[]): void {
   for (const { fs, staging } of roots) {
     fs.release();

@@ -32,8 +32,8 @@ import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 
 /**
- * The mode bits that an apply does not set unless asked to: setuid, setgid and sticky. For a folder only setuid, since
- * its setgid and sticky bits give nobody any rights.
+ * The mode bits that an apply does not set unless asked to: setuid, setgid and sticky. For a folder, it leaves out only
+ * setuid, because the setgid and sticky bits of a folder give nobody any rights.
  */
 const DEFAULT_MASK = 0o7000;
 const DEFAULT_FOLDER_MASK = 0o4000;
@@ -89,7 +89,10 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   }
 }
 
-/** Reports what an apply would do now: see `Worktree.check`. Does not check missing roots: an apply makes them. */
+/**
+ * Reports what an apply would do now: see `Worktree.check`. Does not check the changes in missing roots, because an
+ * apply makes these roots.
+ */
 export function checkChanges(context: ApplyContext, request: CheckRequest): CheckReport {
   const { changes, onBlocked, permissions = false } = request;
   const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
@@ -194,7 +197,7 @@ function masked(entry: Entry | undefined, mask: number): Entry | undefined {
   return entry === undefined || (entry.mode & mask) === 0 ? entry : { ...entry, mode: entry.mode & ~mask };
 }
 
-/** Puts all steps into place. Returns false if a step could not be done and none may be skipped. */
+/** Puts all steps into place. Returns false as soon as a step could not be done and its block forbids all changes. */
 async function putIntoPlace(
   run: LandContext,
   roots: readonly ApplyRoot[],
@@ -206,7 +209,7 @@ async function putIntoPlace(
   for (const unit of unitsOf(steps, request.together)) {
     holdUnits([unit]);
     // A unit lands path by path if something else must be removed first: the contents of a folder that a file replaces,
-    // or another name that the disk takes for one of these.
+    // or another name that the disk takes for one of the unit's names.
     if (unit.every((step) => !step.clear && step.alias === undefined && !early.has(step)))
       for (const step of unit) unitOf.set(step, unit);
   }
@@ -326,21 +329,21 @@ async function syncNames(
 const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Returns a handler for `syncNames` that blocks the steps whose folder somebody has exchanged meanwhile: what these
- * steps changed is in another folder than the one that has the name now.
- * A folder that this run itself removed needs no sync.
+ * Returns a handler for `syncNames` that blocks the steps whose folder somebody has exchanged meanwhile. What these
+ * steps changed is in the exchanged folder, not in the one that has its name now. A folder that this run itself removed
+ * needs no sync.
  */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
   const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
   return (steps, error) => {
-    // Names that are not durable must not be reported as done: the caller resumes later, as after a crash.
+    // Names that are not durable must not be reported as done. The caller resumes the apply later, as after a crash.
     if (!LOST.has(errnoOf(error) ?? "")) throw error;
     for (const step of steps) if (!taken.has(parentOf(step.path))) blockFor(step, error);
   };
 }
 
 /**
- * Updates the stat cache. The next scan reads a file that somebody has written after the apply began, because its
+ * Updates the stat caches. The next scan reads every file that somebody has written after the apply began, because its
  * content was not read here.
  */
 function rememberAll({ cache, others }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
@@ -372,11 +375,12 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
     try {
       undo();
     } catch (error) {
-      // Somebody has changed the path: a step that cannot be undone is reported as applied.
+      // The step cannot be undone, for example because somebody has changed the path. It is then reported as applied.
       if (errnoOf(error) === undefined) throw error;
     }
   }
-  // The restored names must be durable too. A failed step may have changed some names, so all are synced.
+  // The restored names must be durable, too. A failed step may also have changed names, so the folders of all steps are
+  // synced.
   const tried = run.steps.filter((step) => step.todo !== "nothing");
   await syncNames(run.disk, tried, (_steps, error) => {
     if (errnoOf(error) === undefined || isDiskFailure(errnoOf(error))) throw error;
@@ -392,7 +396,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
 }
 
 function isAfter({ root: { root, fs, traits }, path, inner, after }: Step): boolean {
-  // On a disk that folds names, the path may find another entry.
+  // On a disk that folds names, the path may lead to an entry of another name.
   const isThere = !foldsNames(traits) || root.only === inner || fs.isNamedSo(inner);
   const found = isThere ? inspectPath(fs, path, inner)?.entry : undefined;
   return sameEntry(heldEntry(traits, found, after), after);
@@ -408,7 +412,10 @@ function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
   };
 }
 
-/** Returns a file whose time is not the wanted one, though it is one that can be kept. */
+/**
+ * Returns the path if its file did not get the wanted time, although this time is in the range that is kept. Returns
+ * nothing for any other step.
+ */
 function inexactTime({ path, after, staged, stat, blocked }: Step): { path: WorkspacePath; offNs: bigint }[] {
   if (staged === undefined || stat === undefined || blocked !== undefined) return [];
   if (after?.kind !== "file" || !isKeptTime(after.mtimeMs)) return [];
@@ -447,8 +454,9 @@ export function doneTogether<C extends Change>(changes: readonly C[], isDone: (c
 
 /**
  * Makes the missing tracked folders that will hold something. Requires that the caller's scan has refused a missing
- * folder with recorded contents (see `ScanRequest.absentRoot`). A resumed apply makes no folder, since the disk may not
- * be mounted. Only the user can access a new folder: the old mode is not recorded, and a wider one could expose files.
+ * folder with recorded contents (see `ScanRequest.absentRoot`). A resumed apply makes no folder, because the disk may
+ * not be mounted. Only the user can access a new folder, because the old mode is not recorded and a wider mode could
+ * expose files.
  */
 function makeRoots(disk: Disk, roots: readonly OpenRoot[], { changes, resume }: ApplyRequest): void {
   if (resume === true) return;

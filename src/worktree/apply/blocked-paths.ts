@@ -46,7 +46,7 @@ export class BlockedPaths {
     if (held !== undefined && !this.has(folder)) this.#blocked.set(folder, held);
   }
 
-  /** Blocks the paths that may change only together with a blocked path. */
+  /** Blocks the paths that change only together with a blocked path. */
   holdUnits(together: ApplyRequest["together"] = []): void {
     for (const unit of together) {
       const cause = unit.find((path) => this.has(path));

@@ -27,8 +27,8 @@ export interface EarlyTree {
   readonly folder: WorkspacePath;
   readonly files: ReadonlyMap<WorkspacePath, EarlyFile>;
   /**
-   * The sync that is under way for some of the files; rejects if it failed. Await it before syncing the rest, because
-   * the kernel reports a write error to only one of two syncs.
+   * The last sync that was started for these files. Rejects if it failed. Await it before syncing the other files,
+   * because the kernel reports a write error to only one of two syncs.
    */
   readonly syncing: Promise<void>;
 }
@@ -42,9 +42,10 @@ interface EarlyStageOptions {
 }
 
 /**
- * Stages files while their contents are being fetched, before it is decided that they come into the folder. No intent
- * covers them yet, so the next process that begins an early stage removes them. No file here counts as durable: an
- * apply that takes the files over syncs them with its own. Only the process that follows the origin has an early stage.
+ * Stages files while their contents are being fetched, before it is decided whether the files come into the folder. No
+ * intent covers them yet, so the next process that begins an early stage removes them. They do not count as durable: an
+ * apply that takes them over syncs them together with its own files. Only the process that follows the origin has an
+ * early stage.
  */
 export class EarlyStage {
   readonly #options: EarlyStageOptions;
@@ -87,8 +88,8 @@ export class EarlyStage {
   }
 
   /**
-   * Ends the writing: the stage now holds exactly the noted files and the folders that lead to them. Starts a sync of
-   * the rest, so that whoever takes it over has less to wait for.
+   * Ends the writing. The stage now holds exactly the noted files and the folders that lead to them. Starts a sync of
+   * the files that are not synced yet, so that an apply that takes the files over waits less.
    */
   end(): void {
     this.#isWhole = true;
@@ -101,8 +102,8 @@ export class EarlyStage {
   }
 
   /**
-   * Hands over the staged files, and empties the stage. Returns `undefined` if no writing was begun, or it has not
-   * ended yet.
+   * Hands over the staged files, and empties the stage. Returns `undefined` if no writing was begun or the writing has
+   * not ended.
    */
   take(): EarlyTree | undefined {
     const staging = this.#staging;
@@ -234,7 +235,9 @@ export function adoptEarly(steps: readonly Step[], tree: EarlyTree): AdoptedTree
   return adopted;
 }
 
-/** Removes files that no step asks for: a folder that is renamed into place must hold nothing else. */
+/**
+ * Removes files and folders that no step asks for, because a folder that is renamed into place must hold nothing else.
+ */
 function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, folders, pathOf }: AdoptedTree): void {
   const { fresh } = root.staging;
   const asked = new Set(steps.filter((step) => step.early !== undefined).map((step) => step.inner));
@@ -245,7 +248,7 @@ function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, fold
     try {
       fresh.removeFolder(pathOf(path));
     } catch (error) {
-      // It is not empty: it leads to files that are asked for.
+      // The folder is not empty, because it leads to files that are asked for.
       if (!NOT_EMPTY.has(errnoOf(error) ?? "")) throw error;
     }
   }

@@ -38,7 +38,7 @@ export class LooseModes {
     return true;
   }
 
-  /** Remembers the mode of a new folder, which is writable for now, so that `restore` sets it. */
+  /** Notes the mode that `restore` must set for a new folder. Until then, that folder is writable for its owner. */
   owe(root: ApplyRoot, folder: WorkspacePath, mode: number): void {
     if ((mode & 0o700) === 0o700) return;
     const modes = this.#modes.get(root) ?? new Map<WorkspacePath, number>();
@@ -84,7 +84,10 @@ export function loosened(modes: LooseModes, step: Step, act: () => void): void {
   }
 }
 
-/** Parses a note, without its invalid pairs. A torn note gives none: no folder had been made writable yet. */
+/**
+ * Parses a note, and leaves out its invalid pairs. A torn note has no pairs. No folder had been made writable yet,
+ * because the note is synced before that.
+ */
 function notedIn(text: string): [WorkspacePath, number][] {
   try {
     const noted = JSON.parse(text) as unknown;

@@ -16,13 +16,13 @@ export interface StageFile {
 }
 
 /**
- * Writes many new files in parallel to this thread, each beneath one folder and without following links. Backends:
+ * Writes many new files in parallel to this thread, all beneath one folder and without following links. Backends:
  * `FileRestoreWorkers` (threads that read the packs of a store).
  *
  * Contract
- * - A file that is reported as written holds exactly the content of its hash; it is not durable yet.
- * - A file that it cannot write is skipped, and so are all files if they are too few to be worth it: their names are
- *   still free.
+ * - A file that is reported as written holds exactly the content of its hash. It is not durable yet.
+ * - A file that cannot be written is skipped. All files are skipped if there are too few for the workers to be faster.
+ * The name of a skipped file is still free.
  */
 export interface RestoreWorkers {
   /**

@@ -19,9 +19,9 @@ interface StagingNames {
 const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 /**
- * The staging of one apply: its new files (`new/<n>`) and the old ones that it moved aside (`old/<n>`), on the device
- * of the root. It lies in the store's staging folder if that is on the same device, else in `<root>/.chronicle-tmp/`.
- * New files that must be made in a particular folder are staged there (`places`).
+ * The staging folder of one apply, on the device of the root. It holds the apply's new files (`new/<n>`) and the old
+ * files that it set aside (`old/<n>`). It lies in the store's staging folder if that is on the same device, else in
+ * `<root>/.chronicle-tmp/`. New files that must be made in a particular folder are staged there (`places`).
  */
 export class Staging {
   /** Two views of the same folder, so that alternating between new and old files does not reopen folders. */
@@ -60,8 +60,8 @@ export class Staging {
   }
 
   /**
-   * Makes the folders, and empties `new`. Empties `old` too, unless `keepsOld`: if no run is resumed, an earlier one
-   * changed nothing, and `old` holds only second names of files that are still in place.
+   * Makes the folders, and empties `new`. Also empties `old`, unless `keepsOld` is true. If no run is resumed, an
+   * earlier run with this token has changed nothing, so `old` holds only second names of files that are still in place.
    */
   prepare(keepsOld: boolean): void {
     this.places.clear();
@@ -85,8 +85,8 @@ export class Staging {
   }
 
   /**
-   * True if its file system has hard links. Tries a link, because some file systems refuse it with the errno that also
-   * means "not permitted".
+   * True if the file system of the staging folder has hard links. Tries to make one, because some file systems refuse a
+   * link with the errno that also means "not permitted".
    */
   hasLinks(): boolean {
     this.#hasLinks ??= this.#tryLink();
@@ -209,7 +209,7 @@ function stagingIn(candidate: string, { root }: Pick<OpenRoot, "root">, disk: Di
   return new Staging(disk, candidate, { prefix: own, root: root.folder, own });
 }
 
-/** By root, the pair of folders between which a rename was found to work. */
+/** For each root, the pair of folders between which a rename was found to work. */
 const reachable = new WeakMap<ConfinedFs, string>();
 
 /** True if a file can be renamed from the staging folder into the root. Makes the staging folder if it is missing. */
@@ -263,8 +263,8 @@ function removeIfEmpty(fs: ConfinedFs, folder: WorkspacePath): void {
 }
 
 /**
- * Longer than any staging lasts, in ns. `sweep` compares a staging folder's time with the last change of the folder
- * that holds it: both times are of the disk's own clock.
+ * A time in ns that is longer than any staging lasts. `sweep` compares the time of a staging folder with the last change
+ * of the folder that holds it, because both times come from the disk's own clock.
  */
 const LONG_AGO_NS = 24n * 3600n * 1_000_000_000n;
 
@@ -275,9 +275,9 @@ interface StagingFolders {
 }
 
 /**
- * Removes the staging, older than `LONG_AGO_NS`, of runs that were interrupted before the log mentioned them. No later
- * process resumes these runs. Their old files still have their own names, and their new files were never put into
- * place. Called after an apply, when no interrupted operation is open.
+ * Removes staging folders that are older than `LONG_AGO_NS`. Their runs were interrupted before the log mentioned them,
+ * so no later process resumes these runs. Their old files still have their own names, and their new files were never
+ * put into place. Called after an apply, when no interrupted operation is open.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
   for (const root of roots) {
@@ -313,7 +313,7 @@ export function sweepMet(
 
 /**
  * Removes what interrupted runs left in the folders that receive files, as noted in the store's staging folder. A
- * workspace runs one operation at a time, so no other one needs these files when the caller begins.
+ * workspace runs one operation at a time, so no other operation needs these files when the caller begins.
  */
 export function sweepPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): void {
   for (const staging of stagingsOf(disk, roots, candidate)) clearPlaces(staging);
@@ -357,7 +357,10 @@ interface Place {
   readonly clear?: (own: string) => void;
 }
 
-/** Removes the staging folders that were left behind. A folder that cannot be removed is left for the next time. */
+/**
+ * Removes the staging folders that were left behind. If one of them cannot be removed, that one and those not yet
+ * visited are left for the next sweep.
+ */
 function sweep(disk: Disk, { base, folder, clear }: Place): void {
   if (disk.lstat(base)?.kind !== "dir") return;
   using fs = new ConfinedFs(disk, base);
@@ -367,7 +370,7 @@ function sweep(disk: Disk, { base, folder, clear }: Place): void {
     for (const { name, kind } of fs.list(folder)) {
       const left = childOf(folder, decodeName(name));
       if (kind !== "dir" || place.mtimeNs - (fs.lstat(left)?.mtimeNs ?? place.mtimeNs) < LONG_AGO_NS) continue;
-      // An operation that loosened modes must first restore them, from its note in this folder.
+      // The operation that loosened modes must first restore them from its note in this folder, so the folder is left.
       if (fs.lstat(childOf(left, "modes")) !== undefined) continue;
       clear?.(decodeName(name));
       removeTree(fs, left);

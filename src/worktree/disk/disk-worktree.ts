@@ -48,9 +48,9 @@ import { optional } from "../../util/optional.ts";
 export interface DiskWorktreeOptions {
   readonly disk: Disk;
   readonly roots: readonly TrackedRoot[];
-  /** The file that keeps the stat cache for the next process. Disposable. */
+  /** The file that keeps the stat cache for the next process. It may be lost at any time. */
   readonly cacheFile: string;
-  /** A folder in the store for staging, used for roots on its device, made when it is needed. */
+  /** A folder in the store for staging. It is used for the roots on its device, and made when it is needed. */
   readonly staging: string | undefined;
   /** Folders of the store, which are never captured, wherever they lie. */
   readonly storeFolders: readonly string[];
@@ -59,24 +59,25 @@ export interface DiskWorktreeOptions {
   /** Milliseconds since the epoch, of the same clock as the disk's times. */
   readonly clock: () => number;
   /**
-   * The user whose git configuration and ignore files apply. Default: nobody's; those of the repositories themselves
-   * apply all the same.
+   * The user whose git configuration and ignore files apply. Default: no user. The configurations and ignore files of
+   * the repositories themselves apply in any case.
    */
   readonly git?: GitUser | undefined;
-  /** Writes files when there are many. */
+  /** Worker threads that write the files of a large apply. */
   readonly workers?: RestoreWorkers | undefined;
   /** Returns what a folder can hold. Default: everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
-  /** Returns the last recorded event, for hints. Default: no hint names one. */
+  /** Returns the seq of the last recorded event, which the hint of an error names. Default: no hint names one. */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /**
-   * The open worktrees of this process, of any workspace; this one adds itself. Those with the same `cacheFile` share
-   * their folders: a file that one of them has put into place need not be read by the others. Default: none.
+   * The open worktrees of this process, of any workspace. This worktree adds itself. Worktrees with the same
+   * `cacheFile` share their folders: if one of them has put a file into place, the others need not read it. Default:
+   * none.
    */
   readonly openHere?: Set<DiskWorktree> | undefined;
 }
 
-/** The stat cache, the log position it was kept for, and its file. */
+/** The stat cache, the seq with which it was saved, and its file. */
 interface Loaded {
   readonly cache: StatCache;
   readonly seq: number | undefined;
@@ -164,7 +165,8 @@ export class DiskWorktree implements Worktree {
 
   forgetAll(): void {
     const cache = new StatCache();
-    // The known git folders are kept: they are not derived from what was recorded, and each is checked at its next use.
+    // The known git folders are kept, because they are not derived from what was recorded. Each is checked at its next
+    // use.
     for (const folder of this.#load().cache.gitFolders.keys()) cache.gitFolders.set(folder, true);
     this.#loaded = { cache, seq: undefined, file: undefined };
     this.#remembered = false;
@@ -220,10 +222,7 @@ export class DiskWorktree implements Worktree {
     return found;
   }
 
-  /**
-   * Saves the stat cache. A cache that cannot be written is no error: the next process rereads what it would have
-   * known.
-   */
+  /** Saves the stat cache. A failure to write it is ignored, because the next process can read the files again. */
   async save(seq: number): Promise<void> {
     const { cache, file } = this.#load();
     this.#loaded = { cache, seq, file };
@@ -289,15 +288,15 @@ export class DiskWorktree implements Worktree {
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {
-    // A resumed apply stages its files anew: the early-staged ones may be of another time.
+    // A resumed apply stages its files anew, because the early-staged files may belong to another state.
     const early = request.resume === true ? undefined : this.#early?.take();
     // The system reports a failed sync only once, so a sync of the early stage, which nobody awaits, must end first.
     if (early === undefined) await this.#early?.quiet();
     if (request.begin !== undefined) this.sweepLeft();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
-    // An apply cleans up after itself, so `cleanUp` has nothing to do. But if it resumes an earlier apply, that one's
-    // leftovers may be anywhere, and with `emptiesLater` files are still being removed.
+    // An apply cleans up after itself, so `cleanUp` has nothing to do. There are two exceptions. The leftovers of an
+    // apply that was resumed may be anywhere, and with `emptiesLater` files are still being removed.
     if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
     else this.#clean.add(request.token);
     return report;
@@ -325,8 +324,8 @@ export class DiskWorktree implements Worktree {
   }
 
   /**
-   * The early stage for files of the first root, written before an apply asks for them; the next apply takes them over.
-   * `undefined` if that root is a single file.
+   * The early stage for files of the first root. They are written before an apply asks for them, and the next apply
+   * takes them over. `undefined` if there is no first root or it is a single file.
    */
   get early(): EarlyStage | undefined {
     const [open] = this.#open;
@@ -357,7 +356,10 @@ export class DiskWorktree implements Worktree {
     this.#watches.clear();
   }
 
-  /** Returns the store's folders, and those that the last scan found excluded unless git tracks paths in them. */
+  /**
+   * Returns the folders in a root that need no watching. They are the store's folders, and those that the last scan
+   * found excluded and in which git tracks no path.
+   */
   #unwatched(root: TrackedRoot): string[] {
     const folders: string[] = this.#options.storeFolders.filter((folder) => folder.startsWith(`${root.folder}/`));
     const { cache } = this.#load();
@@ -394,7 +396,7 @@ export class DiskWorktree implements Worktree {
     return BigInt(Math.floor(this.#options.clock())) * 1_000_000n;
   }
 
-  /** The traits are read when they are needed: another disk may be mounted by then. */
+  /** The traits are read each time they are needed, because another disk may be mounted by then. */
   #opened(root: TrackedRoot, fs: ConfinedFs): OpenRoot {
     const { traitsOf = () => HOLDS_ALL } = this.#options;
     return {

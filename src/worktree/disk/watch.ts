@@ -36,7 +36,7 @@ const MANY = 2000;
 /** After more than `MANY` events, a pause of this length causes a hint of everything. */
 const QUIET_MS = 1500;
 
-/** Most folders that @parcel/watcher is told to ignore: it checks each of them for each event. */
+/** The most folders that @parcel/watcher is told to ignore. It checks each of them for each event. */
 const MOST_IGNORED = 400;
 
 interface WatchOptions {
@@ -50,16 +50,16 @@ interface WatchOptions {
 }
 
 export interface RootsWatchHandle extends WatchHandle {
-  /** To be called after a full scan: skipped folders that are no longer ignored are watched from now on. */
+  /** Call this after a full scan. Skipped folders that are no longer ignored are watched from then on. */
   looked(): void;
 }
 
 /**
  * Watches the roots folder by folder if the disk can do that, else with @parcel/watcher. If neither works (limits of
- * the system, a folder that goes away), hints of everything every few seconds replace it, and the handle is `degraded`.
- * On a file system that other machines change as well, the handle is degraded too, with these hints beside the watch.
- * No watcher reports an overflow of the kernel's queue. An overflow takes many events, so a hint of everything follows
- * many events.
+ * the system, a folder that goes away), hints of everything every few seconds replace the watch, and the handle is
+ * `degraded`. On a file system that other machines change as well, the watch goes on beside such hints, and the handle
+ * is degraded, too. No watcher reports an overflow of the kernel's queue. Only many events can cause an overflow, so a
+ * hint of everything follows many events.
  */
 export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandle> {
   const watch = new RootsWatch(options);
@@ -149,8 +149,8 @@ class RootsWatch implements RootsWatchHandle {
       if (this.#closed) await watching.close();
       else this.#watching.set(root, watching);
     } catch {
-      // The reason (no inotify left, no such folder, no binary for the platform) does not matter: the handle is
-      // degraded.
+      // The reason (no inotify left, no such folder, no binary for the platform) does not matter, because the handle is
+      // degraded in any case.
       this.#goBlind();
     }
   }
@@ -212,7 +212,10 @@ class RootsWatch implements RootsWatchHandle {
     if (this.#pending.size > 0 || this.#everything) this.#plan();
   }
 
-  /** Watches a root anew, and hints at everything, since unwatched folders may be tracked or new by now. */
+  /**
+   * Watches a root anew, and gives a hint of everything, because folders that were not watched may be tracked or new by
+   * now.
+   */
   async #renew(root: TrackedRoot): Promise<void> {
     const old = this.#watching.get(root);
     if (old === undefined) return;
@@ -229,8 +232,8 @@ class RootsWatch implements RootsWatchHandle {
   }
 
   /**
-   * Watches every root anew if events may have been lost: a folder made meanwhile was not reported, so it is not
-   * watched.
+   * Watches every root anew if events may have been lost. A folder that was made meanwhile may not have been reported,
+   * and is then not watched.
    */
   async #renewAfterLoss(): Promise<void> {
     if (!this.#barrier.takeLoss()) return;
@@ -272,8 +275,8 @@ class RootsWatch implements RootsWatchHandle {
 }
 
 /**
- * Ends a subscription. The watcher throws ("Unable to remove watcher") if the kernel was faster: the watch of a removed
- * folder ends with it. The error is ignored, since the subscription is gone either way.
+ * Ends a subscription. The watcher throws ("Unable to remove watcher") if the watched folder was removed, because the
+ * kernel has then ended the watch already. The error is ignored, because the subscription is gone either way.
  */
 async function end(subscription: AsyncSubscription): Promise<void> {
   await subscription.unsubscribe().catch(() => undefined);
@@ -305,12 +308,12 @@ const WAIT_MS = 500;
  * Detects when all past events have been delivered. It makes a folder in a watched folder of our own. Events of one
  * process come in order, so all earlier events precede that folder's event.
  *
- * The kernel drops events when its queue is full, and does not report it through Node. A full queue is
- * still delivered: if fewer events came since the last barrier than the queue holds, none was dropped. The events of an
+ * The kernel drops events when its queue is full, and Node does not report this. The events in a full queue are still
+ * delivered. So if fewer events came since the last barrier than the queue holds, none was dropped. The events of an
  * ended watch and of the barrier are not counted, so the limit is half of the queue.
  */
 class WatchBarrier {
-  /** Counts the names of all barriers: a folder may be watched more than once, with the same folder of our own. */
+  /** Numbers the names of all barriers, because several barriers may use the same folder. */
   static #names = 0;
   readonly #disk: Disk;
   readonly #folder: string;
@@ -420,7 +423,7 @@ interface FolderWatchOptions {
   readonly skipped: ReadonlySet<string>;
   /** Called at once for each event, with the changed path relative to the folder. */
   readonly onChange: (path: WorkspacePath) => void;
-  /** Called if the folder itself may have been replaced: it must be watched anew. */
+  /** Called if the folder itself may have been replaced, so that it must be watched anew. */
   readonly onReplaced: () => void;
   /** Called if the folder itself is gone, a folder in it cannot be watched, or an event has no name. */
   readonly onLost: () => void;
@@ -430,7 +433,7 @@ interface Watched {
   readonly path: WorkspacePath;
   readonly ino: bigint;
   readonly watch: DiskWatch;
-  /** True if the folder and its watch may be gone: a new folder in its place may have the same inode number. */
+  /** True if the folder and its watch may be gone. A new folder in its place may have the same inode number. */
   mayHaveEnded: boolean;
   readonly children: Map<string, Watched>;
 }
@@ -449,8 +452,8 @@ class FolderWatch {
   }
 
   /**
-   * Starts watching. Returns false if the disk cannot do it here. Throws the system's error if it refuses (no watches
-   * left, no such folder).
+   * Starts watching. Returns false if the path is no folder or the disk cannot watch it. Throws the system's error if
+   * it refuses, for example because no watches are left.
    */
   async start(): Promise<boolean> {
     const pending: Watched[] = [];
@@ -489,7 +492,7 @@ class FolderWatch {
     return watched;
   }
 
-  /** Watches the subfolders of a folder. Returns the newly watched ones. */
+  /** Watches the folders in a folder. Returns the newly watched ones. */
   #enter(above: Watched): Watched[] {
     const found: Watched[] = [];
     for (const { name, kind } of this.#options.disk.list(this.#absolute(above.path))) {
@@ -559,8 +562,8 @@ class FolderWatch {
   }
 
   /**
-   * True if the folder itself has reported its end. An event of a child with the same name looks alike; that child
-   * mostly still exists.
+   * True if the folder itself has reported its end. An event of a child with the same name looks the same, but such a
+   * child mostly still exists.
    */
   #isReplaced(top: Watched): boolean {
     if (!top.mayHaveEnded) return false;

@@ -4,10 +4,16 @@ import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { decodeName, nameOf, parentOf, pathToBytes } from "../../core/values/path.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 
-/** Number of folders kept open on the way to the last one: deep trees must not use up the process's descriptors. */
+/**
+ * The number of folders that stay open on the way to the last one. It is limited so that deep trees do not use up the
+ * process's descriptors.
+ */
 const KEPT_OPEN = 32;
 
-/** Longer plain paths are resolved folder by folder: `PATH_MAX` is 4096 bytes, and a character is at most three. */
+/**
+ * Plain paths with more characters are resolved folder by folder, because `PATH_MAX` is 4096 bytes and a character
+ * takes at most three.
+ */
 const PLAIN_CHARS = 1300;
 
 /** Errnos that mean that a parent of the path is missing or is no folder. */
@@ -16,7 +22,7 @@ const NO_FOLDER: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 /** `NAME_MAX`, in bytes: no file system has a longer name. */
 const LONGEST_NAME = 255;
 
-/** Disks that are known to resolve names from open folders: a property of the system, not of a folder. */
+/** Disks that are known to resolve names from open folders. This is a property of the system, not of a folder. */
 const provenDisks = new WeakSet<Disk>();
 
 /**
@@ -38,11 +44,12 @@ interface OpenFolder {
 }
 
 /**
- * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through it; `GitFiles`,
- * however, reads git's files by plain paths. Opens every folder on the way by name from the one before it, never
+ * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class;
+ * only `GitFiles` reads git's files by plain paths. Opens every folder on the way by name from the one before it, never
  * following a link, and resolves names from there by `/proc/self/fd/<fd>/<name>`. That also covers paths longer than
- * 4096 bytes and names that are not UTF-8. On platforms without such paths (`confined` false), it checks each folder on
- * the way with `lstat` before it uses a plain path: best effort, since somebody may replace a folder in between.
+ * 4096 bytes and names that are not UTF-8. Some platforms have no such paths (`confined` is false). There, it opens
+ * each folder on the way without following a link at its end, and then uses a plain path. This is best effort, because
+ * somebody may replace a folder in between.
  *
  * The folders on the way to the last path stay open until another path is used, or until `release`. Call `release`
  * before other tasks get a turn: a folder that is moved away meanwhile would otherwise still be used under its old
@@ -56,8 +63,8 @@ export class ConfinedFs implements Disposable {
   #here: string | undefined;
   #confined: boolean | undefined;
   /**
-   * The names in the last listed folder, kept until `release` or an own change there. Changes of others do not show in
-   * it.
+   * The names in the folder that `isNamedSo` listed last. They are forgotten at `release` and when this object changes
+   * a name there. Changes by others do not show in them.
    */
   #listed: { readonly folder: string; readonly names: ReadonlySet<string> } | undefined;
 
@@ -79,7 +86,10 @@ export class ConfinedFs implements Disposable {
     return this.#disk.lstat(path === "" ? this.root : `${this.root}/${path}`);
   }
 
-  /** Returns the stat of a name; `undefined` if there is none, it is too long, or its folder is no real folder. */
+  /**
+   * Returns the stat of a name; `undefined` if nothing has that name, the name is too long, or its folder is no real
+   * folder.
+   */
   lstat(path: WorkspacePath): FileStat | undefined {
     try {
       return path === "" ? this.#disk.fstat(this.#enter(path)) : this.#disk.lstat(this.at(path));
@@ -92,7 +102,7 @@ export class ConfinedFs implements Disposable {
 
   /**
    * True if the folder lists exactly this name. Some disks also accept other spellings, which only the listing reveals.
-   * Also true if there is no such file, or the folder cannot be listed.
+   * Also true if nothing has that name or the folder cannot be listed.
    */
   isNamedSo(path: WorkspacePath): boolean {
     if (path === "") return true;
@@ -216,8 +226,8 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * Returns the address of a name for one call of the disk: valid until this object is used for another path. Throws if
-   * something on the way is no real folder.
+   * Returns the address of a name for one call of the disk. It is valid until this object is used for another path.
+   * Throws if something on the way is no real folder.
    */
   at(path: WorkspacePath): DiskPath {
     const fd = this.#enter(parentOf(path));
@@ -236,7 +246,10 @@ export class ConfinedFs implements Disposable {
     this.release();
   }
 
-  /** Opens a folder to set its mode. Makes it readable for its owner first if necessary: syncing requires that. */
+  /**
+   * Opens a folder to set its mode. If its owner may not read it, first makes it readable, because opening and syncing
+   * require that.
+   */
   #openUnread(path: WorkspacePath): OpenedFile {
     try {
       return this.openFolder(path);

@@ -6,7 +6,7 @@ import type { Disk, NodeKind } from "../../disk/disk.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { ConfinedFs, type OpenedFile } from "./confined-fs.ts";
 
-/** Files up to this size stay in memory once read; larger ones are read again when they are asked for. */
+/** Files up to this size stay in memory once read. Larger files are read again when their content is asked for. */
 const HELD_BYTES = 8 * 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 /** Yields to other tasks after this many bytes. */
@@ -16,13 +16,13 @@ const YIELD_BYTES = 16 * PIECE_BYTES;
 export interface FoundFile {
   readonly hash: Hash;
   readonly size: number;
-  /** Its path on the disk, for people. */
+  /** The path on the disk, for people. */
   readonly where: string;
-  /** Reads it. A large file is read again, and may have changed by then. */
+  /** Reads the content. A large file is read again, and may have changed by then. */
   pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
-/** The wanted hashes, with sizes in bytes if known. The caller removes one once it is found. */
+/** The wanted hashes, with sizes in bytes if known. The caller removes a hash once its content is found. */
 export type WantedFiles = ReadonlyMap<Hash, number | undefined>;
 
 /**

@@ -18,8 +18,8 @@ const TOP = Buffer.from(".");
 
 /**
  * Errnos that mean that nothing can be staged in a folder, or that the disk has no symbolic links for the note. Files
- * for the folder are then staged elsewhere. Little is lost: a disk without links seldom has groups and access control
- * lists.
+ * for the folder are then staged elsewhere. Little is lost, because a disk without links seldom has groups and access
+ * control lists.
  */
 const REFUSED: ReadonlySet<string> = new Set([
   "EACCES",
@@ -73,7 +73,7 @@ export class FolderPlaces {
     this.#name = stagingBeside(options.own);
   }
 
-  /** Makes no places in these folders: a file that is staged elsewhere gets the same attributes there. */
+  /** Makes no places in these folders. A file for one of them gets the same attributes if it is staged elsewhere. */
   staysOutOf(folders: ReadonlySet<WorkspacePath>): void {
     this.#plain = folders;
   }
@@ -87,7 +87,7 @@ export class FolderPlaces {
   }
 
   /**
-   * Removes every place that was made or noted, and places in these folders. A place that cannot be removed stays, and
+   * Removes every place that was made or noted, and any place in `folders`. A place that cannot be removed stays, and
    * is never captured. Throws for EIO, and if the notes cannot be read.
    */
   clear(folders: Iterable<WorkspacePath> = []): void {

@@ -17,7 +17,7 @@ export interface TraitsMemory {
 interface FolderProbeOptions {
   readonly disk: Disk;
   readonly memory: TraitsMemory;
-  /** True if the probe may write to the folder. It must not during read-only commands. */
+  /** True if the probe may write to the folder. It must not write during read-only commands. */
   readonly mayWrite: boolean;
   readonly newMark: () => string;
 }
@@ -79,7 +79,7 @@ export class FolderProbe {
   }
 }
 
-/** Returns the name rules of a folder that treats some different names as one; `undefined` if it does not. */
+/** Returns the name rules of a folder that treats some different names as one; `undefined` for any other folder. */
 export function rulesForNames(traits: FolderTraits): FolderTraits["names"] | undefined {
   return foldsNames(traits) ? traits.names : undefined;
 }
@@ -87,11 +87,11 @@ export function rulesForNames(traits: FolderTraits): FolderTraits["names"] | und
 /** The number of names that are searched for a name with letters. */
 const MOST_NAMES = 16;
 
-/** 2001-09-09 01:46:40.001953125 UTC, which a double of seconds holds exactly. */
+/** The time 2001-09-09 01:46:40.001953125 UTC. A double can hold its seconds exactly. */
 const PAST_NS = 1_000_000_000_001_953_125n;
 const SECOND_NS = 1_000_000_000;
 
-/** The time step of FAT, which no file system exceeds. */
+/** The time step of FAT, in ns. No file system has a longer one. */
 const COARSE_NS = 2 * SECOND_NS;
 
 type ProbedTraits = Omit<FolderTraits, "fileSystem" | "source">;
@@ -217,15 +217,15 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
     const swapped = swappedCase(name);
     if (swapped === name) continue;
     const isOne = isSame(fs.lstat(childOf(ROOT, name)), fs.lstat(childOf(ROOT, swapped)));
-    // In a case-sensitive folder, both names of one file are listed.
+    // In a case-sensitive folder, one file can have both names, as hard links. Then the folder lists both.
     return isOne && !hasName(fs, swapped) ? { caseInsensitive: true } : {};
   }
   return undefined;
 }
 
 /**
- * Like `lookAtNames`, but tests the folder's own name in its parent, if both are on one device: a new folder treats
- * names like its parent.
+ * Like `lookAtNames`, but tests the folder's own name in its parent, because a new folder treats names like its parent.
+ * Returns `undefined` if the two are on different devices or the name has no letters.
  */
 function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();

@@ -7,18 +7,16 @@ import type { ConfinedFs, OpenedFile } from "./confined-fs.ts";
 import type { StableSink } from "./read-stable.ts";
 import { isSameStat } from "./same-stat.ts";
 
-/**
- * Reads a live SQLite database together with its `-wal` or `-journal`, so that SQLite can open the copies as it could
- * open the originals after a crash. The files are read as plain bytes, because opening the database with SQLite could
- * checkpoint it.
- *
- * The database is read before its companion file. A checkpoint writes a page into the database only after the page is
- * in the `-wal`. A transaction overwrites a page only after the old page is in the `-journal`. So the companion file,
- * read afterwards, has every page that changed during the read of the database. This holds only if the companion file
- * is still of the same generation: a restarted `-wal` has other salts, a new `-journal` another nonce. A half-written
- * frame at the end of the `-wal` is harmless, because its checksum makes SQLite stop before it. Without a companion
- * file, the database must not have changed at all.
- */
+// This file reads a live SQLite database together with its `-wal` or `-journal`, so that SQLite can open the copies as
+// it could open the originals after a crash. The files are read as plain bytes, because opening the database with
+// SQLite could checkpoint it.
+//
+// The database is read before its companion file. A checkpoint writes a page into the database only after the page is
+// in the `-wal`. A transaction overwrites a page only after the old page is in the `-journal`. So the companion file,
+// read afterwards, has every page that changed during the read of the database. This holds only if the companion file
+// is still of the same generation. A restarted `-wal` has other salts, and a new `-journal` has another nonce. A
+// half-written frame at the end of the `-wal` is harmless, because its checksum makes SQLite stop before it. Without a
+// companion file, the database must not have changed at all.
 
 /** One file of a unit, as it was read. */
 export interface UnitPart {
@@ -26,14 +24,18 @@ export interface UnitPart {
   readonly hash: Hash;
   readonly size: number;
   /**
-   * True if the file changed while it was read: the copy is consistent only together with the other files of the unit.
+   * True if the file changed while it was read. The copy is then consistent only together with the other files of the
+   * unit.
    */
   readonly moved: boolean;
 }
 
 /** The result of reading a unit. */
 export interface UnitRead {
-  /** False if after every attempt the copies could still be inconsistent, because the files changed meanwhile. */
+  /**
+   * False if the copies may be inconsistent, because the files changed during every attempt or a companion file could
+   * not be read.
+   */
   readonly proved: boolean;
   readonly database: UnitPart;
   /** The companion files that exist and could be read. */
@@ -111,10 +113,13 @@ function attemptOf(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looke
   return { proved: isWhole && (isCovered || isStill), database, beside, unreadable };
 }
 
-/** Errnos of opening a file that is there and may not be read. */
+/** Errnos of opening a file that exists and may not be read. */
 const NOT_PERMITTED: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
 
-/** Returns the companion files that are there and may not be read. They hold pages that the database lacks. */
+/**
+ * Returns the companion files that exist and may not be read, with the errno. They may hold pages that the database
+ * lacks.
+ */
 function unreadableOf(
   fs: ConfinedFs,
   path: WorkspacePath,
@@ -175,7 +180,7 @@ function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: Fi
   return { stat: fs.fstat(file), start: start.subarray(0, fill(fs, file, start, 0)) };
 }
 
-/** Errnos of opening a path that has no file that can be read. */
+/** Errnos of opening a path that has no readable file. */
 const NOT_THERE: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO", "EACCES", "EPERM", "EISDIR"]);
 
 function openedFile(fs: ConfinedFs, path: WorkspacePath): OpenedFile | undefined {

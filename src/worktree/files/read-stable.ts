@@ -11,11 +11,12 @@ export const SMALL_BYTES = 8 * 1024 * 1024;
 
 const PIECE_BYTES = 1024 * 1024;
 
-/** Number of times a changing file is reread before it counts as `unstable`. */
+/** The number of times that a changing file is reread before it counts as `unstable`. */
 const RETRIES = 3;
 
 /**
- * The destination of contents. Both methods return the hash of the bytes; unless the sink only hashes, they store them.
+ * The destination of contents. Both methods return the hash of the bytes. They also store the bytes, unless the sink
+ * only hashes.
  */
 export interface StableSink {
   /** `content` is only valid during the call: the next file overwrites it. */
@@ -27,10 +28,10 @@ export interface StableSink {
 /**
  * The result of reading one file.
  *
- * - `read`: stored, with the stat seen after the last byte. `unstable`: it changed during every attempt; the stored
- * content matches its hash, but may never have been the whole file at one moment.
+ * - `read`: the content was stored; `stat` was read after the last byte. `unstable`: the file changed during every
+ * attempt. The stored content matches its hash, but may never have been the whole file at one moment.
  * - `gone`: the path does not exist (any more), or its parent is not a folder.
- * - `unreadable`: `detail` is the errno.
+ * - `unreadable`: the file cannot be read; `detail` is the errno.
  * - `other`: the path is now a link, a folder or something special.
  */
 export type StableRead =

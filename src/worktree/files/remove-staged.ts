@@ -4,7 +4,7 @@ import { childOf, decodeName, type WorkspacePath } from "../../core/values/path.
 import { isStagedBeside } from "../../core/tree/staging-folder.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 
-/** Removes a folder (or file) of our own with all its contents, if it is there. */
+/** Removes a folder (or file) of our own with all its contents, if it exists. */
 export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
   const stat = fs.lstat(folder);
   if (stat === undefined) return;
@@ -23,7 +23,10 @@ export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
   fs.removeFolder(folder);
 }
 
-/** Removes a folder that is empty or holds only files that an interrupted apply has staged. Throws for any other. */
+/**
+ * Removes a folder that is empty or holds only files that an interrupted apply has staged. Throws the disk's error for
+ * any other folder.
+ */
 export function removeLeftFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {
     fs.removeFolder(folder);

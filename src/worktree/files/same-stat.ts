@@ -1,6 +1,9 @@
 import type { FileStat } from "../../disk/disk.ts";
 
-/** A file that was read within this time of its last change may have changed again unseen, in ns (coarse clocks). */
+/**
+ * A time in ns. A file that was read within this time after its last change may have changed again unseen, because clocks
+ * are coarse.
+ */
 const RACY_NS = 2_000_000_000n;
 
 /** The least difference that every file system with sub-second times records, in ns. */
@@ -35,11 +38,12 @@ export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
 }
 
 /**
- * True if every later write to this file shows in its stat, however soon it comes. The file was written where nobody
- * else could reach it (`written`); its name came later and moved only the ctime (`named`). A write sets mtime and ctime
- * to one time, but here the two differ, so a write changes at least one. This holds within one tick of the clock, and
- * if the clock is set back. (It fails if the writer sets the mtime to the old nanosecond, within the tick of the
- * naming.) False if the two times may differ only because the file system rounds them differently.
+ * True if every later write to this file shows in its stat, however soon the write follows. `written` is the stat after
+ * the file was written where nobody else could reach it. `named` is the stat after the file got its name, which changed
+ * only the ctime. A write sets mtime and ctime to the same time. Here the two differ, so every write changes at least
+ * one of them. This holds within one tick of the clock, and if the clock is set back. (It fails if the writer sets the
+ * mtime to the old nanosecond, within the tick of the naming.) False if the two times may differ only because the file
+ * system rounds them differently.
  */
 export function isCertain(written: FileStat, named: FileStat): boolean {
   const { mtimeNs, ctimeNs } = named;

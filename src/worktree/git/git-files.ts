@@ -6,7 +6,7 @@ import { decodeName, pathToBytes } from "../../core/values/path.ts";
 import { readFully } from "../../disk/write-fully.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
 
-/** Largest index that is read. 256 MiB hold about two million paths. */
+/** The largest index that is read, in bytes. 256 MiB hold about two million paths. */
 const MOST_INDEX_BYTES = 256 * 1024 ** 2;
 
 /** The text of a git file, or the problem that keeps it from being used. */
@@ -86,7 +86,7 @@ export class GitFiles {
     return this.#stat(path);
   }
 
-  /** Returns the stat of a path, of a link itself; `undefined` if the path does not exist or cannot be read. */
+  /** Returns the stat of a path; `undefined` if the path does not exist or cannot be read. Does not follow a link. */
   stat(path: string): FileStat | undefined {
     const stat = this.#stat(path);
     if (this.#isNoting) this.#seen.set(path, { path, stat });

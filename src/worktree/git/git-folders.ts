@@ -11,8 +11,8 @@ export type KnownGitFolders = NotedMap<true, string>;
 /**
  * The folders in which git keeps its own state ("git folders"), each known by device and inode. A git folder need not
  * be called `.git`: a repository may be made with `--separate-git-dir`, a bare one may have separate working trees, and
- * a mount gives a second name. A git folder stays known after the `.git` that led to it is gone: its contents are still
- * git's.
+ * a mount gives a second name. A git folder stays known after the `.git` that led to it is gone, because its contents
+ * are still git's own state.
  */
 export class GitFolders {
   readonly #files: Pick<GitFiles, "peek">;
@@ -57,15 +57,15 @@ interface GitsOwnParts {
   readonly fs: Pick<ConfinedFs, "peek">;
   readonly folders: GitFolders;
   /**
-   * True if the folder is recorded. A recorded folder is never taken for a git folder: else somebody could write a
-   * `.git` file that leads to it, and so keep it out of the record.
+   * True if the folder is recorded. A recorded folder is never taken for a git folder. Otherwise somebody could keep it
+   * out of the record by writing a `.git` file that leads to it.
    */
   readonly isRecorded: (path: WorkspacePath) => boolean;
 }
 
 interface Looked {
   readonly isFolder: boolean;
-  /** The outermost git folder that is the path or contains it; `undefined` if there is none, or it is recorded. */
+  /** The outermost git folder that is the path or contains it; `undefined` if there is none, or if it is recorded. */
   readonly top: WorkspacePath | undefined;
   /** True if the path is a recorded git folder, or lies in one. */
   readonly isRecorded: boolean;
@@ -80,7 +80,10 @@ export class GitsOwn {
     this.#parts = parts;
   }
 
-  /** Returns the outermost git folder that is the path or contains it; `undefined` if that folder is recorded. */
+  /**
+   * Returns the outermost git folder that is the path or contains it; `undefined` if there is none, or if it is
+   * recorded.
+   */
   topOf(path: WorkspacePath): WorkspacePath | undefined {
     return this.#look(path).top;
   }

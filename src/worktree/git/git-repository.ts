@@ -44,8 +44,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * Returns the repository in whose working tree the root lies: it begins in the root, or in the nearest folder above
-   * it, on the same file system, in which one begins.
+   * Returns the repository in whose working tree the root lies. It begins in the root, or in the nearest folder above
+   * the root in which a repository begins. Folders on another file system than the root are not searched.
    */
   atRoot(): FoundRepository {
     const device = this.#files.stat(this.#root)?.dev;
@@ -77,8 +77,8 @@ export class RepositoryFinder {
     const kind = stat.kind === "symlink" ? this.#files.stat(real)?.kind : stat.kind;
     const gitDir = kind === "file" ? this.#linked(real, top) : real;
     const commonDir = gitDir === undefined ? undefined : this.#commonDir(gitDir);
-    // As in git, a `.git` folder that is no repository is skipped, but a `.git` file that leads to none ends the
-    // search.
+    // As in git, the search goes on after a `.git` folder that is no repository, but ends at a `.git` file that leads
+    // to none.
     if (gitDir === undefined || commonDir === undefined) {
       return kind === "file" ? { problem: { source, detail: "it leads to no git repository" } } : undefined;
     }
@@ -131,8 +131,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * True if the repository lies in the tracked root or belongs to the user that this process acts for, or that user is
-   * unknown. If that user is the superuser, the owner of the tracked root is trusted as well.
+   * True if the repository lies in the tracked root or belongs to the user that this process acts for, or if that user
+   * is unknown. If that user is the superuser, the owner of the tracked root is trusted as well.
    */
   #isTrusted({ top, gitDir }: GitPlaces): boolean {
     const { uid } = this.#user;
@@ -144,7 +144,8 @@ export class RepositoryFinder {
 }
 
 /**
- * Returns the ignore files of a repository that lie outside of the root or beside its index, lowest precedence first.
+ * Returns the ignore files of a repository that lie outside of the root or in its git folder, lowest precedence first.
+ * `problems` names those that cannot be used.
  */
 export function repositoryRules(
   files: GitFiles,
@@ -195,7 +196,10 @@ export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitR
   return tracked ? undefined : `${pattern ?? ""} (${source ?? ""})`;
 }
 
-/** Returns the folder of an ignore file, from the repository's top. `names`: from the top down to the root. */
+/**
+ * Returns the folder of an ignore file, relative to the repository's top. `names`: the folders from the top down to the
+ * root. `above`: the folders from the ignore file down to the root.
+ */
 function folderOf(names: readonly string[], above = ""): string {
   return names.slice(0, names.length - above.split("/").length).join("/");
 }

@@ -26,7 +26,9 @@ export interface GitPlaces {
   /** The top of the working tree. */
   readonly top: string;
   readonly gitDir: string;
-  /** For a linked working tree, the folder that it shares with the others; else the same as `gitDir`. */
+  /**
+   * For a linked working tree, the git folder that it shares with the other working trees. Else the same as `gitDir`.
+   */
   readonly commonDir: string;
 }
 
@@ -44,7 +46,10 @@ export interface GitSettings {
   readonly problems: readonly UnappliedRules[];
 }
 
-/** Reads git's configuration for this repository: the system's, the user's, and its own. */
+/**
+ * Reads git's configuration for this repository: that of the system, that of the user, and that of the repository
+ * itself.
+ */
 export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlaces): GitSettings {
   const reader = new SettingsReader(files, user, places);
   reader.file(SYSTEM, "user");
@@ -155,8 +160,8 @@ class SettingsReader {
   }
 
   /**
-   * Expands `~` in a path; `undefined` for an unknown folder: another user's home, git's own folder, or the user's home
-   * if it is not known.
+   * Expands `~` in a path. Returns `undefined` if the path begins with another user's home or with git's own folder, or
+   * if the home of this user is not known.
    */
   #expanded(value: string): string | undefined {
     if (value === "~" || value.startsWith("~/")) {

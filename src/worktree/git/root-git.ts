@@ -18,12 +18,12 @@ import { isSameStat } from "../files/same-stat.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The cached state of a repository, without the ignore files in the root, which `StatCache.rules` holds. */
+/** The cached state of a repository. The ignore files in the root are not part of it: they are in `StatCache.rules`. */
 export interface KnownGit {
-  /** Its ignore files, as `repositoryRules` returns them; empty if they leave out the root itself. */
+  /** The ignore files, as `repositoryRules` returns them. Empty if these leave out the root itself. */
   readonly rules: readonly RuleFile[];
   readonly ignoreCase: boolean;
-  /** Its index as it was last read. `names`: digest of its paths. `problem`: why the index is not used. */
+  /** The index as it was last read. `names`: digest of the paths in it. `problem`: why the index is not used. */
   readonly index?: { readonly stat: FileStat; readonly names: string; readonly problem?: string };
   /**
    * Paths in the root that the repository tracks although rules leave them out. A path that ends with `/` is a
@@ -161,8 +161,8 @@ export class RootGit {
   }
 
   /**
-   * Returns the state to cache for each repository that this scan has met, and notes problems of its index. `specOf`
-   * returns the filter that results from these repositories and the ignore files in the root.
+   * Returns the state to cache for each repository that this scan has met. Notes the problems of their indexes.
+   * `specOf` returns the filter that results from these repositories and the ignore files in the root.
    */
   finish(
     specOf: (repositories: Iterable<readonly [WorkspacePath, KnownGit]>) => FilterSpec,

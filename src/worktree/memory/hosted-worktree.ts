@@ -43,14 +43,14 @@ export class HostedWorktree implements Worktree {
     this.#clock = clock;
   }
 
-  /** Does nothing: filters and limits do not apply to a hosted workspace. */
+  /** Does nothing, because filters and limits do not apply to a hosted workspace. */
   configure(): void {}
 
   traitsOf(): FolderTraits {
     return HOLDS_ALL;
   }
 
-  /** The last possible seq: no recorded event needs to be remembered. */
+  /** The last possible seq, because no recorded event needs to be remembered. */
   get rememberedSeq(): number {
     return Number.MAX_SAFE_INTEGER;
   }
@@ -74,7 +74,7 @@ export class HostedWorktree implements Worktree {
 
   forgetAll(): void {}
 
-  /** Returns none: no process can have a file of a hosted workspace open. */
+  /** Returns none, because no process can have a file of a hosted workspace open. */
   databases(): readonly LiveDatabase[] {
     return [];
   }
@@ -86,17 +86,17 @@ export class HostedWorktree implements Worktree {
     return entries.every((entry, i) => entry.kind !== "dir" && sameEntry(present[i], entry));
   }
 
-  /** Returns false: there is no stat that could prove it. */
+  /** Returns false, because there is no stat that could prove it. */
   isUnchanged(): boolean {
     return false;
   }
 
-  /** Returns no stats: no path is on a disk. */
+  /** Returns `undefined` for each path, because no path is on a disk. */
   async stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]> {
     return paths.map(() => undefined);
   }
 
-  /** Returns `undefined`: no stat is remembered. */
+  /** Returns `undefined`, because no stat is remembered. */
   recall(): KnownPath | undefined {
     return undefined;
   }
@@ -138,7 +138,7 @@ export class HostedWorktree implements Worktree {
     return new HostedApply(this.#files, request).run();
   }
 
-  /** Does nothing: an apply leaves no staging behind. */
+  /** Does nothing, because an apply leaves no staging behind. */
   async cleanUp(): Promise<void> {}
 
   mayHoldLeft(): boolean {
@@ -205,7 +205,7 @@ class HostedApply {
   }
 
   #checkBefore({ path, before, after }: Change): void {
-    // Earlier versions recorded files of git repositories: these may be deleted, but neither added nor changed.
+    // Earlier versions recorded files of git repositories. These files may be deleted, but neither added nor changed.
     if (after !== undefined && hasGitName(splitRoot(path).path))
       this.#blocked.block(path, "not-permitted", "a workspace without a folder takes no state of a git repository");
     const present = this.#present.get(path);
@@ -224,8 +224,8 @@ class HostedApply {
   }
 
   /**
-   * Repeats the checks until they block nothing more. A path that stays blocks the deletion of its folders, and a
-   * folder that is not made blocks the paths in it.
+   * Repeats the checks until they block nothing more. A path that stays blocks the deletion of the folders above it,
+   * and a folder that is not made blocks the paths in it.
    */
   async #checkUntilFits(changes: readonly Change[]): Promise<void> {
     for (let before = -1; before < this.#blocked.size;) {

@@ -46,7 +46,7 @@ export class MemoryApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** Returns the mode that a path gets: without the masked bits, which an existing folder keeps. */
+  /** Returns the mode that a path gets. Leaves out the masked bits, except those that an existing folder has. */
   #modeOf({ path, kind, mode }: Entry): number {
     const mask = this.#request.maskMode ?? (kind === "dir" ? DEFAULT_FOLDER_MASK : DEFAULT_MASK);
     const present = this.#files.get(path);
@@ -107,8 +107,8 @@ export class MemoryApply {
   }
 
   /**
-   * True if the change removes what is there, also to replace a folder by something else, or something else by a
-   * folder.
+   * True if the change removes the present entry. This includes a folder that something else replaces, and something
+   * else that a folder replaces.
    */
   #goes({ path, after }: Change): boolean {
     const kind = this.#files.get(path)?.kind;

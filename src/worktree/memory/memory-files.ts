@@ -11,7 +11,7 @@ export interface MemoryNode {
   readonly stat: FileStat;
 }
 
-/** Editable files in memory, with inodes and times like a disk's. The folder of a root exists without a node. */
+/** Editable files in memory, with inodes and times like those of a disk. The folder of a root exists without a node. */
 export class MemoryFiles {
   readonly #nodes = new Map<WorkspacePath, MemoryNode>();
   readonly #clock: () => number;
@@ -87,7 +87,8 @@ export class MemoryFiles {
   }
 
   /**
-   * Returns the content of a file, the target of a link, an empty buffer for a folder; `undefined` if nothing is there.
+   * Returns the content of a file, the target of a link, or an empty buffer for a folder; `undefined` if nothing is
+   * there.
    */
   read(path: WorkspacePath): Buffer | undefined {
     return this.#nodes.get(path)?.content;

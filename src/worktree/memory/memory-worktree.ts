@@ -56,11 +56,11 @@ export interface KeptMemory {
 interface MemoryWorktreeOptions {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** Default: one root with the default filter and limits. */
+  /** The tracked roots. Default: one root with the default filter and limits. */
   readonly roots?: readonly TrackedRoot[];
-  /** Default: empty. Several worktrees may share the same files. */
+  /** The files of the worktree. Several worktrees may share the same files. Default: none. */
   readonly files?: MemoryFiles;
-  /** Read by the constructor, written by `save`, cleared by `forgetAll`. Default: empty. */
+  /** The saved state. The constructor reads it, `save` writes it, and `forgetAll` clears it. Default: empty. */
   readonly kept?: KeptMemory;
 }
 

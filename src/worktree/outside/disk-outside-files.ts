@@ -32,7 +32,7 @@ export interface DiskOutsideOptions {
 }
 
 const PIECE = 1024 * 1024;
-/** The number of times that a file which changes while it is read is read again. */
+/** The number of times that a file is read again if it changes while it is read. */
 const RETRIES = 3;
 /** The most links in a row that the system follows. */
 const MOST_LINKS = 40;
@@ -67,8 +67,8 @@ export class DiskOutsideFiles implements OutsideFiles {
   }
 
   /**
-   * Returns the name of a path that leads into `/proc`: its own, if only its last part is a link that leads there; else
-   * `own`, the path in `/proc`.
+   * Returns the name of a path that leads into `/proc`. This is the path's own name if only its last part is a link
+   * that leads there. Otherwise it is `own`, the path in `/proc`.
    */
   #nameBefore(absolute: string, own: string): string {
     return processPath(this.#disk, posix.dirname(absolute)) === undefined ? this.#nameOf(absolute) : own;
@@ -80,7 +80,7 @@ export class DiskOutsideFiles implements OutsideFiles {
     return `${folder === "/" ? "" : folder}${absolute.slice(slash)}`;
   }
 
-  /** Returns the path that a tool which writes to a dangling link would create. */
+  /** Returns the path that a write to this name would create, by following dangling links. */
   #danglingEnd(name: string): string {
     let at = name;
     for (let links = 0; links < MOST_LINKS; links += 1) {
@@ -91,7 +91,7 @@ export class DiskOutsideFiles implements OutsideFiles {
     return name;
   }
 
-  /** Returns the target of a link; `undefined` if there is none, or one that cannot be represented. */
+  /** Returns the target of a link; `undefined` if the path is no readable link, or its target is not UTF-8. */
   #target(absolute: string): string | undefined {
     try {
       if (this.#disk.lstat(absolute)?.kind !== "symlink") return undefined;
@@ -112,7 +112,10 @@ export class DiskOutsideFiles implements OutsideFiles {
     }
   }
 
-  /** Returns the real path of a folder that need not be there yet, from its deepest existing parent. */
+  /**
+   * Returns the real path of a folder, which need not exist. Resolves the deepest existing folder on the way to it, and
+   * appends the missing part.
+   */
   #realFolder(folder: string): string {
     for (let at = folder, rest = ""; ;) {
       const real = this.#real(at);
@@ -125,7 +128,7 @@ export class DiskOutsideFiles implements OutsideFiles {
   }
 
   async look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook> {
-    // A path in a root is requested only if the workspace leaves it to others: git's own state.
+    // A path in a root is requested only for git's own state, which the workspace does not record.
     const roots = this.#roots.filter((root) => !isWithin(path, root));
     if (this.isOwn(path, false))
       return { found: [], omitted: [{ path, reason: "store", detail: "it is Chronicle's own" }] };
@@ -165,7 +168,7 @@ class Walk implements OutsideLook {
   }
 
   async visit(top: WorkspacePath): Promise<void> {
-    // The count precedes all reading: otherwise an excess would be refused only after everything was read.
+    // The count precedes all reading. Otherwise an excess would be refused only after everything was read.
     const { deep, whole } = this.#request;
     const excess = deep && whole === true && !isSystemPath(top) ? this.#excess(top) : undefined;
     if (excess !== undefined) return this.#omit(top, "over-limit", excess);
@@ -184,7 +187,7 @@ class Walk implements OutsideLook {
     }
   }
 
-  /** Returns the excess beneath a folder, in words, by counting; `undefined`: none. */
+  /** Counts what is beneath a folder. Returns in words which limit is exceeded; `undefined` if none is. */
   #excess(top: WorkspacePath): string | undefined {
     const { maxEntries, maxBytes } = this.#given.limits;
     const stat = this.#stat(top);
@@ -214,7 +217,7 @@ class Walk implements OutsideLook {
         .map((item) => childOf(folder, decodeName(item.name)))
         .filter((path) => !isLeftOut(path));
     } catch (error) {
-      // The walk will report what cannot be listed.
+      // The walk will report a folder that cannot be listed.
       if (errnoOf(error) === undefined) throw error;
       return [];
     }
@@ -230,13 +233,13 @@ class Walk implements OutsideLook {
     }
   }
 
-  /** Records one path; returns its stat if it was taken. */
+  /** Records one path. Returns its stat; `undefined` if the path is absent, left out or omitted. */
   async #one(path: WorkspacePath, dev: bigint | undefined): Promise<FileStat | undefined> {
     if (isSystemPath(path)) {
       this.#omit(path, "special", "it belongs to the system");
       return undefined;
     }
-    // The workspace records its own paths, and Chronicle's own are never read.
+    // The workspace records its own paths itself. Chronicle's own files are never read.
     if (dev !== undefined && this.#given.skip.some((folder) => isWithin(path, folder))) return undefined;
     using fs = new ConfinedFs(this.#given.disk, "/");
     try {
@@ -273,7 +276,7 @@ class Walk implements OutsideLook {
 
   async #file(fs: ConfinedFs, path: WorkspacePath): Promise<FileStat | undefined> {
     using file = fs.openRead(path);
-    // Release the folders: no other work may run while they are held open by their old names.
+    // Release the folders, because other tasks may rename them while the content is stored.
     fs.release();
     for (let attempt = 0; ; attempt += 1) {
       const before = fs.fstat(file);
@@ -314,7 +317,7 @@ class Walk implements OutsideLook {
 
 function* piecesOf(disk: Disk, fd: number, most: number): Generator<Uint8Array> {
   for (let at = 0; at <= most;) {
-    // Use a new buffer each time: the consumer may still need the last one.
+    // Use a new buffer each time, because the consumer may still need the last one.
     const buffer = Buffer.allocUnsafe(at === 0 ? 64 * 1024 : PIECE);
     const count = disk.read(fd, buffer, at);
     if (count === 0) return;

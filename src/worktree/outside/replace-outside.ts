@@ -13,8 +13,8 @@ const NEVER_SET = 0o7000;
 
 /**
  * Changes one path from `before` to `after`: stages the new entry beside it, syncs and renames. Returns the reason if
- * that cannot be done. A file or link that equals neither is left alone. Content that somebody writes at the last
- * moment is kept beside the path.
+ * that cannot be done. A file or link that equals neither is left alone. If somebody writes to the old file at the last
+ * moment, that file is kept beside the path.
  */
 export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
   const { path, before, after } = change;
@@ -67,7 +67,7 @@ interface Exchange {
   readonly after: Entry | undefined;
 }
 
-/** The errnos of a file system without hard links. */
+/** The errnos of `link` on a file system without hard links, or for a file that has too many. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /** Gives a file a second, free name. On a file system without hard links, renames the file. */
@@ -118,7 +118,7 @@ interface Placing {
   readonly aside: WorkspacePath;
 }
 
-/** Renames the new file into place. If that fails, leaves the old file under its own name alone. */
+/** Renames the new file into place. If that fails, the old file has only its own name again. */
 function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
   try {
     fs.renameFile(staged, path);
@@ -136,7 +136,10 @@ function makeParents(fs: ConfinedFs, folder: WorkspacePath): void {
   fs.syncFolder(parentOf(folder));
 }
 
-/** Makes a folder. Moves a file that is in its place aside, and rechecks it before it is removed. */
+/**
+ * Makes a folder. If a file is in its place, moves the file aside, and removes it only after a recheck. A folder that
+ * exists only gets the mode.
+ */
 function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): string | undefined {
   const seen = inspectPath(fs, path, path);
   const mode = (after?.mode ?? 0o755) & ~NEVER_SET;
@@ -239,7 +242,10 @@ async function dropLeft(
   }
 }
 
-/** Returns the names of old entries of the path that may have been left aside: the first name if none can be listed. */
+/**
+ * Returns the paths of old entries that may have been left aside for this path. If the folder cannot be listed, returns
+ * the first possible path.
+ */
 function leftAside(fs: ConfinedFs, path: WorkspacePath): WorkspacePath[] {
   const [folder, first] = [parentOf(path), `${stagingName(path)}.old`];
   try {

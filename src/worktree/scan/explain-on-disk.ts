@@ -47,8 +47,8 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
 }
 
 /**
- * Returns a function that is true for a file that the rules leave out, according to the ignore files on disk now. It
- * reads the rules of each folder once.
+ * Returns a function that is true for a file that the rules leave out, according to the ignore files on disk now. The
+ * function reads the rules of each folder once.
  */
 export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
   const { only } = root;
@@ -104,7 +104,7 @@ export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | un
 /** Errnos of opening a path that was removed or replaced after its stat was read. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** True if the path is a folder. False without the permission to read its stat: the rules then judge it as a file. */
+/** True if the path is a folder. False if its stat may not be read; the rules then judge it as a file. */
 function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
   try {
     return fs.lstat(inner)?.kind === "dir";

@@ -64,7 +64,7 @@ export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
   });
 }
 
-/** Returns each unapplied rule file once per reason. A source in a further root gets its whole path. */
+/** Returns each unapplied rule file once per reason. A source in a further root is shown with its whole path. */
 export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRules[]): UnappliedRules[] {
   const each = new Map<string, UnappliedRules>();
   for (const { source, detail } of problems) {

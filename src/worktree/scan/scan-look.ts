@@ -49,13 +49,14 @@ export interface FolderWork {
   readonly rules: FolderRules;
   /** False for a folder that is no entry so far, and is walked because something in it may be tracked. */
   tracked: boolean;
-  /** True if everything in it is recorded, whatever the rules say, except for git's own state. */
+  /** True if everything in the folder is recorded, whatever the rules say, except for git's own state. */
   readonly named: boolean;
   /**
-   * True if its children can change without the folder's times showing it. The next scan then lists the folder again.
+   * True if children of the folder can change without its times showing this. The next scan then lists the folder
+   * again.
    */
   unsettled: boolean;
-  /** Number of new paths in it that the limits leave out. */
+  /** The number of new paths in the folder that the limits leave out. */
   overLimit: number;
 }
 
@@ -67,9 +68,9 @@ export interface Found {
   readonly child: KnownChild | undefined;
   /** True if the path was asked for by name, so that no rule leaves it out. */
   readonly named?: boolean;
-  /** True if it was held back until everything else was walked. */
+  /** True if the path was held back until everything else was walked. */
   readonly isHeld?: boolean;
-  /** Why it is left out unless it forms one unit with a database (see `ScannedPath`). */
+  /** Why the path is left out unless it forms one unit with a database (see `ScannedPath`). */
   readonly unlessInUnit?: string;
 }
 
@@ -86,7 +87,10 @@ export type Entering = Pick<FolderWork, "tracked" | "named">;
 export class ScanLook {
   readonly #p: RootScanParts;
   readonly folders: FolderWork[] = [];
-  /** New folders that look like git's own. They come last, since the scan may first find a repository that uses one. */
+  /**
+   * New folders that look like git's own. They are walked last, because the scan may first find a repository that uses
+   * one of them.
+   */
   readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
   readonly gone: WorkspacePath[] = [];
   /** Folders in which an apply stages files, or left staged files. */
@@ -110,8 +114,8 @@ export class ScanLook {
   }
 
   /**
-   * True for a file that forms one unit with a remembered SQLite database beside it. What is committed may be only in
-   * this file, while the database itself is unchanged.
+   * True for a file that forms one unit with a remembered SQLite database beside it. Committed data may be only in this
+   * file, while the database itself is unchanged.
    */
   isOfUnit(work: FolderWork, name: string): boolean {
     const database = unitDatabaseOf(name as WorkspacePath);
@@ -228,7 +232,7 @@ export class ScanLook {
     return true;
   }
 
-  /** Holds back a new folder that looks like git's own. Returns whether it did. */
+  /** Holds back a new folder that looks like git's own. Returns true if it did. */
   #isHeld(work: FolderWork, found: Found): boolean {
     if (found.isHeld === true || found.named === true || work.named || this.isKnown(found)) return false;
     if (!GIT_NAMES.every((name) => this.#isThere(childOf(found.inner, name)))) return false;
@@ -238,8 +242,8 @@ export class ScanLook {
   }
 
   /**
-   * Looks at a folder that was held back. If it has linked working trees, git uses it, wherever these are: it then
-   * counts as git's own.
+   * Looks at a folder that was held back. If it has linked working trees, git uses it, wherever these trees are. It
+   * then counts as git's own.
    */
   lookAtHeld({ work, found }: { readonly work: FolderWork; readonly found: Found }): void {
     const { root, gitFolders } = this.#p;
@@ -260,7 +264,7 @@ export class ScanLook {
     try {
       return this.#p.fs.peek(path) !== undefined;
     } catch (error) {
-      // Not permitted: its contents will be reported as unreadable.
+      // The folder allows no access. The walk will report its contents as unreadable.
       if (errnoOf(error) === undefined) throw error;
       return false;
     }
@@ -280,7 +284,8 @@ export class ScanLook {
       this.missing(work, child);
       return;
     }
-    // Even a file may have remembered paths beneath it: a torn batch may have kept only the new kind of a folder.
+    // Even a file may have remembered paths beneath it. A torn batch may have recorded that a folder became a file, but
+    // not that its contents are gone.
     if (child !== undefined) this.#goneBeneath(work, child);
     this.#lookAtChanged(work, found, stat);
   }
@@ -292,7 +297,7 @@ export class ScanLook {
       this.#skip(work, found, "too-large", `${bytes} bytes; the limit is ${maxFileSize}`);
       return;
     }
-    // A file of a unit is admitted with its database: without it, the database is incomplete.
+    // A file of a unit is admitted with its database, because the database is incomplete without it.
     const isAdmitted = this.isKnown(found) || this.isOfUnit(work, found.name) || this.#admit(work, bytes);
     if (!isAdmitted) return;
     const scanned = stat.kind === "symlink" ? this.#withTarget(work, found, stat) : scannedFile(found, stat);
@@ -307,7 +312,7 @@ export class ScanLook {
     } catch (error) {
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
-      // The link was replaced since its stat was read: the next scan looks at it again.
+      // The link was replaced after its stat was read. The next scan looks at it again.
       this.#skip(work, found, "unstable", errno);
       return undefined;
     }

@@ -21,7 +21,7 @@ export class RootScan {
     this.look = new ScanLook(parts);
   }
 
-  /** Returns the work for the root's own folder. `rules`: those for its contents. */
+  /** Returns the work for the root's own folder. `rules`: the rules for the contents of that folder. */
   rootWork(rules: FolderRules): FolderWork {
     const { root, stat, tally, cache } = this.#p;
     const path = pathInRoot(root.id, ROOT);
@@ -97,8 +97,8 @@ export class RootScan {
   }
 
   /**
-   * Enters an excluded folder above a named path, without walking the folder. Returns `undefined` if there is no
-   * folder, or it is on another device, the store's or git's own.
+   * Enters an excluded folder above a named path, without walking the folder. Returns `undefined` if there is no such
+   * folder, or if it is on another device, the store's or git's own.
    */
   passThrough(above: FolderWork, name: string): FolderWork | undefined {
     const { look } = this;
@@ -221,7 +221,10 @@ export class RootScan {
     this.look.staging.push(path);
   }
 
-  /** Judges a new name by the filter. Looks at the name if it is tracked, otherwise reports it as excluded. */
+  /**
+   * Judges a new name by the filter. Looks at the name if it is tracked or forms one unit with a database. Otherwise
+   * reports it as excluded, and enters a folder that may hold tracked paths.
+   */
   #judge(work: FolderWork, found: Found, kind: NodeKind): Verdict {
     const { scope } = work.rules;
     const isFree = this.#p.root.only !== undefined || work.named;
@@ -314,7 +317,8 @@ class NameMarks {
   }
 
   add(name: string): void {
-    // FNV-1a over UTF-16 units for the first word. MurmurHash3's finaliser, also of the length, for the second word.
+    // The first word adds up the FNV-1a hashes over UTF-16 units. The second word adds up these hashes after
+    // MurmurHash3's finaliser, which also takes in the length of the name.
     let hash = 0x811c9dc5;
     for (let i = 0; i < name.length; i += 1) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
     this.#sum = (this.#sum + (hash >>> 0)) >>> 0;

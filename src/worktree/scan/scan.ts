@@ -40,7 +40,7 @@ const TURN = 4096;
 export interface OpenRoot {
   readonly root: TrackedRoot;
   readonly fs: ConfinedFs;
-  /** The current traits of its folder. */
+  /** The current traits of the root's folder. */
   readonly traits: FolderTraits;
 }
 
@@ -57,7 +57,7 @@ export interface ScanContext {
   readonly workspace: string | undefined;
   /** Git's state as the scan needs it. */
   readonly git: GitNow;
-  /** Returns the last recorded event, which a hint names. Default: no hint names one. */
+  /** Returns the seq of the last recorded event, which the hint of an error names. Default: no hint names one. */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /** Called with each folder in which an apply stages files or has left staged files. */
   readonly onStaging: (path: WorkspacePath) => void;
@@ -130,8 +130,8 @@ interface Limited {
 }
 
 /**
- * Returns the paths that are gone with a missing root; `undefined` if the root is there, or must not be recorded as
- * gone.
+ * Returns the paths that are gone with a missing root; `undefined` if the root exists, or if its paths must not be
+ * recorded as gone.
  */
 function goneWithRoot(
   { cache }: ScanContext,
@@ -191,8 +191,9 @@ async function start(context: ScanContext, open: OpenRoot, request: ScanRequest)
 }
 
 /**
- * True if the root's folder was replaced by one in which the remembered files are not recognised: its disk is not
- * mounted, or another disk is. A different device number alone is no proof, because it may change at boot.
+ * True if the remembered files are not recognised in the root's folder, and the folder is on another device or mount.
+ * Then its disk is not mounted, or another disk is. A different device number alone is no proof, because it may change
+ * at boot.
  */
 function isUnmounted(
   open: Pick<ScanContext, "cache"> & Pick<OpenRoot, "root" | "fs">,
@@ -217,7 +218,7 @@ const MOST_LOOKED_FOR = 64;
 
 /**
  * True if the folder is recognised by a sample of its files: one file has its remembered size and time, or half of the
- * paths are there with their kinds. Also true if no file is remembered.
+ * paths exist with their remembered kinds. Also true if no file is remembered.
  */
 function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "fs">, path: WorkspacePath): boolean {
   const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
@@ -238,7 +239,10 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
 /** The device of an entry that is known only from the record, and so has no stat. */
 const NO_DEVICE = 0n;
 
-/** Throws if paths were not found and the root's folder is no longer the same one: the paths may still exist. */
+/**
+ * Throws `NOT_FOUND` if paths were not found and the root's folder is no longer the same one, because the paths may
+ * still exist.
+ */
 async function refuseMoved(
   context: ScanContext,
   { scan: { look }, at }: Running,
@@ -311,7 +315,10 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolea
 /** Names of entries that affect which other paths of their folder are captured. */
 export const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
-/** Paths to scan. `named`: even if a rule leaves them out. `exact`: without the rest of a new folder above them. */
+/**
+ * The paths to scan. `named`: a rule does not leave them out. `exact`: the other contents of a new folder above them
+ * are not scanned.
+ */
 interface Asked {
   readonly only: readonly WorkspacePath[];
   readonly named: boolean;
@@ -339,7 +346,9 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   for (const work of onTheWay.values()) if (work !== undefined) scan.tellOverLimit(work);
 }
 
-/** Returns the folder at `parts`; `undefined` if it cannot be entered, or is new and so is queued as a whole. */
+/**
+ * Returns the folder at `parts`; `undefined` if it cannot be entered, or if it is new and therefore queued as a whole.
+ */
 function wayTo(
   scan: RootScan,
   met: Map<string, FolderWork | undefined>,
@@ -405,7 +414,7 @@ const IN_PLACE: Readonly<Record<NodeKind, string | undefined>> = {
   dir: undefined,
 };
 
-/** Names what is at a folder's path, for people; `undefined` if that is a folder or nothing. */
+/** Names what is at a folder's path, for people; `undefined` if it is a folder or nothing is there. */
 export function standsInPlace(disk: Disk, folder: string): string | undefined {
   const stat = disk.lstat(folder);
   return stat === undefined ? undefined : IN_PLACE[stat.kind];
@@ -442,7 +451,10 @@ function hintForEmpty(folder: string, obstacle: string | undefined): string {
   );
 }
 
-/** Returns the command that restores the last recorded state of one root. No snapshot may have that state. */
+/**
+ * Returns the command that restores the last recorded state of one root. It names the seq, because there may be no
+ * snapshot of that state.
+ */
 function wayBack({ id, folder }: Pick<TrackedRoot, "id" | "folder">, seq: number | undefined): string {
   const moment = seq === undefined ? "MOMENT" : `seq:${seq}`;
   return `chronicle restore ${moment} ${id === undefined ? quotePath(folder) : `@${id}:`}`;
@@ -451,7 +463,7 @@ function wayBack({ id, folder }: Pick<TrackedRoot, "id" | "folder">, seq: number
 interface Held {
   readonly obstacle: string | undefined;
   readonly back: string;
-  /** The id by which the folder is adopted if it was moved. Only the first root can be. */
+  /** The id by which the folder is adopted if it was moved. `undefined` for a further root, which cannot be adopted. */
   readonly adoptable: string | undefined;
 }
 

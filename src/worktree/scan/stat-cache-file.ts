@@ -15,8 +15,8 @@ const PREFIX_BYTES = 24;
 /** Up to this many changes are appended; for more, the file is rewritten. */
 const FEW_CHANGES = 2000;
 /**
- * Appended changes may grow to this fraction of the first part, or to `APPENDED_BYTES` if that is more. Each load
- * parses all of them as text, even in a process that makes a single call.
+ * Appended changes may grow to this fraction of the first part, or to `APPENDED_BYTES` if that is more. The limit is
+ * low because each load parses all of them as text, even in a process that makes a single call.
  */
 const MOST_APPENDED = 1 / 64;
 const APPENDED_BYTES = 16 * 1024;
@@ -25,11 +25,12 @@ const APPENDED_BYTES = 16 * 1024;
  * The file format. The first part begins with a prefix of 24 bytes: magic (8 bytes), length of the first part with the
  * prefix (f64 LE), CRC-32 of the bytes after the prefix (u32 LE), length of the header (u32 LE). Then come the header
  * as JSON, padded with spaces to a multiple of eight; the columns of the table one after the other (`slots` elements
- * each, native byte order); and the bytes of all names. Any number of changes follows the first part, each: length (u32
- * LE), CRC-32 (u32 LE), JSON. Later changes win.
+ * each, native byte order); and the bytes of all names. Any number of changes follows the first part. Each change has a
+ * length (u32 LE), a CRC-32 (u32 LE) and JSON. Later changes win.
  *
- * The file is disposable and not synced. If the first part is damaged, there is no cache; a damaged change ends the
- * file. Two processes may write in turn: each row was true when it was written, and stats show whether it still is.
+ * The file is disposable and not synced. If the first part is damaged, there is no cache. A damaged change is ignored,
+ * with all changes after it. Two processes may write in turn, because each row was true when it was written, and a stat
+ * shows whether it still is.
  */
 interface Header {
   readonly format: number;
@@ -135,8 +136,8 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
 }
 
 /**
- * True if the first part is still the one we know. Another process may have written one that lacks some of our rows;
- * changes that we append would not supply them.
+ * True if the first part is still the one that this process knows. Another process may have written a first part that
+ * lacks some of our rows, and appended changes would not supply these.
  */
 function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {
   const fd = disk.open(path, "read");
@@ -310,7 +311,9 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
   return { cache, seq, file: isWhole ? { bytes: length, crc } : undefined };
 }
 
-/** Applies the changes up to the first damaged one. `isWhole`: none was damaged, so more may be appended. */
+/**
+ * Applies the changes up to the first damaged one. `isWhole`: true if none was damaged, so that more may be appended.
+ */
 function decodeLater(cache: StatCache, bytes: Buffer, first: number): { seq: number; isWhole: boolean } {
   let seq = first;
   for (let at = 0; at < bytes.length;) {

@@ -16,7 +16,10 @@ import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./st
 import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
-/** Changes are merged into the table once they are more than this, and more than half as many as its rows. */
+/**
+ * Changes are merged into the table once there are more than this many, and more than half as many as the table has
+ * rows.
+ */
 const MOST_CHANGES = 65_536;
 /** Initial number of rows of a table that `putAll` fills. */
 const FIRST_ROWS = 64;
@@ -35,13 +38,13 @@ export interface ExcludedName {
   readonly isFolder: boolean;
 }
 
-/** A child of a folder. The cache remembers the child itself or paths beneath it. */
+/** A child of a folder, where the cache remembers the child itself or paths beneath it. */
 export interface KnownChild {
   readonly name: string;
   readonly path: WorkspacePath;
-  /** Its row in the table, or `NO_ROW`. */
+  /** The child's row in the table, or `NO_ROW`. */
   readonly row: number;
-  /** Its changed state, which overrides the row. */
+  /** The changed state of the child, which overrides the row. */
   readonly over: KnownRow | undefined;
 }
 
@@ -95,7 +98,7 @@ export class StatCache {
   /** True if the table has unsaved rows that `#notedPaths` lacks. */
   #isUnnoted = false;
 
-  /** `totals`: the `allTotals` saved with this table. If absent, they are counted from the table. */
+  /** `totals`: the `allTotals` saved with this table. If absent, the totals are counted from the table. */
   constructor(table: StatTable = emptyTable(), totals?: Iterable<RootTotal>) {
     this.#table = table;
     if (totals === undefined) this.#countAll(table);
@@ -136,7 +139,7 @@ export class StatCache {
     };
   }
 
-  /** Notes that a file now has every change. */
+  /** Notes that the saved file has every change now. */
   markSaved(): void {
     this.#notedPaths.clear();
     this.#notedListings.clear();
@@ -154,7 +157,7 @@ export class StatCache {
     return row === NO_ROW ? undefined : this.#table.knownAt(row, path);
   }
 
-  /** Puts a path that was read from a saved file, with its saved `racy`. */
+  /** Puts a path that was read from a saved file, with the saved value of `racy`. */
   restore(known: KnownRow): void {
     this.#change(known.entry.path, known);
   }

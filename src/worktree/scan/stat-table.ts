@@ -65,7 +65,7 @@ export interface Columns {
   readonly entryMode: Uint16Array;
   readonly kind: Uint8Array;
   readonly flags: Uint8Array;
-  /** 32 bytes a row: the hash of a file or link, or the marks of a folder's listing. */
+  /** 32 bytes for each row: the hash of a file or link, or the marks of a folder's listing. */
   readonly hash: Uint8Array;
 }
 
@@ -107,7 +107,7 @@ export function columnsOver(buffer: ArrayBuffer, at: number, rows: number): Colu
 }
 
 /**
- * Known paths in columns, in path order (a folder directly before its contents). A path takes about 110 bytes and its
+ * Known paths in columns, in path order (a folder directly before its contents). A path takes about 110 bytes plus its
  * name. A table is read from a file without parsing. Immutable once built.
  */
 export class StatTable {
@@ -133,8 +133,8 @@ export class StatTable {
   }
 
   /**
-   * Returns the first row beneath a folder's row (`NO_ROW`: the top). `endOf` returns the row after the last one.
-   * `columns.end` of a child is the row of the next child.
+   * Returns the first row beneath a folder's row (`NO_ROW`: the top). If the folder is empty, that row equals `endOf`.
+   * `endOf` returns the row after the last one beneath a row, which for a child is the row of the next child.
    */
   firstChild(row: number): number {
     return row + 1;
