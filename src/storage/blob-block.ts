@@ -21,7 +21,10 @@ export interface BlobBlock {
   readonly head: BlockHead | undefined;
 }
 
-/** The maximum length of a content whose container is passed on, in bytes: the receiver unpacks it without a pause. */
+/**
+ * The maximum length of a content whose container is passed on, in bytes. It is limited because the receiver unpacks
+ * the container without a pause.
+ */
 export const MAX_CONTAINER_CONTENT_BYTES = 64 * 1024 * 1024;
 
 /**

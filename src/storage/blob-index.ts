@@ -8,16 +8,16 @@ import type { BlobRows } from "./blob-rows.ts";
  * Backends: `MemoryBlobIndex`, `SqliteBlobIndex`.
  *
  * Contract
- * - All methods are synchronous. `apply` is atomic, for other processes as well. Unless `durable` is set, it is not
- *   durable: a crash may bring an earlier state of the index back, but never a torn one.
+ * - All methods are synchronous. `apply` is atomic, for other processes as well. Unless `durable` is set, the change is
+ * not durable: after a crash, an earlier state of the index may be back, but never a torn one.
  * - The id of a pack is never used again in one index.
  */
 export interface BlobIndex {
   has(hash: Hash): boolean;
   find(hash: Hash): BlobPlace | undefined;
   /**
-   * Runs the queries of `work` on one state of the index. That is several times faster than a transaction for each one.
-   * `work` must not change the index.
+   * Runs the queries of `work` on one state of the index. That is several times faster than a transaction for each
+   * query. `work` must not change the index.
    */
   together<T>(work: () => T): T;
   packs(): readonly PackRow[];

@@ -15,7 +15,7 @@ import type { BlobRows } from "./blob-rows.ts";
  * - `abandon` and `release` are idempotent.
  */
 export interface BlobIntake {
-  /** Returns true if a content is stored and its stored bytes are sound, so that it need not be put. */
+  /** Returns true if a content is stored and its stored bytes are sound. It then need not be put. */
   isSound(hash: Hash): boolean;
   /** Opens a sink in this thread. `known`: returns true for a content that the sink only hashes, and does not store. */
   openSink(known: (hash: Hash) => boolean): Promise<BlobSink>;
@@ -63,7 +63,7 @@ export interface SinkGrant {
 /** The right to append to a lane. Plain data, so it can be sent to a worker thread. */
 export interface LaneGrant {
   readonly lane: number;
-  /** The pack in the lane, which is settled as a whole; `undefined` if the lane is empty. */
+  /** The pack in the lane, with the number of its bytes, all of which are settled; `undefined` if the lane is empty. */
   readonly pack: { readonly ulid: string; readonly bytes: number } | undefined;
 }
 

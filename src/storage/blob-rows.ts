@@ -87,8 +87,8 @@ export function rowAt(rows: BlobRows, i: number): BlobRow {
 }
 
 /**
- * Returns the positions of the rows in the order of the first 52 bits of their hashes. A B-tree is filled fastest
- * in order; rows whose first 52 bits are equal may come in any order.
+ * Returns the positions of the rows in the order of the first 52 bits of their hashes, because a B-tree is filled
+ * fastest in order. Rows whose first 52 bits are equal may come in any order.
  */
 export function rowsByHash(rows: BlobRows): Uint32Array {
   const view = new DataView(rows.hashes.buffer, rows.hashes.byteOffset, rows.hashes.byteLength);

@@ -9,14 +9,15 @@ import type { HeldLock } from "./lock.ts";
  *
  * Contract
  * - Contents are durable before they are visible: `has`, `get` and `list` know a content only once the `commit` of a
- *   batch with it has resolved. A batch that is abandoned, or ends in a crash, leaves nothing visible.
- * - To put a content that is stored already costs no space. Its stored bytes are read first, once per process; if they
- *   are damaged, the good bytes replace them.
+ * batch with it has resolved. A batch that is abandoned, or ends in a crash, leaves nothing visible.
+ * - To put a content that is stored already costs no space. Its stored bytes are read first, once per process. If they
+ * are damaged, the good bytes replace them.
  * - Every read is checked: `BLOB_CORRUPT` is thrown for bytes that do not have the content's hash. A stream is checked
- *   at its end, so a consumer must not act on its bytes before it has ended without an error.
- * - A missing content is `undefined`. Concurrent batches are safe, those of other processes too.
- * - After a failed sync the store is poisoned: every write throws `POISONED` until the disk takes a write and a sync of
- *   another file, and the batches that failed have ended. Their contents are not stored. A sync is never retried.
+ * at its end, so a consumer must not act on its bytes before it has ended without an error.
+ * - A missing content is `undefined`. Concurrent batches are safe, also in several processes.
+ * - After a failed sync the store is poisoned. Every write throws `POISONED` until the disk takes a write and a sync of
+ * another file, and the batches that failed have ended. The contents of these batches are not stored. A sync is never
+ * retried.
  */
 export interface BlobStore {
   /** Returns those of the hashes whose contents are stored durably. */
@@ -31,7 +32,10 @@ export interface BlobStore {
    * event depends, and hold it until that event is durable. Many leases may be held at once; each batch holds one.
    */
   lease(): Promise<HeldLock>;
-  /** Forgets which contents were found sound: the stored bytes of each are read once more before it is relied on. */
+  /**
+   * Forgets which contents were found sound. The stored bytes of each content are read once more before it is relied
+   * on.
+   */
   doubt(): void;
   /** Begins a batch of writes, which the caller ends with `commit` or `abandon`. */
   batch(): Promise<BlobBatch>;
@@ -59,9 +63,10 @@ export interface BlobStore {
    */
   collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
   /**
-   * Moves damaged files into quarantine, where they stay until the next `collect`, after it has stored everything
-   * readable in them elsewhere. A file with the only copy of a damaged content that must be kept is not moved. Resolves
-   * to the files that were moved. Takes the collector's lock as `collect` does. A crash at any time does no harm.
+   * First stores everything readable in damaged files elsewhere. Then moves these files into quarantine, where they
+   * stay until the next `collect`. A file with the only copy of a damaged content that must be kept is not moved.
+   * Resolves to the files that were moved. Takes the collector's lock as `collect` does. A crash at any time does no
+   * harm.
    */
   setAside(wish: SetAsideWish): Promise<readonly string[]>;
   /** Abandons unfinished batches, and closes files and locks. Idempotent. */
@@ -126,8 +131,8 @@ export interface BlobReader {
   /** The length of the content, in bytes. */
   readonly size: number;
   /**
-   * Yields the content, or a range of it. A range of a large content is read without the bytes before it. It is then
-   * checked by the checksums of its pieces, which only a compressed file has.
+   * Yields the content, or a range of it. A range of a large content is read without the bytes before it. Only the
+   * checksums of its pieces are then checked, which only a compressed file has.
    */
   pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
 }

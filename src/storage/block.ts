@@ -210,8 +210,8 @@ export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undef
 }
 
 /**
- * Returns true if the stored bytes have the CRC with which they were written. Reads do not need this check, since each
- * content is checked by its hash, and a damaged one does not affect the others.
+ * Returns true if the stored bytes have the CRC with which they were written. Reads do not need this check, because
+ * each content is checked by its hash, and a damaged content does not affect the others.
  */
 export function isStoredWhole(head: BlockHead, stored: Uint8Array): boolean {
   return stored.length === head.storedLength && crc32(stored) === head.storedCrc;

@@ -41,8 +41,8 @@ export class GcLease {
   }
 
   /**
-   * Takes the lock as the collector. Waits at most `waitMs` for every lease, those of other processes too; then throws
-   * `LOCKED`.
+   * Takes the lock as the collector. Waits at most `waitMs` until all leases have ended, also those of other processes.
+   * Throws `LOCKED` after that time.
    */
   async exclusive(waitMs = this.#waitMs): Promise<HeldLock> {
     try {
@@ -53,8 +53,8 @@ export class GcLease {
   }
 
   /**
-   * Takes the lock as the collector. Returns `undefined` at once if this object has given a lease that is still held,
-   * and after `waitMs` if others hold the lock.
+   * Takes the lock as the collector. Returns `undefined` at once if a lease of this object is still held, and after
+   * `waitMs` if others hold the lock.
    */
   async tryExclusive(waitMs: number): Promise<HeldLock | undefined> {
     if (this.#count > 0) return undefined;

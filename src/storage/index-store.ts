@@ -7,34 +7,38 @@ import type { WorkspacePath } from "../core/values/path.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 
 /**
- * Data derived from the log, for fast answers. Disposable: it can be rebuilt from the log and the blobs, and deleting
- * it changes no answer.
+ * Data derived from the log, for fast answers. It is disposable: it can be rebuilt from the log and the blobs, and
+ * deleting it changes no answer.
  *
  * Backends: `MemoryIndexStore`, `SqliteIndexStore`.
  *
  * Contract
- * - `apply` is atomic: all rows of a call are seen, with the new `head`, or none. Seqs only grow; applying a seq at or
- *   below the head again is an `INTEGRITY_VIOLATION`.
- * - The index is not durable by itself: after a crash it may be at any earlier head, never at a torn one.
- * - "At seq N" means after event N. Reads see one consistent state, possibly that at the beginning of this turn of the
- *   event loop; after `fresh`, and after a change by this object, the current one.
- * - If the disk refuses a change, `SqliteIndexStore` continues in a temporary database, so that a full disk can still
- *   be read.
- * - A corrupt store throws `INTEGRITY_VIOLATION` at open or at read; the caller discards it (`reset`) and replays.
+ * - `apply` is atomic: either all rows of a call are seen, with the new `head`, or none. Seqs only grow. Applying a seq
+ * at or below the head again is an `INTEGRITY_VIOLATION`.
+ * - The index is not durable by itself. After a crash it may be at any earlier head, but never at a torn one.
+ * - "At seq N" means after event N. Reads see one consistent state, which may be that at the beginning of this turn of
+ * the event loop. After `fresh`, and after a change by this object, they see the current state.
+ * - If the disk refuses a change, `SqliteIndexStore` continues in a temporary database, so that a history on a full
+ * disk can still be read.
+ * - A corrupt store throws `INTEGRITY_VIOLATION` at open or at read. The caller discards it (`reset`) and replays the
+ * log.
  */
 export interface IndexStore {
   head(): Promise<IndexHead>;
-  /** Makes the next answers current. Call it after taking a lock, before looking for what its last holders wrote. */
+  /**
+   * Makes the next answers current. Call it after taking a lock, before looking for what earlier holders of the lock
+   * wrote.
+   */
   fresh(): void;
   /** Forgets everything. */
   reset(): Promise<void>;
   apply(batch: IndexBatch): Promise<void>;
 
-  /** The place of an event's line, or `undefined`. */
+  /** The place of an event's line; `undefined` if the index does not have the event. */
   locate(seq: number): Promise<EventRow | undefined>;
   /** The event rows with `from <= seq <= to`, ascending (or descending), at most `limit`. */
   events(range: SeqRange): Promise<readonly EventRow[]>;
-  /** The last event of a record, or `undefined`. A deleted record is returned with op `delete`. */
+  /** The last event of a record; `undefined` if there is none. A deleted record is returned with op `delete`. */
   record(recordId: string): Promise<EventRow | undefined>;
   /** The last events of all records whose id begins with the prefix, by seq, without deleted records. */
   records(prefix: string): Promise<readonly EventRow[]>;
@@ -62,8 +66,8 @@ export interface IndexStore {
   /** Paths with an event in `after < seq <= upTo`, in path order. */
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
   /**
-   * The last iteration of any path with this content or link target, or `undefined`; `ordinary`: the last one that is
-   * not protected. The first call may be slow.
+   * The last iteration of any path with this content or link target; `undefined` if there is none. `ordinary`: the last
+   * one that is not protected. The first call may be slow.
    */
   withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined>;
   /** The given hashes that are the content or link target of some iteration of any path. For many hashes at once. */
@@ -73,9 +77,9 @@ export interface IndexStore {
   /** Paths with a protected iteration (`Entry.class`), in path order. */
   protectedPaths(): Promise<readonly WorkspacePath[]>;
 
-  /** The first commit that ends at or after a seq, or `undefined`. */
+  /** The first commit that ends at or after a seq; `undefined` if there is none. */
   commitFrom(seq: number): Promise<CommitRow | undefined>;
-  /** The last commit with a Merkle root that ends at or before a seq, or `undefined`. */
+  /** The last commit with a Merkle root that ends at or before a seq; `undefined` if there is none. */
   rootedCommit(seq: number): Promise<CommitRow | undefined>;
 
   /**
@@ -89,7 +93,7 @@ export interface IndexStore {
   /** Notes the seq of a damaged line; 0 clears the note. */
   noteDamaged(seq: number): Promise<void>;
 
-  /** The Merkle hash of a folder in force at a seq, or `undefined`. */
+  /** The Merkle hash of a folder in force at a seq; `undefined` if none is stored. */
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
   /** The event up to which all folder hashes are stored; 0 if none are. */
   treeSeq(): Promise<number>;
@@ -99,7 +103,10 @@ export interface IndexStore {
   rowsBetween(after: number, upTo: number): AsyncIterable<readonly IterationRow[]>;
   /** The faults of the store itself, for people; empty if it is sound. Reads all of it. */
   check(): Promise<readonly string[]>;
-  /** Stores folder hashes as of a seq. `treeSeq` moves to it only if they hold every change since `treeSeq`. */
+  /**
+   * Stores folder hashes as of a seq. `treeSeq` moves to this seq only if the hashes include every change since the
+   * present `treeSeq`.
+   */
   putTreeHashes(seq: number, tree: StoredTree): Promise<void>;
 
   close(): Promise<void>;
@@ -107,10 +114,10 @@ export interface IndexStore {
 
 /** A commit: the events that became durable with one append. */
 export interface CommitRow {
-  /** The seqs of its first and its last event. */
+  /** The seqs of the first and the last event. */
   readonly first: number;
   readonly last: number;
-  /** True if its last event states the Merkle root of the files. */
+  /** True if the last event states the Merkle root of the files. */
   readonly isRooted: boolean;
 }
 
@@ -128,11 +135,11 @@ export interface IndexBatch {
   readonly head: IndexHead;
   readonly events: readonly EventRow[];
   /**
-   * Iterations from events, and those of a base (with the seqs of the events that recorded them). May be iterated
-   * twice.
+   * The iterations from events and from a base. An iteration from a base has the seq of the event that recorded it.
+   * They may be iterated twice.
    */
   readonly iterations: Iterable<IterationRow>;
-  /** Work at other copies according to the events; merged with what is known of the same work. Default: none. */
+  /** Work at other copies according to the events. It is merged with what is known of the same work. Default: none. */
   readonly remoteWork?: readonly RemoteWorkRow[];
   /** The commits that end among the events, ascending. Default: none. */
   readonly commits?: readonly CommitRow[];
@@ -143,7 +150,7 @@ export interface IndexBatch {
 /** Folder hashes as of an event. */
 export interface StoredTree {
   readonly hashes: FolderHashes;
-  /** The event after which every folder that changed is among the hashes; 0: all folders are. */
+  /** The hashes include every folder that changed after this event. 0: they include all folders. */
   readonly after: number;
 }
 
@@ -159,13 +166,13 @@ export interface EventRow {
   /** The hash of the event; if `offset` is negative, that of the base that holds the record. */
   readonly hash: Hash;
   /**
-   * Offset in the file that holds this seq. Negative: the line was compacted away, and its record is in a base from
-   * −offset on.
+   * The offset in the file that holds this seq. If it is negative, the line was compacted away, and its record is in a
+   * base from −offset on.
    */
   readonly offset: number;
   /** Bytes of the line, without the newline. */
   readonly length: number;
-  /** True if it leaves its record unfinished: a running session, an open action. */
+  /** True if the event leaves its record unfinished: a running session, an open action. */
   readonly open: boolean;
 }
 

@@ -11,15 +11,15 @@ import type { Lock } from "./lock.ts";
 /**
  * Opens the parts of one store by their addresses (`StoreLayout`).
  *
- * Implementations: `fileBackends` (packs, NDJSON, and the index and the lock that it is given: SQLite's on a disk) and
- * `memoryBackends`. `src/backends/registry.ts` chooses one by the store's URL; no other module names them, except for
- * tests.
+ * Implementations: `fileBackends` and `memoryBackends`. `fileBackends` keeps packs and NDJSON in files; it is given an
+ * index and a lock, which on a disk are those of SQLite. `src/backends/registry.ts` chooses one of the two by the
+ * store's URL. No other module names them, except for tests.
  *
  * Contract
  * - Each call returns a new object, which must be closed. Two objects of one address behave like those of two
- *   processes: writers exclude one another by the lock, and each sees what the other has made durable.
+ * processes: writers exclude one another by the lock, and each sees what the other has made durable.
  * - Opening creates only folders, locks and what is derived. A log that does not exist is empty, and its first append
- *   creates it.
+ * creates it.
  * - The small files beside these parts (notes, lists, caches) are on a disk, in the folders of the layout.
  */
 export interface StorageBackends {
@@ -40,7 +40,7 @@ export interface StorageBackends {
   readonly hasLog: (address: string) => boolean;
   /**
    * Returns the last event of a log, unchecked, for a list of many logs. Returns `undefined` if the log is missing, or
-   * its end does not show the event: the log must then be read.
+   * if its end does not show the event. The log must then be read.
    */
   readonly lastEvent: (address: string) => LogGlance | undefined;
   /** Removes an index that nobody has open. */
@@ -72,7 +72,7 @@ interface HowToOpenBlobs {
 export interface OpenedBlobs {
   readonly blobs: BlobStore;
   readonly intake: BlobIntake;
-  /** Returns true if the disk takes no writes: contents can be read and verified, but not written. */
+  /** Returns true if the disk takes no writes. Contents can then be read and verified, but not written. */
   readonly isReadOnly: () => boolean;
   /** Returns the places of contents, for worker threads that read them. Absent if only this thread can read them. */
   readonly placesOf?: (hashes: readonly Hash[]) => Promise<BlobPlaces>;
