@@ -9,7 +9,7 @@ import { openPack } from "./pack-reader.ts";
 import { PackRewriter } from "./pack-rewriter.ts";
 import { scanPack, type PackPart } from "./pack-scan.ts";
 
-/** The share of kept bytes below which a pack is rewritten without the rest. */
+/** The share of kept bytes below which a pack is replaced by a pack with the kept contents alone. */
 const LEAST_LIVE_SHARE = 0.7;
 
 /** Options of a collection. */
@@ -21,12 +21,12 @@ export interface CollectWish {
 }
 
 /**
- * Frees everything that is not kept. The caller holds the collector's lock, exclusively, so that no batch is open.
- * Other processes may still hold lanes that they do not write to. The packs there are not changed; only their rows in
- * the index are removed.
+ * Frees everything that is not kept. The caller holds the collector's lock exclusively, so that no batch is open. Other
+ * processes may still hold lanes that they do not write to. The packs there are not changed; only the contents that are
+ * not kept are removed from the index.
  *
- * Order for each pack: the kept contents are written to a new pack and synced; the index gets their new places,
- * durably, since it would name freed contents after a power cut otherwise; only then is the old pack removed. Packs
+ * Order for each pack: The kept contents are written to a new pack and synced. Then the index gets their new places,
+ * durably, because it would otherwise name freed contents after a power cut. Only then is the old pack removed. Packs
  * without kept contents come first, because their removal needs no space.
  */
 export async function collectBlobs(files: BlobFiles, lanes: PackLeases, wish: CollectWish): Promise<CollectReport> {
@@ -70,7 +70,8 @@ function collectLarge(
   withTrouble(`cleaning ${layout.large}`, () => {
     for (const { hash, packed, stored } of listLarge(files)) {
       const place = index.find(hash);
-      // The index does not name this file: its content is freed, or is stored in another form or in a pack.
+      // A file that the index does not name is removed. Its content is freed, or is stored in another form or in a
+      // pack.
       if (place?.kind === "large" && place.packed === packed) continue;
       disk.unlink(packed ? layout.largePacked(hash) : layout.largeRaw(hash));
       freedBytes += stored;
@@ -161,7 +162,7 @@ class PackCollector {
     for (const candidate of candidates) await this.#collect(candidate, sealed.has(candidate.pack.ulid));
   }
 
-  /** Collects one pack. `isSealed`: it is sealed, so that it may be replaced. */
+  /** Collects one pack. `isSealed`: true if the pack is sealed, so that it may be replaced. */
   async #collect({ pack, size, rewrite }: Candidate, isSealed: boolean): Promise<void> {
     const placed = this.#files.index.inPack(pack.id);
     const live = placed.filter(({ hash }) => this.#wish.keep(hash));
@@ -177,7 +178,10 @@ class PackCollector {
     }
   }
 
-  /** Replaces a pack by one with the kept contents. Returns false, and changes nothing, if one of these is damaged. */
+  /**
+   * Replaces a pack by one with the kept contents. Returns false, and changes nothing, if the pack is missing or a kept
+   * content is damaged.
+   */
   async #rewrite(pack: PackRow, live: readonly PlacedBlob[]): Promise<boolean> {
     const { disk, layout, index } = this.#files;
     if (live.length === 0) {

@@ -13,7 +13,7 @@ import { yieldToEventLoop, inSlices } from "../../util/yield-to-event-loop.ts";
 import { readLarge, readLargeRange, type LargeSource } from "./large-reader.ts";
 import { PIECE_BYTES } from "../large-format.ts";
 
-/** The file of a large content, and its place by `DamagedContents.locate`. */
+/** The file of a large content. `at` is its place as `DamagedContents.locate` returns it. */
 interface LargeFound extends LargeSource {
   readonly at: string;
 }
@@ -87,7 +87,10 @@ export class BlobReading {
     this.#packs.close();
   }
 
-  /** Finds a content and reads it. If the index does not know it or is wrong, updates the index and tries again. */
+  /**
+   * Finds a content and reads it. If the index does not know the content or its place does not exist, updates the index
+   * and tries again.
+   */
   async #locate<T>(hash: Hash, read: (place: BlobPlace) => T | undefined): Promise<T | undefined> {
     for (let attempt = 0; attempt < 3; attempt++) {
       const place = this.#files.index.find(hash);
@@ -120,7 +123,7 @@ export class BlobReading {
     yield* reader.pieces(range);
   }
 
-  /** Reads a content. If it is damaged, adds it to `#damaged`, so that the next writer that has it repairs it. */
+  /** Reads a content. If it is damaged, adds it to `#damaged`, so that the next writer that puts it repairs it. */
   #noting<T>(hash: Hash, read: () => T, where: () => string | undefined): T {
     try {
       return withTrouble(`reading content ${hash}`, read);

@@ -35,7 +35,7 @@ export function listPacks({ disk, layout }: BlobFiles): PackListing {
 
 /**
  * True if the index and the disk disagree on which packs exist, or on the size of a pack in a lane. Lanes of this
- * process do not count. Cheap: no pack is opened.
+ * process are not compared. Cheap, because no pack is opened.
  */
 export function isBehind(files: BlobFiles, lanes: PackLeases): boolean {
   const listing = listPacks(files);
@@ -71,8 +71,8 @@ export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise
 
 /**
  * Publishes the contents of lanes that other processes hold and that the index does not know, because it was lost while
- * these processes run. The caller holds the collector's lock exclusively, so nobody is writing: no writer removes a
- * block that is read here.
+ * these processes run. The caller holds the collector's lock exclusively. Nobody is writing then, so no writer removes
+ * a block that is read here.
  */
 export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   const { disk, layout, index } = files;
@@ -93,8 +93,8 @@ export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
 }
 
 /**
- * Publishes the contents of large files, once their names are durable. The names say which contents they hold; every
- * read checks the bytes.
+ * Makes the names of large files durable, then publishes their contents. The names say which contents the files hold.
+ * Every read checks the bytes.
  */
 export function catchUpLarge(files: BlobFiles): void {
   const { layout, index } = files;
@@ -139,7 +139,7 @@ export function listLarge(files: BlobFiles): LargeRow[] {
 
 /**
  * True if the pack is nowhere on the disk. The lane is checked first, because a running writer may seal the pack at any
- * time. Nobody removes the sealed pack meanwhile: the caller holds the collector's lock, at least shared.
+ * time. Nobody removes the sealed pack meanwhile, because the caller holds the collector's lock, at least shared.
  */
 export function isLost(files: BlobFiles, row: PackRow): boolean {
   return !isInLane(files, row) && files.disk.lstat(files.layout.sealedPack(row.ulid)) === undefined;

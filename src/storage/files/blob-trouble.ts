@@ -15,7 +15,7 @@ export function corrupt(hash: Hash, where: string, why: string): ChronicleError 
 export interface StillPoisoned {
   /** The reason in words, for a sentence of the error. */
   readonly why: string;
-  /** The error that the disk reports now for a write; if `stays`, that of the failed sync. */
+  /** The errno that the disk reports now for a write. With `stays`, the errno of the failed sync. */
   readonly errno?: string | undefined;
   readonly cause?: unknown;
   /** The affected file, if there is one. */
@@ -24,9 +24,7 @@ export interface StillPoisoned {
   readonly stays?: boolean;
 }
 
-/**
- * Returns the error for a write to a poisoned store or log. `what`: its name.
- */
+/** Returns the error for a write to a poisoned store or log. `what`: the name of that store or log. */
 export function poisoned(what: string, { why, errno, cause, path, stays }: StillPoisoned): ChronicleError {
   const next = errno === undefined ? "try again" : (hintOfErrno(errno) ?? "check the disk");
   const hint =

@@ -51,7 +51,7 @@ class Progress {
 
 /**
  * Reads every pack and every large file, and yields the faults, including those of the index. In a lane, the bytes
- * after those that the index has published are not checked, since nothing relies on them. The caller holds a lease,
+ * after those that the index has published are not checked, because nothing relies on them. The caller holds a lease,
  * unless the store is read-only.
  */
 export async function* verifyBlobs(files: BlobFiles, options: BlobVerifyOptions): AsyncGenerator<BlobProblem> {
@@ -145,8 +145,8 @@ function openFor(
 }
 
 /**
- * Returns the number of bytes that a pack must have: in a lane, those that the index has published; all if it does not
- * know the pack.
+ * Returns the number of bytes that a pack must have. In a lane, these are the bytes that the index has published, or
+ * all bytes if the index does not know the pack.
  */
 function promisedBytes({ sealed, size, row }: PackFile): number {
   return sealed ? Math.max(size, row?.bytes ?? 0) : (row?.bytes ?? size);
@@ -185,8 +185,8 @@ function garbage(
 }
 
 /**
- * Yields the fault of a damaged content. Yields nothing if the index names another copy: that is checked at its own
- * place, and the collector frees this one.
+ * Yields the fault of a damaged content. Yields nothing if the index names another copy. That copy is checked at its
+ * own place, and the collector frees this one.
  */
 function* damagedContent({ index }: BlobFiles, pack: PackFile, offset: number, hash: Hash): Generator<BlobProblem> {
   const place = index.find(hash);
@@ -204,7 +204,7 @@ function indexWrong(where: string, detail: string, hashes: readonly Hash[]): Blo
 interface FoundParts {
   /** The heads of the blocks, by their offsets. */
   readonly blocks: Map<number, BlockHead>;
-  /** Byte ranges that are not blocks, which are reported by themselves, or that are not checked. */
+  /** Byte ranges in which no block is looked for. They are reported as garbage, or are not checked. */
   readonly told: { readonly from: number; readonly to: number }[];
 }
 
@@ -274,7 +274,7 @@ function* missingFiles(files: BlobFiles, packs: readonly PackFile[]): Generator<
   const { disk, layout, index } = files;
   const there = new Set(packs.map(({ row }) => row?.id));
   for (const row of index.packs()) {
-    // `isLost` is false for a pack that a writer has begun in a lane since the listing.
+    // `isLost` is false for a pack that a writer began in a lane after the listing.
     if (there.has(row.id) || !isLost(files, row)) continue;
     yield indexWrong(layout.sealedPack(row.ulid), "the pack is missing", hashesOf(index.inPack(row.id)));
   }

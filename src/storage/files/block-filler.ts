@@ -16,7 +16,8 @@ import { freeBytes } from "../../util/free-bytes.ts";
 const FIRST_BUFFER_BYTES = 16 * 1024;
 
 /**
- * Fills blocks with contents, passes them to a writer, and records the place of each content. Holds at most one block.
+ * Fills blocks with contents, passes the blocks to a writer, and records the place of each content. Keeps at most one
+ * block in memory.
  */
 export class BlockFiller {
   readonly #writer: PackWriter;
@@ -58,7 +59,7 @@ export class BlockFiller {
     }
   }
 
-  /** Writes the held contents. After an error they are still held. */
+  /** Writes the contents in memory as a block. If that fails, they stay in memory. */
   flush(): void {
     if (this.#lengths.length === 0) return;
     this.#append({
@@ -76,7 +77,7 @@ export class BlockFiller {
     return { packs: this.#packs.map((ulid) => this.#writer.stateOf(ulid)), rows: this.#rows.build() };
   }
 
-  /** Abandons everything, and removes it from the lane if possible. */
+  /** Abandons all contents, and removes their blocks from the lane if possible. */
   abandon(): void {
     this.#writer.takeBack(this.#blocks);
   }

@@ -27,7 +27,7 @@ export interface FileBackendsOptions {
   readonly newPackId: () => string;
   readonly openIndex: (path: string, tell?: (note: string) => void) => IndexStore;
   readonly scratchIndex: () => IndexStore;
-  /** Removes the files of an index. Default: it has none. */
+  /** Removes the files of an index. Default: does nothing, for an index without files. */
   readonly discardIndex?: (path: string) => void;
   readonly openBlobIndex: (path: string) => BlobIndexOpener;
   /** Opens a temporary blob index, if the disk takes no writes. Default: opening the blob store then fails. */
@@ -69,7 +69,7 @@ export function fileBackends(options: FileBackendsOptions): StorageBackends {
 /** Matches the end of a canonical line, with its newline. */
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"([^"]{24})"\}\n$/;
 
-/** The number of bytes that are read to find that end, which is shorter. */
+/** The number of bytes that are read to match that ending. It is never longer. */
 const ENDING_BYTES = 66;
 
 /** Implements `StorageBackends.lastEvent`: reads only the end of the last line. */
@@ -139,7 +139,7 @@ async function* inPack(
   }
 }
 
-/** Returns the sound ones among the wanted contents of a block. */
+/** Returns the wanted contents of a block that are sound. */
 function inBlock(
   disk: Disk,
   fd: number,

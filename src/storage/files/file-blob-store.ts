@@ -120,7 +120,7 @@ export class FileBlobStore implements BlobStore {
     this.#commits = new CommitGroup((result) => this.#publish(result));
   }
 
-  /** Opens a store: makes missing folders, then takes into the index what a crash or a lost index left out. */
+  /** Opens a store: makes missing folders, then adds to the index what it lacks after a crash or a loss. */
   static async open(options: FileBlobStoreOptions): Promise<FileBlobStore> {
     const canWrite = makeFolders(options);
     const opened = options.openIndex();
@@ -284,7 +284,7 @@ export class FileBlobStore implements BlobStore {
     }
   }
 
-  /** Makes visible what sinks have made durable. If two of them wrote a content, one of its places is used. */
+  /** Makes visible what sinks have made durable. If two sinks wrote the same content, one of its places is used. */
   async publish(results: readonly SinkResult[]): Promise<void> {
     this.#mustTakeWrites();
     for (const result of results) this.#publish(result);
@@ -323,7 +323,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Switches to the present index file if it is not the one that was opened, which was then lost or found damaged. Does
+   * Switches to the present index file if the opened one was replaced, because it was lost or found damaged. Does
    * nothing while something is being written. The contents of this process's lane enter the new index when the lane is
    * taken again.
    */
@@ -339,8 +339,8 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Reads. If the index is found damaged, reads again with a new one: the read that finds the damage has removed the
-   * index file.
+   * Runs a read. If the read finds the index damaged, it has removed the index file. In that case, opens a new index
+   * and runs the read again.
    */
   async #despiteIndex<T>(read: () => Promise<T>): Promise<T> {
     try {
@@ -464,7 +464,7 @@ export class FileBlobStore implements BlobStore {
 
   /**
    * Makes the store writable again if it is read-only or poisoned and the disk takes writes now. Throws the reason if
-   * the disk still does not.
+   * the disk still takes none.
    */
   async #readyForWrites(): Promise<void> {
     this.#mustBeOpen();
@@ -492,17 +492,19 @@ export class FileBlobStore implements BlobStore {
     this.#poisoned = false;
   }
 
-  /** Reopens a read-only store for writes. Nothing must be given up, since a read-only store writes nothing. */
+  /**
+   * Reopens a read-only store for writes. Nothing unsynced has to be dropped, because a read-only store writes nothing.
+   */
   async #openForWrites(): Promise<void> {
     this.#readOnly = !makeFolders(this.#options);
     await this.#renewIndex();
   }
 
   /**
-   * Gives up what was not synced. The index stays, because it names only synced contents; what is not in it is not
-   * stored. Bytes after the settled part of the lane are cut, or rewritten when the lane is next taken. A file whose
-   * name could not be synced is written anew before it is published (`makeNamesSure`). A large content that is put
-   * again replaces its file.
+   * Drops what was not synced. The index stays as it is, because it names only synced contents. A content that is not
+   * in it is not stored. Bytes after the settled part of the lane are cut, or rewritten when the lane is next taken. A
+   * file whose name could not be synced is written anew before it is published (`makeNamesSure`). A large content that
+   * is put again replaces its file.
    */
   async #giveUpUnsynced(): Promise<void> {
     await this.#endWriting();

@@ -222,7 +222,7 @@ export class FileEventLog implements EventLog {
       await this.#write(group.flatMap((waiting) => waiting.events));
       for (const waiting of group) waiting.resolve();
     } catch (error) {
-      // The events of calls made meanwhile follow lines that are now cut off, so these calls fail too.
+      // The events of calls made meanwhile follow lines that are now cut off, so these calls fail, too.
       const all = [...group, ...this.#waiting.splice(0)];
       for (const waiting of all)
         waiting.reject(ioTrouble(error, `cannot append to ${this.#paths.log}`, this.#paths.log));
@@ -271,7 +271,8 @@ export class FileEventLog implements EventLog {
   }
 
   /**
-   * Syncs the file, and, once, the folder with its name: the process that created the file may have ended before that.
+   * Syncs the file, and once also the folder with its name, because the process that created the file may have ended
+   * before it synced the folder.
    */
   #makeDurable(fd: number): void {
     this.#orPoison(() => {
@@ -393,7 +394,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  /** Runs work as `#guard` does. A disk failure also poisons the log, since it may leave the work half done. */
+  /** Runs work as `#guard` does. A disk failure also poisons the log, because it may leave the work half done. */
   #change<Result>(doing: string, work: () => Result): Result {
     return this.#guard(doing, () => {
       try {

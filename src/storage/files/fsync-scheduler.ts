@@ -7,9 +7,9 @@ interface Waiting {
 }
 
 /**
- * Syncs the files of the logs that share it. A single request is served by this thread, which is fastest. Several
- * requests of one turn of the event loop, and those that come during such syncs, are served concurrently in the
- * background: a journaling file system makes many files durable in hardly more time than one.
+ * Syncs the files of all logs that share this object. A single request is served by this thread, which is fastest.
+ * Several requests of one turn of the event loop, and requests during such syncs, are served concurrently in the
+ * background, because a journaling file system makes many files durable in hardly more time than one.
  */
 export class FsyncScheduler {
   readonly #disk: Disk;
@@ -25,7 +25,7 @@ export class FsyncScheduler {
   sync(fd: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ fd, resolve, reject });
-      // Serves after all other work had a turn: logs whose contents became durable together then request their syncs
+      // Serves after all other work had a turn. Logs whose contents became durable together then request their syncs
       // together.
       if (this.#waiting.length === 1) setImmediate(() => this.#serve());
     });

@@ -15,8 +15,8 @@ const SAMPLE_PIECES = 8;
 const SYNC_BYTES = 32 * 1024 * 1024;
 
 /**
- * Runs a sync. If it fails, poisons the store. `name`: for the sync of a folder, the file whose name it makes durable;
- * if it fails, that name is recorded as unsure (`UnsureNames`).
+ * Runs a sync. If it fails, poisons the store. `name`: the file whose name the sync of its folder makes durable. If
+ * that sync fails, the name is recorded as unsure (`UnsureNames`).
  */
 export type SyncGuard = (sync: () => void, name?: string) => void;
 
@@ -156,7 +156,10 @@ export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGu
   }
 }
 
-/** Moves a finished file to its place, durably. Replaces a file that is there: an equal copy, or a damaged one. */
+/**
+ * Moves a finished file to its place, durably. Replaces an existing file there, which is an equal copy or a damaged
+ * one.
+ */
 export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTemp, guard: SyncGuard): void {
   const folder = layout.largeFolder(row.hash);
   const place = row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash);
@@ -178,7 +181,7 @@ function syncOrRemove(disk: Disk, above: string, folder: string): void {
     try {
       disk.removeFolder(folder);
     } catch {
-      // The folder holds durable contents, so an earlier sync has made its name durable.
+      // The folder is not empty. Its contents are durable, so an earlier sync has made its name durable.
     }
     throw error;
   }

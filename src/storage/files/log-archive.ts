@@ -63,7 +63,7 @@ export function listArchive(disk: Disk, folder: string, live: bigint | undefined
   });
 }
 
-/** Removes the sealed logs, oldest first, so that after a crash the first of the rest still begins with a sentinel. */
+/** Removes the sealed logs, oldest first. After a crash, the oldest log that is left still begins with a sentinel. */
 export function removeArchive(disk: Disk, folder: string, live: bigint | undefined): void {
   for (const { name } of listArchive(disk, folder, live)) {
     disk.unlink(`${folder}/${name}`);
@@ -83,8 +83,8 @@ function archiveNames(disk: Disk, folder: string): string[] {
 }
 
 /**
- * Yields the lines from an event to the end, through the archive if the present log does not hold it. The present log
- * is opened first, so that no line is left out if it is sealed during the read.
+ * Yields the lines from an event to the end. Reads the archive, too, if the present log does not have the event. The
+ * present log is opened first, so that no line is left out if it is sealed during the read.
  */
 export async function* readHistory(
   disk: Disk,

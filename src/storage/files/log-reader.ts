@@ -8,8 +8,8 @@ import { firstSeq, newlineAfter } from "./log-tail.ts";
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 /**
- * The size of the first chunk: often only the first line is wanted. Each later one is twice as long, up to
- * `CHUNK_BYTES`.
+ * The size of the first chunk. It is small because often only the first line is wanted. Each later chunk is twice as
+ * long, up to `CHUNK_BYTES`.
  */
 const FIRST_CHUNK_BYTES = 4 * 1024;
 const YIELD_CHUNKS = 8;
@@ -43,7 +43,7 @@ export interface OpenLog {
   readonly first?: number | undefined;
 }
 
-/** Yields the lines of a log file that is already open, as `readLines` does. Does not close it. */
+/** Yields the lines of a log file that is already open, as `readLines` does. Does not close the file. */
 export async function* linesOf(log: OpenLog, from?: LogPosition): AsyncGenerator<readonly RawLine[], void, undefined> {
   const splitter = new LineSplitter(log, from);
   for (let count = 1; ; count += 1) {
@@ -89,8 +89,8 @@ class LineSplitter {
   }
 
   /**
-   * Reads the next chunk. Returns the lines that are complete by now, perhaps none; `undefined` if no further line is
-   * complete.
+   * Reads the next chunk. Returns the lines that are complete by now, perhaps none. Returns `undefined` at the end of
+   * the file.
    */
   next(): RawLine[] | undefined {
     this.#makeRoom();

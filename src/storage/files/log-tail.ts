@@ -12,8 +12,8 @@ const WINDOW_BYTES = 64 * 1024;
 const FIRST_WINDOW_BYTES = 2 * 1024;
 
 /**
- * A canonical line begins with its hash, and ends with its seq and time. The head is therefore read without parsing the
- * rest.
+ * A canonical line begins with its hash, and ends with its seq and time. So the head is read without parsing what is
+ * between them.
  */
 const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;
 const BEGINNING_BYTES = 81;
@@ -51,7 +51,7 @@ class BackwardScan {
   #load(to: number): void {
     this.#from = Math.max(0, to - WINDOW_BYTES);
     this.#to = this.#from + readFully(this.#disk, this.#fd, this.#window.subarray(0, to - this.#from), this.#from);
-    // If the file was shortened meanwhile, zeros stand for what is gone: they are no newlines.
+    // If the file was shortened meanwhile, the missing bytes are read as zeros, which are no newlines.
     this.#window.fill(0, this.#to - this.#from);
     this.#to = to;
   }
@@ -65,9 +65,9 @@ export interface OpenLogFile {
 }
 
 /**
- * Finds the end of the log in this open file: after the last line that ends a commit. Everything after it is torn: a
- * line without its newline, lines that cannot be events, the beginning of a commit. With `anyLine`, any event may be
- * the last: a copy of another store's history may end in the middle of a commit.
+ * Finds the end of the log in this open file, which is after the last line that ends a commit. Everything after it is
+ * torn: a line without its newline, lines that cannot be events, the beginning of a commit. With `anyLine`, any event
+ * may be the last, because a copy of another store's history may end in the middle of a commit.
  */
 export function findLogEnd(file: OpenLogFile, anyLine = false): LogEnd {
   const { disk, fd, size } = file;

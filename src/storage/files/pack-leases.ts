@@ -53,7 +53,7 @@ export class PackLeases {
     throw new ChronicleError("LOCKED", `all ${MAX_LANES} lanes of ${this.#files.layout.active} are in use`);
   }
 
-  /** Takes this lane. Returns `undefined` if it is taken already, by this object or any other. */
+  /** Takes this lane. Returns `undefined` if it is held already, by this object or another one. */
   async tryTake(lane: number): Promise<PackLease | undefined> {
     if (this.#mine.has(lane)) return undefined;
     const lock = this.#idle.get(lane) ?? this.#lockOf(this.#files.layout.laneLock(lane));
@@ -124,12 +124,12 @@ interface SeenPack {
 
 /**
  * Makes a lane ready for appending, and returns its grant. The caller holds the lane's lock. `seen`: the files found in
- * the lanes before, updated here, so that a file whose header was read once is not opened again.
+ * the lanes before. It is updated here, so that a file whose header was read once is not opened again.
  *
- * The contents of blocks after the settled bytes, which the index has, are hashed. Blocks before the first damaged one
- * are kept and published, and the rest is cut off. If the index does not know the pack, or has more bytes of it than
- * exist, no byte counts as settled. Damage may then be older than the last write: a pack with sound contents after the
- * damage is sealed as it is.
+ * The index knows how many bytes are settled. The contents of the blocks after these bytes are hashed. Blocks before
+ * the first damaged one are kept and published, and everything after them is cut off. If the index does not know the
+ * pack, or has more bytes of it than exist, no byte counts as settled. Damage may then be older than the last write, so
+ * a pack with sound contents after the damage is sealed as it is.
  */
 export function settleLane(parts: Parts, lane: number, seen: Map<number, SeenPack>): LaneGrant {
   const path = parts.layout.activePack(lane);

@@ -12,8 +12,8 @@ import { readAt, readPackUlid } from "./pack-scan.ts";
 /** The maximum of bytes of unpacked blocks in the cache. */
 const CACHE_BYTES = 8 * 1024 * 1024;
 /**
- * The length up to which a block with a single content is cached as well, in bytes: a server is asked for the same
- * small file again and again.
+ * The length up to which a block with a single content is cached as well, in bytes. This pays because a server is asked
+ * for the same small file again and again.
  */
 const SMALL_BYTES = 64 * 1024;
 const OPEN_PACKS = 16;
@@ -49,7 +49,7 @@ export class PackReader {
   }
 
   /**
-   * Returns the content at a place as `read` does, but perhaps as a view of a cached block: the caller must not change
+   * Returns the content at a place as `read` does, but perhaps as a view of a cached block. The caller must not change
    * the bytes, and may use them only until the next call.
    */
   look(hash: Hash, place: PackPlace): Buffer | undefined {
@@ -135,7 +135,7 @@ function keyOf({ pack, block }: PackPlace): string {
 }
 
 /**
- * Opens a pack for reading, in its lane or sealed: it may have been sealed since the index was updated. Returns
+ * Opens a pack for reading, in its lane or sealed, because it may have been sealed since the index was updated. Returns
  * `undefined` if it does not exist.
  */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
@@ -145,7 +145,7 @@ export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): numbe
     const ulid = readPackUlid(disk, active);
     if (ulid === pack.ulid) return active;
     const sealed = openIfThere(disk, layout.sealedPack(pack.ulid));
-    // A pack with a damaged header can still be read, since every content is checked by its hash.
+    // A pack with a damaged header can still be read, because every content is checked by its hash.
     if (sealed === undefined && ulid === undefined) return active;
     disk.close(active);
     return sealed;

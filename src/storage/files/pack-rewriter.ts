@@ -9,8 +9,9 @@ import { readAt } from "./pack-scan.ts";
 import { PackWriter } from "./pack-writer.ts";
 
 /**
- * Copies contents of packs to a free lane: to the pack in it, or to new ones. The caller holds the collector's lock
- * exclusively. Other processes may still hold lanes that they do not write to; the packs there are not changed.
+ * Copies contents of packs to a free lane: into the pack that is there, or into new packs. The caller holds the
+ * collector's lock exclusively. Other processes may still hold lanes that they do not write to; the packs there are not
+ * changed.
  */
 export class PackRewriter {
   readonly #files: BlobFiles;
@@ -23,8 +24,8 @@ export class PackRewriter {
   }
 
   /**
-   * Seals those of the packs that are in free lanes. Returns the ULIDs of all that are sealed then. Must be called
-   * before any of them is copied, because the copy could be written to the lane of one of them.
+   * Seals those of the packs that are in free lanes. Returns the ULIDs of all given packs that are sealed then. Must be
+   * called before any of them is copied, because the copy could be written to the lane of one of them.
    */
   async sealAll(packs: readonly PackRow[]): Promise<ReadonlySet<string>> {
     const sealed = new Set<string>();
@@ -33,8 +34,8 @@ export class PackRewriter {
   }
 
   /**
-   * Copies contents of a sealed pack, durably. Leaves out damaged ones for which `mayDrop` is true. Returns the result
-   * to publish. Returns `undefined`, and keeps no copy, if the pack is missing or any other content is damaged.
+   * Copies contents of a sealed pack, durably. Leaves out a damaged content if `mayDrop` is true for it. Returns the
+   * result to publish. Returns `undefined`, and keeps no copy, if the pack is missing or any other content is damaged.
    */
   async copy(
     pack: PackRow,

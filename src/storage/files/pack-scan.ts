@@ -92,8 +92,8 @@ export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number
 }
 
 /**
- * Returns the rows of all blocks of an open pack between two offsets, by their heads alone. Only a pack that is durable
- * as a whole may be read so.
+ * Returns the rows of all blocks of an open pack between two offsets, by their heads alone. Requires that the whole
+ * pack is durable.
  */
 export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): BlobRows {
   const rows = new BlobRowsBuilder();

@@ -98,7 +98,7 @@ export class PackWriter {
     });
   }
 
-  /** Makes all appended blocks durable, and the name of a new pack. */
+  /** Makes all appended blocks durable, and also the name of a new pack. */
   sync(): void {
     this.#mustBeSound();
     const fd = this.#fd;
@@ -113,8 +113,8 @@ export class PackWriter {
 
   /**
    * Does what `sync` does, in the background. Blocks may be appended meanwhile; they are durable after the next sync.
-   * The caller must not sync or close the writer meanwhile, and no append seals the pack. A full pack is therefore
-   * sealed here first: if such syncs follow each other without a pause, no append could seal it.
+   * The caller must not sync or close the writer meanwhile, and no append seals the pack during that time. A full pack
+   * is therefore sealed here first. Otherwise it would never be sealed if such syncs follow each other without a pause.
    */
   async syncBeside(): Promise<void> {
     this.#mustBeSound();
@@ -142,8 +142,8 @@ export class PackWriter {
   }
 
   /**
-   * Removes blocks, last first, as long as each is the last block of the lane and is neither synced nor being synced:
-   * another batch may have published what is synced.
+   * Removes blocks, last first, as long as each is the last block of the lane and is neither synced nor being synced. A
+   * synced block stays, because another batch may have published it.
    */
   takeBack(blocks: readonly { readonly ulid: string; readonly offset: number; readonly bytes: number }[]): void {
     for (const block of blocks.toReversed()) {
@@ -157,8 +157,8 @@ export class PackWriter {
   }
 
   /**
-   * Runs a sync of another file of the store, or of the folder that contains `name`. If it fails, this writer is
-   * poisoned as well.
+   * Runs a sync of another file of the store, or of the folder that contains `name`. If the sync fails, this writer is
+   * poisoned, too.
    */
   guard(sync: () => void, name?: string): void {
     this.#mustBeSound();
@@ -222,7 +222,7 @@ export class PackWriter {
       this.#disk.truncate(fd, this.#end);
       this.#hasRest = false;
     } catch {
-      // The next write cuts the rest off first. Until then it is an unpublished tail, which nobody reads.
+      // The next write cuts these bytes off first. Until then they are an unpublished tail, which nobody reads.
     }
   }
 

@@ -10,8 +10,8 @@ import { PackRewriter } from "./pack-rewriter.ts";
 /**
  * Implements `BlobStore.setAside`. The caller holds the collector's lock exclusively.
  *
- * Order for each pack, as in a collection: readable contents are copied and synced; the index gets their new places,
- * durably; only then is the pack moved to the quarantine.
+ * Order for each pack, as in a collection: Readable contents are copied and synced. Then the index gets their new
+ * places, durably. Only then is the pack moved to the quarantine.
  */
 export async function setDamagedAside(
   files: BlobFiles,
@@ -26,7 +26,7 @@ export async function setDamagedAside(
     const sealed = await rewriter.sealAll([...wish.files].flatMap((ulid) => files.index.packOf(ulid) ?? []));
     for (const file of wish.files) {
       const pack = files.index.packOf(file);
-      // A pack that is not sealed is in a lane that is held.
+      // A pack that is not sealed is in a lane that somebody holds.
       if (pack !== undefined && !sealed.has(file)) continue;
       const isAside =
         pack === undefined ? moveLarge(files, file) : await movePack(files, rewriter, { pack, keep: wish.keep });
@@ -44,7 +44,7 @@ interface DamagedPack {
 }
 
 /**
- * Moves a pack. Returns false, and changes nothing, if its file is missing, or a content that must be kept is damaged
+ * Moves a pack. Returns false, and changes nothing, if its file is missing or if a content that must be kept is damaged
  * in it.
  */
 async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }: DamagedPack): Promise<boolean> {

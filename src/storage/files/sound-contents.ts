@@ -9,7 +9,7 @@ import type { BlobLayout } from "../layout.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, isPlaceIn, readAt } from "./pack-scan.ts";
 
-/** The maximum number of blocks that are remembered. Others are read again. */
+/** The maximum number of blocks that are remembered. Any other block is read again. */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
 /** The number of pieces of a large content (1 MiB each) that are read in one step. */
@@ -124,7 +124,7 @@ export class SoundContents {
 
   /**
    * Returns the damaged contents of the block or file of a content. Returns `astray` if this content is not at its
-   * place; nothing is known of the others then.
+   * place. In that case, nothing is known of the other contents.
    */
   *#read(hash: Hash, place: BlobPlace): Generator<void, Damaged | "astray", void> {
     return place.kind === "large" ? yield* this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);

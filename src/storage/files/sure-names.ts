@@ -19,9 +19,9 @@ interface Parts {
 }
 
 /**
- * Makes the names of files found on the disk durable, before the index names their contents: the process that named
- * them may have ended before it synced the folders. The bytes are durable, since a file gets its name only then.
- * `folders`: the folders that contain the files, and those above that may be new as well.
+ * Makes the names of files found on the disk durable, before the index names their contents. The process that named the
+ * files may have ended before it synced the folders. The bytes are durable already, because a file gets its name only
+ * after they are. `folders`: the folders that contain the files, and those above that may be new as well.
  */
 export function makeNamesSure(parts: Parts, folders: readonly string[], paths: readonly string[]): void {
   const { disk, unsure } = parts;
@@ -38,8 +38,8 @@ export function makeNamesSure(parts: Parts, folders: readonly string[], paths: r
 }
 
 /**
- * Replaces a file, if it exists, by a copy of it, durably. No failed sync has concerned the pages and the name of the
- * copy. Its name then counts as sure. If this fails, the bytes of the file are unchanged.
+ * Replaces a file, if it exists, by a copy of it, durably. The copy has new pages and a new name, which no failed sync
+ * has concerned, so its name counts as sure. If this fails, the bytes of the file are unchanged.
  */
 export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: string): void {
   if (disk.lstat(path) !== undefined) {
