@@ -90,7 +90,9 @@ function rename(map: Map<string, unknown>, addresses: readonly string[], to: (ol
   }
 }
 
-/** Takes contents in bulk into a `MemoryBlobStore`, in this thread only: other threads cannot reach its memory. */
+/**
+ * Takes contents in bulk into a `MemoryBlobStore`, in this thread only, because other threads cannot reach its memory.
+ */
 class MemoryIntake implements BlobIntake {
   readonly openThreadSinks = undefined;
   readonly #contents: Map<Hash, Buffer>;

@@ -50,7 +50,7 @@ export class MemoryBlobStore implements BlobStore {
     return new Set(hashes.filter((hash) => isSound(this.#contents, hash)));
   }
 
-  /** Does nothing, since every put checks the stored bytes anyway. */
+  /** Does nothing, because every put checks the stored bytes anyway. */
   doubt(): void {}
 
   lease(): Promise<HeldLock> {

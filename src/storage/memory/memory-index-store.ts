@@ -65,7 +65,7 @@ export function emptyMemoryIndex(): MemoryIndexState {
   };
 }
 
-/** An index in memory; it lives as long as its state. */
+/** An index in memory. It lives as long as its state. */
 export class MemoryIndexStore implements IndexStore {
   readonly #state: MemoryIndexState;
 
@@ -77,7 +77,7 @@ export class MemoryIndexStore implements IndexStore {
     return this.#state.head;
   }
 
-  /** Answers are always current. */
+  /** Does nothing, because answers are always current. */
   fresh(): void {}
 
   async reset(): Promise<void> {
@@ -232,7 +232,7 @@ export class MemoryIndexStore implements IndexStore {
     yield this.#state.history.between(after, upTo);
   }
 
-  /** Finds no problems: an index in memory cannot be damaged on disk. */
+  /** Finds no problems, because an index in memory cannot be damaged on disk. */
   async check(): Promise<readonly string[]> {
     return [];
   }
@@ -250,7 +250,7 @@ export class MemoryIndexStore implements IndexStore {
   async close(): Promise<void> {}
 }
 
-/** The names that a folder ever contained; sorted on demand. */
+/** The names that a folder ever contained. They are sorted on demand. */
 interface Names {
   readonly all: Set<string>;
   sorted: readonly string[] | undefined;
@@ -264,7 +264,7 @@ class PathHistory {
   readonly #folders = new Map<WorkspacePath, Names>();
   #bySeq: IterationRow[] = [];
 
-  /** Adds all rows, or none: throws `INTEGRITY_VIOLATION` if a path would have two iterations at one seq. */
+  /** Adds all rows. Adds none, and throws `INTEGRITY_VIOLATION`, if a path would have two iterations at one seq. */
   add(rows: readonly IterationRow[]): void {
     this.#refuseDuplicates(rows);
     for (const row of rows) {

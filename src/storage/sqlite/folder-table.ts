@@ -23,13 +23,13 @@ export class FolderTable {
     this.#sql = sql;
   }
 
-  /** Clears the cache. To be called if rows may be gone: after a rollback or a reset by another process. */
+  /** Clears the cache. Call this if rows may be gone, after a rollback or a reset by another process. */
   forget(): void {
     this.#ids.clear();
     this.#paths.clear();
   }
 
-  /** Returns the number of a folder, or `undefined` if nothing was ever recorded beneath it. */
+  /** Returns the number of a folder; `undefined` if nothing was ever recorded beneath it. */
   find(folder: WorkspacePath): number | undefined {
     return this.#walk(folder, false);
   }
@@ -62,7 +62,7 @@ export class FolderTable {
     return path;
   }
 
-  /** True if the root's row is there and intact. Nothing else reads that row. */
+  /** True if the row of the top folder exists and is intact. Nothing else reads that row. */
   hasTop(): boolean {
     const row = this.#sql.first("SELECT parent, length(name) FROM folders WHERE id = ?", ROOT_ID);
     return row !== undefined && numberAt(row, 0) === 0 && numberAt(row, 1) === 0;
@@ -72,7 +72,10 @@ export class FolderTable {
     return id === ROOT_ID ? ROOT : this.#paths.get(id);
   }
 
-  /** Finds (or adds) the folder's number, walking down from the nearest folder above it with a cached number. */
+  /**
+   * Finds the folder's number, or adds one if `add` is true. Walks down from the nearest folder above it with a cached
+   * number.
+   */
   #walk(folder: WorkspacePath, add: boolean): number | undefined {
     const pending: WorkspacePath[] = [];
     let at = folder;

@@ -15,7 +15,9 @@ import { fromSqlite } from "./sqlite-error.ts";
 
 const REMOTE_WORK_COLUMNS = "replica, session, turn, action, actor, first_seq, last_seq, first_ts, last_ts, events";
 
-/** The time to wait for another process's write, in ms. Waits are rare, since writers hold the workspace's lock. */
+/**
+ * The time to wait for another process's write, in ms. Such waits are rare, because writers hold the workspace's lock.
+ */
 const BUSY_MS = 5_000;
 
 /** The path of a private database: SQLite keeps it in memory, or, if it is large, in an unnamed temporary file. */
@@ -214,8 +216,8 @@ class EventTable {
 
   range({ from, to, limit, descending = false }: SeqRange): EventRow[] {
     const order = descending ? "DESC" : "ASC";
-    // The limit is part of the text: SQLite re-plans a statement whenever another value is bound to its LIMIT, and
-    // planning takes longer than most queries. The limit is a power of two, so that there are few different texts.
+    // The limit is part of the text, because SQLite re-plans a statement whenever another value is bound to its LIMIT,
+    // and planning takes longer than most queries. The limit is a power of two, so that there are few different texts.
     const most = limit === undefined ? "" : ` LIMIT ${2 ** Math.ceil(Math.log2(limit))}`;
     const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq ${order}${most}`;
     return this.#sql.all(sql, from, to).slice(0, limit).map(eventRow);

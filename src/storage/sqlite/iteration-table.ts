@@ -41,7 +41,10 @@ const FIRST_PAGE = 128;
 const MANY = 32;
 const SOME_IN_FOLDER = 4;
 
-/** Rows read in one query for each wanted row. This bounds the cost of a folder's other names and of old iterations. */
+/**
+ * The number of rows that one query may read for each wanted row. It bounds the cost of a folder's other names and of
+ * old iterations.
+ */
 const SPARE_ROWS = 4;
 
 /** Sorts before every name. */
@@ -80,7 +83,7 @@ function isPresent({ row }: NamedRow): boolean {
 
 /**
  * Returns rows with their names, which are text in the column `nameAt`. Returns `undefined` if no rows are given, or if
- * a name is not plain text: it is not UTF-8, or begins with a NUL.
+ * a name is not plain text because it is not UTF-8 or begins with a NUL.
  */
 function namedRows(rows: readonly Row[] | undefined, nameAt: number): NamedRow[] | undefined {
   if (rows === undefined) return undefined;
@@ -147,8 +150,8 @@ export class IterationTable {
     let count = 0;
     for (const row of rows) {
       const { path, seq, iteration, entry } = row;
-      // If there are more rows than the cache holds, the first ones would be evicted before they are read: so none of
-      // the rows is cached.
+      // If there are more rows than the cache holds, the first ones would be evicted before they are read. In that
+      // case, none of the rows is cached.
       if ((count += 1) <= MOST_LAST_ROWS) this.#last.put(row);
       else if (count === MOST_LAST_ROWS + 1) this.#last.forget();
       const parent = parentOf(path);
@@ -303,7 +306,10 @@ export class IterationTable {
     return (folder) => namedRows(ahead.of(folder), 8)?.filter(isPresent) ?? this.entriesIn(folder, seq);
   }
 
-  /** Yields the folders that were ever in a folder, as `entriesIn` does. A row begins with the number of its folder. */
+  /**
+   * Yields the folders that were ever in a folder, as `entriesIn` does. A row begins with the number of the folder that
+   * it names.
+   */
   *foldersIn(folder: number, behind: Buffer = NONE): Generator<NamedRow> {
     const sql = "SELECT id, name FROM folders WHERE parent = ? AND name > ? ORDER BY name LIMIT ";
     let after = behind;
@@ -360,8 +366,8 @@ export class IterationTable {
 }
 
 /**
- * The number of most recently recorded paths that stay cached: enough for a large step. The cache holds at most twice
- * as many.
+ * The number of most recently recorded paths that stay cached, which is enough for a large step. The cache holds at
+ * most twice as many.
  */
 const MOST_LAST_ROWS = 16_384;
 
@@ -373,7 +379,7 @@ interface Last {
 
 /**
  * Caches the last iterations of the most recently recorded paths, which a step reads repeatedly. Every added iteration
- * must be put here, and the cache cleared whenever another connection may have added rows.
+ * must be put here. The cache must be cleared whenever another connection may have added rows.
  */
 export class LastRows {
   readonly #rows = new RecentMap<WorkspacePath, Last>(MOST_LAST_ROWS);
@@ -405,7 +411,7 @@ interface FolderRows {
   readonly folderAt: number;
 }
 
-/** Number of folders queried singly before the first page is read, because most walks are short. */
+/** The number of folders that are queried singly before the first page is read, because most walks are short. */
 const SINGLES = 8;
 const LEAST_ROWS = 128;
 const MOST_ROWS = 2_048;
@@ -420,9 +426,14 @@ const WORTH = 4;
  */
 class ReadAhead {
   readonly #rows: FolderRows;
-  /** The rows of the page by folder. Those of the folder `#end` may be incomplete: it is not covered. */
+  /**
+   * The rows of the page by folder. The rows of the folder `#end` may be incomplete, so the page does not cover that
+   * folder.
+   */
   readonly #page = new Map<number, Row[]>();
-  /** The page covers the folders from `#first` to `#end - 1`. A covered folder that is not in it has no rows. */
+  /**
+   * The page covers the folders from `#first` to `#end - 1`. A covered folder without rows here has none in the table.
+   */
   #first = 0;
   #end = 0;
   #answered = WORTH;

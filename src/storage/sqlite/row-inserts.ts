@@ -4,7 +4,7 @@ import type { Cell, Statements } from "./statements.ts";
 const ROWS = 32;
 
 /**
- * Inserts rows into a table, `ROWS` per statement. Requires a transaction. Only `finish` inserts the last rows.
+ * Inserts rows into a table, `ROWS` per statement. Requires a transaction. The last rows are inserted only by `finish`.
  */
 export class RowInserts {
   readonly #sql: Statements;

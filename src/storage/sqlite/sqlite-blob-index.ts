@@ -43,7 +43,7 @@ class SqliteBlobIndex implements BlobIndex {
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #statements = new Map<string, StatementSync>();
-  /** Read only within `together`: otherwise the check whether it is still valid would cost as much as a query. */
+  /** Used only within `together`, because elsewhere the check that it is still valid would cost as much as a query. */
   readonly #recent = new RecentPlaces();
   #isTogether = false;
 
@@ -151,7 +151,8 @@ class SqliteBlobIndex implements BlobIndex {
 
   #putPack({ ulid, lane: inLane, bytes }: PackState): number {
     const lane = inLane ?? null;
-    // Nearly every pack is known already. An upsert would write the table of last ids (`sqlite_sequence`) even so.
+    // Nearly every pack is known already. An upsert would write the table of last ids (`sqlite_sequence`) even for a
+    // known pack.
     const known = this.#prepare("UPDATE packs SET lane = ?, bytes = ? WHERE ulid = ? RETURNING id").get(
       lane,
       bytes,
@@ -209,7 +210,7 @@ class SqliteBlobIndex implements BlobIndex {
 /**
  * Returns a function that opens `blobs/index.db`, in an existing folder. An index that is missing, damaged or of
  * another version is created empty. If the disk takes no writes, the index of `whenReadOnly` is used and the store is
- * read-only; without `whenReadOnly`, opening throws.
+ * read-only. Without `whenReadOnly`, opening throws in that case.
  */
 export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => BlobIndex): BlobIndexOpener {
   return () => {
@@ -306,7 +307,7 @@ function isUnsound(error: unknown): boolean {
 }
 
 /**
- * True if the process or system is out of file descriptors. The disk is then not at fault, and no other file can be
+ * True if the process or system is out of file descriptors. The disk is then not at fault, and no other file could be
  * opened either.
  */
 function isOutOfDescriptors(trouble: unknown): boolean {
@@ -315,7 +316,7 @@ function isOutOfDescriptors(trouble: unknown): boolean {
 }
 
 function cannotWrite(error: unknown): boolean {
-  // ENOENT: the store's folder is missing because it could not be created.
+  // With ENOENT, the store's folder is missing, because it could not be created.
   return isOfTheDisk(error) || takesNoWrites(error) || errnoOf(error) === "ENOENT";
 }
 
@@ -332,7 +333,7 @@ function putRows(
     if (pack === undefined) continue;
     const { block, blockBytes, at, length, stored } = row;
     const { changes } = insert.run(rowHashBytes(rows, i), pack, block, blockBytes, at, length, stored);
-    // 0 changes: the content was known, and keeps its place.
+    // If nothing was changed, the content was known, and keeps its place.
     if (changes === 1) recent.put(rowHash(rows, i), { kind: "pack", pack, block, blockBytes, at, length, stored });
   }
 }
@@ -377,8 +378,8 @@ export class RecentPlaces {
   #version: number | undefined;
 
   /**
-   * Takes the current `PRAGMA data_version`. Clears the cache if it differs from the last one: another connection has
-   * changed the database.
+   * Takes the current `PRAGMA data_version`. Clears the cache if it differs from the last one, because another
+   * connection has then changed the database.
    */
   look(version: number): void {
     if (version !== this.#version) this.forget();

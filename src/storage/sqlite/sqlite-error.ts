@@ -73,15 +73,17 @@ export function isOfTheDisk(error: unknown): boolean {
 export interface DatabasePlace {
   readonly disk: Disk;
   readonly path: string;
-  /** Set if everything in it can be rebuilt from elsewhere. */
+  /** Set if everything in the database can be rebuilt from elsewhere. */
   readonly isDerived?: true;
 }
 
 /**
- * Converts an SQLite error to a `ChronicleError`: `INTEGRITY_VIOLATION` if the file is not a sound database, has a format that SQLite does not know, lacks a
- * table, or a row breaks its table's rules, `LOCKED` if another connection has locked it, else `IO`. Returns an error
- * that is not SQLite's unchanged. SQLite does not pass on the system's error, so after a disk error the disk is probed
- * with a write.
+ * Converts an SQLite error to a `ChronicleError`. Returns any other error unchanged. SQLite does not pass on the
+ * system's error, so after a disk error the disk is probed with a write.
+ * - `INTEGRITY_VIOLATION`: the file is not a sound database, has a format that SQLite does not know, lacks a table or a
+ * column, or a row breaks its table's rules.
+ * - `LOCKED`: another connection has locked the database.
+ * - `IO`: everything else.
  */
 export function fromSqlite(error: unknown, place: DatabasePlace): unknown {
   const code = sqliteCode(error);

@@ -29,7 +29,7 @@ import { bytesAt, DamagedCell, numberAt, type Row, textAt } from "./statements.t
 
 /**
  * Opens the index in this file, or makes an empty one (0600). Throws `INTEGRITY_VIOLATION` if the file is not a sound
- * database: `discardSqliteFiles` removes it. An index of another format opens empty.
+ * database; `discardSqliteFiles` removes such a file. An index of another format opens empty.
  */
 export function openSqliteIndexStore(path: string, disk: Disk, options: SqliteIndexOptions = {}): SqliteIndexStore {
   return new SqliteIndexStore(path, disk, options);
@@ -41,16 +41,19 @@ export interface SqliteIndexOptions {
 }
 
 /**
- * The index in one SQLite file. If the disk refuses a change of the file (a full disk, say), the index continues in a
- * temporary database until it is closed. Its data is derived from the log, so everything can still be read. The file
- * stays unchanged, and catches up with the log after it is opened again.
+ * The index in one SQLite file. If the disk refuses a change of the file (for example because it is full), the index
+ * continues in a temporary database until it is closed. Its data is derived from the log, so everything can still be
+ * read. The file stays unchanged, and catches up with the log after it is opened again.
  */
 export class SqliteIndexStore implements IndexStore {
   readonly #disk: Disk;
   readonly #path: string;
   readonly #options: SqliteIndexOptions;
   #on: IndexConnection;
-  /** The old connection to the file, once the index continues without the file: a walk may still read there. */
+  /**
+   * The old connection to the file, once the index continues without the file. It stays open because a walk may still
+   * read there.
+   */
   #file: IndexConnection | undefined;
   /** The number of resets that this object's caches reflect. */
   #generation = -1;
@@ -60,7 +63,7 @@ export class SqliteIndexStore implements IndexStore {
   #seen: IndexHead | undefined;
   /** The head that was read last. Most reads find the same row, and need not parse it. */
   #lastHead: { readonly row: Row; readonly head: IndexHead } | undefined;
-  /** The generation in which the SQL index by content was last made: a reset drops that index. */
+  /** The generation in which the SQL index by content was last made. A reset drops that index. */
   #contentsSince: number | undefined;
   /** The error with which the last read transaction ended. */
   #trouble: unknown;
@@ -105,7 +108,10 @@ export class SqliteIndexStore implements IndexStore {
     }
   }
 
-  /** Throws if the database is damaged: damaged pages may now be free, and would be reused. Requires a transaction. */
+  /**
+   * Throws if the database is damaged, because damaged pages may now be free and would be reused. Requires a
+   * transaction.
+   */
   #mustBeSound(): void {
     const found = this.#on.sql.first("PRAGMA quick_check(1)");
     if (found === undefined || textAt(found, 0) !== "ok") throw new DamagedCell("its free pages are damaged");
@@ -323,7 +329,7 @@ export class SqliteIndexStore implements IndexStore {
       yield* walkEntries(iterations, folders, { path: beneath, id, seq, everyRoot: folder === undefined, ...page });
   }
 
-  /** Makes the SQL index by content. Not done before it is needed, because it slows down every recording. */
+  /** Makes the SQL index by content. It is made only when it is needed, because it slows down every recording. */
   #prepareContents(): void {
     const generation = this.#read(() => this.#generation);
     if (this.#contentsSince === generation) return;
@@ -358,7 +364,7 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   /**
-   * Opens one consistent state for all queries of this turn of the event loop: a read transaction that ends with the
+   * Opens one consistent state for all queries of this turn of the event loop, by a read transaction that ends with the
    * turn. Locking and unlocking for each query would cost as much as the queries themselves.
    */
   #look(): IndexHead {
@@ -381,7 +387,7 @@ export class SqliteIndexStore implements IndexStore {
     if (this.#on.db.isOpen && this.#on.db.isTransaction) this.#on.sql.run("COMMIT");
   }
 
-  /** Runs without a caller: an error that occurs here is thrown by the next read or change. */
+  /** Runs without a caller, so the next read or change throws an error that occurs here. */
   #endOfTurn(): void {
     try {
       this.#letGo();

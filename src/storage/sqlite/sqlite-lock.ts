@@ -9,10 +9,10 @@ const FIRST_SLEEP_MS = 1;
 const LONGEST_SLEEP_MS = 50;
 
 /**
- * A lock between processes: a transaction on an empty SQLite file. An exclusive lock is `BEGIN EXCLUSIVE`, a shared
- * lock a reading transaction. The kernel drops the byte-range locks on the file when the process ends, however it ends.
- * The file is never deleted, and cannot be damaged, because it is never written to. No other code in this process may
- * open the file, because closing it would drop the lock.
+ * A lock between processes: a transaction on an empty SQLite file. An exclusive lock is `BEGIN EXCLUSIVE`, and a shared
+ * lock is a reading transaction. The kernel drops the byte-range locks on the file when the process ends, however it
+ * ends. The file is never deleted, and cannot be damaged, because it is never written to. No other code in this process
+ * may open the file, because closing it would drop the lock.
  *
  * Requests to one object are served in order. Requests of several processes are not: a waiter for an exclusive lock can
  * be overtaken by shared holders that follow one another without a gap.
@@ -79,7 +79,7 @@ export class SqliteLock implements Lock {
       if (exclusive ? this.#tryExclusive() : this.#tryShared()) return;
       const left = deadline - performance.now();
       if (left <= 0) throw this.#locked(waitMs);
-      // Jitter, so that waiting processes do not wake together.
+      // The pause varies at random, so that waiting processes do not wake together.
       const pause = Math.min(left, sleep * (0.5 + Math.random()));
       await new Promise((resolve) => setTimeout(resolve, pause));
     }

@@ -42,9 +42,9 @@ export class Statements {
 }
 
 /**
- * Returns a LIMIT clause for this many rows, rounded up to a power of two: the caller drops the surplus. The limit is
- * part of the text, because SQLite re-plans a statement whenever another value is bound to its LIMIT, which takes
- * longer than most queries. Powers of two keep the number of prepared statements small.
+ * Returns a LIMIT clause for this many rows, rounded up to a power of two. The caller drops the surplus. The limit is
+ * part of the text, because SQLite re-plans a statement whenever another value is bound to its LIMIT, and planning
+ * takes longer than most queries. Powers of two keep the number of prepared statements small.
  */
 export function atMost(limit: number | undefined): string {
   return limit === undefined ? "" : ` LIMIT ${2 ** Math.ceil(Math.log2(Math.max(1, limit)))}`;
