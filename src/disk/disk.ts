@@ -1,23 +1,3 @@
-/**
- * The narrow port under the files that Chronicle reads or writes, the store's and the user's; not under SQLite's
- * databases, which SQLite opens itself.
- *
- * Synchronous, since bulk work runs in worker threads. Only slow operations that a caller awaits beside other work are
- * asynchronous. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it can forget or tear what was
- * not synced, fail any operation with any errno, and stop at any operation).
- *
- * Contract
- * - Paths are absolute strings or bytes. `/proc/self/fd/<fd>` and `/proc/self/fd/<fd>/<name>` name an open folder and a
- *   child of it, also in the simulation: this is how confined access works.
- * - Failures throw an `Error` with the errno's name in `code` (`ENOENT`, `ENOSPC` …), as Node does.
- * - `write` may be short, as in POSIX: callers use `writeFully`.
- * - Bytes are durable after `sync(fd)`; a name (created, renamed, removed) after `syncFolder` of the folder that
- *   contains it. After a failed sync, a later one that succeeds proves nothing, so a failed sync is never retried.
- * - `rename` replaces a file atomically. A mode given at creation is not narrowed by the process's umask.
- * - New files and folders get what the system gives them in their folder: its group and setgid bit, and its default
- *   access control list, which may narrow the mode.
- */
-
 /** An absolute path, as text or as bytes. */
 export type DiskPath = string | Buffer;
 
@@ -30,7 +10,9 @@ export interface FileStat {
   /** Permission bits, 0..0o7777. */
   readonly mode: number;
   readonly size: number;
-  /** Since 1970, in 64 bits: a time before 1677 or after 2262 is clamped to the nearest one. */
+  /**
+   * In ns since 1970. A time before 1677 or after 2262 does not fit 64 bits, and becomes the nearest time that does.
+   */
   readonly mtimeNs: bigint;
   readonly ctimeNs: bigint;
   readonly ino: bigint;
@@ -76,21 +58,44 @@ export interface FileSystem {
   readonly kind: string;
   /** True for a file system of Linux's own: it supports all of POSIX. */
   readonly isLinux: boolean;
-  /** The device and mount of the file system: findings about it are valid as long as this is unchanged. */
+  /** The device and mount of the file system. Findings about it are valid as long as this is unchanged. */
   readonly mount: string;
 }
 
+/**
+ * The narrow port through which Chronicle reads and writes files, both those of the store and those of the user. It
+ * does not cover SQLite's databases, which SQLite opens itself.
+ *
+ * It is synchronous, because bulk work runs in worker threads. Only slow operations that a caller awaits beside other
+ * work are asynchronous. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it can forget or tear
+ * what was not synced, fail any operation with any errno, and stop at any operation).
+ *
+ * Contract
+ * - Paths are absolute strings or bytes. `/proc/self/fd/<fd>` and `/proc/self/fd/<fd>/<name>` name an open folder and a
+ *   child of it, also in the simulation. Confined access works by such paths.
+ * - Failures throw an `Error` with the errno's name in `code` (`ENOENT`, `ENOSPC` …), as Node does.
+ * - `write` may be short, as in POSIX: callers use `writeFully`.
+ * - Bytes are durable after `sync(fd)`. A name that was created, renamed or removed is durable after `syncFolder` of
+ *   the folder that contains it. After a failed sync, a later one that succeeds proves nothing, so a failed sync is
+ *   never retried.
+ * - `rename` replaces a file atomically. A mode given at creation is not narrowed by the process's umask.
+ * - New files and folders get what the system gives them in their folder: its group and setgid bit, and its default
+ *   access control list, which may narrow the mode.
+ */
 export interface Disk {
-  /** Opens a file; `mode` counts only when the file is created (default 0o600). Returns a descriptor. */
+  /** Opens a file. `mode` is used only if the file is created (default 0o600). Returns a descriptor. */
   open(path: DiskPath, how: OpenHow, mode?: number): number;
   close(fd: number): void;
-  /** Reads up to `into.length` bytes at `position` (null: the descriptor's own). Returns the count, 0 at the end. */
+  /**
+   * Reads up to `into.length` bytes at `position` (null: the descriptor's own position). Returns the count, 0 at the
+   * end.
+   */
   read(fd: number, into: Uint8Array, position: number | null): number;
   /** Writes bytes; returns the number of bytes taken. `position` is ignored for `append`. */
   write(fd: number, bytes: Uint8Array, position: number | null): number;
   /** Makes the file's bytes and length durable (`fdatasync`). */
   sync(fd: number): void;
-  /** Like `sync`, beside this thread's other work. The descriptor must stay open until it has ended. */
+  /** Like `sync`, beside this thread's other work. The descriptor must stay open until the sync has ended. */
   syncBeside(fd: number): Promise<void>;
   /** Makes the names in a folder durable. */
   syncFolder(path: DiskPath): void;
@@ -103,14 +108,14 @@ export interface Disk {
   /** Returns `undefined` if nothing has that name (`ENOENT`, `ENOTDIR`). */
   lstat(path: DiskPath): FileStat | undefined;
   list(path: DiskPath): FolderItem[];
-  /** Returns some of the names in a folder, at most `most`. As cheap for a large folder as for a small one. */
+  /** Returns some of the names in a folder, at most `most`. The cost does not grow with the size of the folder. */
   someNames(path: DiskPath, most: number): Buffer[];
   makeFolder(path: DiskPath, mode?: number): void;
   removeFolder(path: DiskPath): void;
   unlink(path: DiskPath): void;
   /**
-   * Like `unlink` of each, in this order, beside this thread's other work. Folder descriptors in the paths must stay
-   * open until it has ended. Rejects with the first failure; later paths are left.
+   * Unlinks each path, in this order, beside this thread's other work. Folder descriptors in the paths must stay open
+   * until that has ended. Rejects with the first failure, and leaves the later paths.
    */
   unlinkAllBeside(paths: readonly DiskPath[]): Promise<void>;
   rename(from: DiskPath, to: DiskPath): void;
@@ -119,7 +124,9 @@ export interface Disk {
   readlink(path: DiskPath): Buffer;
   /** Sets permission bits of an open file or folder. */
   chmod(fd: number, mode: number): void;
-  /** Makes a folder readable for its owner, who need not be able to open it. Follows no link. Only Linux has this. */
+  /**
+   * Makes a folder readable for its owner, even if this process may not open it. Follows no link. Works only on Linux.
+   */
   letOwnerRead(path: DiskPath): void;
   /**
    * Makes `owner` the owner of an open file or an empty folder, as far as permitted: only the group is set if the user
@@ -139,18 +146,18 @@ export interface Disk {
   makesFor(uid: number): boolean;
   /**
    * Returns those of the folders (absolute) in which a new file gets the same group, access control list and security
-   * label as in the folder `like`, so that it can be made there and renamed. Returns `undefined` if this cannot be told
-   * here.
+   * label as in the folder `like`. A file for such a folder can be made in `like` and renamed. Returns `undefined` if
+   * this cannot be told here.
    */
   makesAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined>;
   /**
-   * Sets the modification time of an open file or folder, in nanoseconds since the epoch: as exactly as the file system
-   * and this machine can. The stat then tells the time that it got.
+   * Sets the modification time of an open file or folder, in nanoseconds since the epoch. It is as exact as the file
+   * system and this machine allow. A later `fstat` shows the time that was set.
    */
   setMtime(fd: number, mtimeNs: bigint): void;
   /**
    * Clones `from` into the new file `to`, sharing its blocks. Returns false if the file system cannot, or if the new
-   * file would have to belong to another user: the caller then copies.
+   * file would have to belong to another user. The caller then copies.
    */
   clone(from: DiskPath, to: DiskPath): boolean;
   space(path: DiskPath): DiskSpace;
@@ -180,7 +187,8 @@ export interface Disk {
 }
 
 /**
- * `name` is `undefined` if unknown. `listed`: the name came, went or was replaced; else its content or mode changed.
+ * `name` is `undefined` if unknown. `listed`: true if the name was added, removed or replaced; false if its content or
+ * mode was changed.
  */
 export type OnFolderEvent = (name: Buffer | undefined, listed: boolean) => void;
 

@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** Node opens these for itself before the first line of a program runs. Inherited ones cannot be told from them. */
+/**
+ * Node opens descriptors of these kinds for itself before the first line of a program runs. An inherited one cannot be
+ * told from Node's own.
+ */
 const OF_NODE = /^anon_inode:\[(?:eventpoll|eventfd|io_uring)\]$/;
 
 /** fcntl(2) flags: the access mode, and non-blocking. */
@@ -10,7 +13,7 @@ const NONBLOCK = 0o4000;
 
 interface Descriptor {
   readonly fd: number;
-  /** Its target, in the form of proc_pid_fd(5). */
+  /** The target of the descriptor, in the form of proc_pid_fd(5). */
   readonly target: string;
   readonly flags: number;
 }
@@ -24,8 +27,9 @@ interface Pipe {
 }
 
 /**
- * Returns the open descriptors from 3 up that this process inherited, with their targets. Call before anything is
- * opened: only then is a descriptor that does not look like Node's own inherited. Empty if there is no `/proc`.
+ * Returns the open descriptors from 3 up that this process inherited, with their targets. Call this before anything is
+ * opened, because only then is every descriptor that does not look like Node's own an inherited one. Empty if there is
+ * no `/proc`.
  */
 export function inheritedDescriptors(): ReadonlyMap<number, string> {
   const open = descriptorsOf("self").filter(({ fd }) => fd > 2);
@@ -41,7 +45,7 @@ export function stillOpen(descriptors: ReadonlyMap<number, string>): readonly nu
 }
 
 /**
- * Returns the targets of Node's own pipes. Node keeps both ends of a few pipes: of one blocking one, and of some
+ * Returns the targets of Node's own pipes. Node keeps both ends of a few pipes: one blocking pipe, and some
  * non-blocking ones. A parent may pass on a similar pipe (the job tokens of `make` are a blocking one), but then the
  * parent has it open, too.
  */
@@ -86,7 +90,7 @@ function descriptorsOf(pid: string): Descriptor[] {
       const info = readFileSync(`/proc/${pid}/fdinfo/${name}`, "latin1");
       return [{ fd: Number(name), target, flags: Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", 8) }];
     } catch {
-      // Closed meanwhile: it was the descriptor of the folder just read.
+      // The descriptor was closed meanwhile. It was that of the folder that was just read.
       return [];
     }
   });

@@ -25,8 +25,8 @@ export class KeptOwners {
   }
 
   /**
-   * Returns the user to whom a new file at a path must belong, if that is not the user of this process; `undefined`
-   * also for a path given as bytes.
+   * Returns the user to whom a new file at a path must belong, with the folder that demands this. Returns `undefined`
+   * if this is the user of this process, if no folder demands anything, and for a path given as bytes.
    */
   otherOwnerOf(path: DiskPath): KeptOwner | undefined {
     if (typeof path !== "string") return undefined;
@@ -74,8 +74,8 @@ export function effectiveUser(): number {
 }
 
 /**
- * The errors of a file system that stores no owners, and those for a container's root about users whom it does not
- * know.
+ * The errors of a file system that stores no owners, and the errors that a container's root gets for users whom the
+ * container does not know.
  */
 const KEEPS_NO_OWNERS: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
@@ -85,13 +85,13 @@ let hasDescriptorPaths: boolean | undefined;
  * Gives what root makes in another user's folder to the owner of that folder. Otherwise a command that was run as root
  * once (`sudo -E`, `su -m`) would leave files in a user's store that this user can neither read nor replace.
  *
- * `make` gets the path at which it is to make something. For root in another user's folder that path goes through the
- * folder's descriptor, so that the folder whose owner was read is the one in which the file is made: between two
- * lookups of a path, its owner could put a link to one of root's own folders there. Without such paths (not on Linux)
- * nothing is given away.
+ * `make` gets the path at which it is to make something. For root in another user's folder, that path goes through the
+ * descriptor of the folder. So the folder whose owner was read is the one in which the file is made. Otherwise the
+ * owner could put a link to one of root's own folders there between two lookups of the path. Without such paths (not on
+ * Linux) nothing is given away.
  *
- * A path below `/proc/self/fd` is passed on unchanged: it leads to the files of a workspace, which have owners of their
- * own.
+ * A path below `/proc/self/fd` is passed on unchanged, because it leads to the files of a workspace, which have owners
+ * of their own.
  */
 export function makeForFolderOwner<T>(path: DiskPath, make: (path: DiskPath, owner?: Owner) => T): T {
   if (effectiveUser() !== 0 || typeof path !== "string" || path.startsWith("/proc/")) return make(path);
@@ -127,7 +127,10 @@ export function giveTo(fd: number, owner: Owner): void {
   }
 }
 
-/** Does the same as `giveTo` for a folder, if it is empty: its name may stand for another folder of root by now. */
+/**
+ * Does the same as `giveTo` for a folder, if the folder is empty. A folder with contents may be another one of root's
+ * folders, which has got this name by now.
+ */
 export function giveFolderTo(fd: number, owner: Owner): void {
   if (fs.readdirSync(`/proc/self/fd/${fd}`).length === 0) giveTo(fd, owner);
 }

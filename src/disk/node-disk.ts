@@ -60,7 +60,7 @@ const STAT = { bigint: true } as const;
 const STAT_OR_NOTHING = { bigint: true, throwIfNoEntry: false } as const;
 const LIST = { encoding: "buffer", withFileTypes: true } as const;
 
-/** The maximum number of bytes that Linux moves in one call. Node refuses more instead of shortening it. */
+/** The maximum number of bytes that Linux moves in one call. Node refuses a longer request instead of shortening it. */
 const MOST_BYTES = 0x7ffff000;
 
 /** The errors of a file system that cannot share blocks between two files. */
@@ -167,7 +167,7 @@ export class NodeDisk implements Disk {
 
   someNames(path: DiskPath, most: number): Buffer[] {
     const names: Buffer[] = [];
-    // latin1 preserves the bytes: Node cannot read a folder name by name as buffers.
+    // latin1 preserves the bytes. It is needed because Node cannot read a folder name by name as buffers.
     const folder = fs.opendirSync(path, { encoding: "latin1", bufferSize: Math.max(1, most) });
     try {
       for (let item = folder.readSync(); item !== null && names.length < most; item = folder.readSync())
@@ -207,7 +207,7 @@ export class NodeDisk implements Disk {
   }
 
   unlinkAllBeside(paths: readonly DiskPath[]): Promise<void> {
-    // One at a time, because the few threads that Node has for this also run syncs.
+    // The files are unlinked one at a time, because the few threads that Node has for this also run syncs.
     return new Promise((resolve, reject) => {
       const next = (at: number): void => {
         const path = paths[at];
@@ -320,8 +320,8 @@ export class NodeDisk implements Disk {
   }
 
   /**
-   * Opens a file with exactly this mode. Only its creator may set its mode and give it away, so creating and opening
-   * are separate.
+   * Opens a file with exactly this mode. Only the creator of a file may set its mode and give it away, so this method
+   * creates a new file and opens an existing one in separate steps.
    */
   #openWithExactMode(path: DiskPath, how: "create" | "append" | "update", { mode, owner, kept }: MadeHow): number {
     let fd: number;
@@ -345,9 +345,9 @@ export class NodeDisk implements Disk {
 
 interface MadeHow {
   readonly mode: number;
-  /** The user to whom it is given. */
+  /** The user to whom the file is given. */
   readonly owner: Owner | undefined;
-  /** The user to whom it must belong in the end. */
+  /** The user to whom the file must belong in the end. */
   readonly kept: KeptOwner | undefined;
 }
 
@@ -390,7 +390,7 @@ function kindOfItem(item: Dirent<Buffer>): NodeKind {
 
 /**
  * File systems that give each folder its birth time and never change it: ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs
- * (the `f_type` of statfs(2)). Not overlays, because files that are copied up there are made anew.
+ * (the `f_type` of statfs(2)). Overlays are left out, because files that are copied up there are made anew.
  */
 const KEEPS_BIRTHS: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994]);
 
@@ -410,7 +410,7 @@ export function birthTime(path: PathLike): string | undefined {
 }
 
 /**
- * True if Node reports a birth time for this path. Without statx(2) (an old kernel, or a sandbox that forbids it), it
+ * True if Node reports a birth time for this path. Without statx(2) (an old kernel, or a sandbox that forbids it), Node
  * returns the time of the last change instead.
  */
 function hasOwnBirth(path: string): boolean {
@@ -424,18 +424,18 @@ const PROGRAM_FOLDERS = ["/usr/bin", "/bin"];
 /** Syncs the file system of the program's standard input. */
 const OPERANDS = ["-f", "/proc/self/fd/0"];
 
-/** The program that can sync one file system, searched once. `path` is `undefined` if there is none. */
+/** The program that can sync one file system. It is searched once. `path` is `undefined` if there is none. */
 let program: { readonly path: string | undefined } | undefined;
 let touch: { readonly path: string | undefined } | undefined;
 
 /**
  * Sets the modification time of an open file or folder. Node passes a time as a double of seconds, which is up to 240
- * ns off today, so GNU's `touch` sets what a double cannot hold. It takes 2 ms. `touch` gets the open descriptor as its
- * output, which `-` names: it changes this file, whatever its name now means.
+ * ns off today, so GNU's `touch` sets what a double cannot hold. That takes 2 ms. `touch` gets the open descriptor as
+ * its output, which `-` names. So it changes this file, whatever the file's name now means.
  */
 function setTime(fd: number, mtimeNs: bigint): void {
   const seconds = Number(mtimeNs) / 1e9;
-  // As text, because Node takes a negative number for "now".
+  // The time is given as text, because Node takes a negative number for "now".
   fs.futimesSync(fd, String(seconds), String(seconds));
   const off = offBy(fd, mtimeNs);
   if (off === 0n) return;
@@ -446,7 +446,10 @@ function setTime(fd: number, mtimeNs: bigint): void {
   fs.futimesSync(fd, nudged, nudged);
 }
 
-/** The largest error of a time that is a double of seconds, until 2262: a step of 2 µs. */
+/**
+ * The largest error, in ns, of a time that is a double of seconds. It is the step of 2 µs between two such times before
+ * 2262.
+ */
 const DOUBLE_NS = 2_000n;
 
 const NS_PER_S = 1_000_000_000n;
@@ -456,7 +459,7 @@ function offBy(fd: number, mtimeNs: bigint): bigint {
   return off < 0n ? -off : off;
 }
 
-/** Sets the time with `touch`. Returns false if the time is not exact then, or there is no such program. */
+/** Sets the time with `touch`. Returns false if there is no such program, or the time is not exact afterwards. */
 function touched(fd: number, mtimeNs: bigint): boolean {
   touch ??= { path: findProgram("touch", isTouch) };
   if (touch.path === undefined) return false;
@@ -470,17 +473,17 @@ function touched(fd: number, mtimeNs: bigint): boolean {
   return run.error === undefined && run.status === 0 && offBy(fd, mtimeNs) === 0n;
 }
 
-/** True for coreutils. Others (busybox) know no fractions of a second, or no `-`. */
+/** True for coreutils. Other programs (busybox) know no fractions of a second, or no `-`. */
 function isTouch(path: string): boolean {
   return /^touch \([^)]*coreutils\)/.test(spawnSync(path, ["--version"], { encoding: "utf8", env: {} }).stdout);
 }
 
 /**
  * Makes everything durable on the file system of an open folder (`syncfs`). Returns false if this cannot be done here.
- * Throws `EIO` if it was tried and failed; as after every failed sync, it is then unknown what is durable.
+ * Throws `EIO` if it was tried and failed. As after every failed sync, it is then unknown what is durable.
  *
  * Node has no `syncfs`, but GNU coreutils (8.24 and later) do: `sync -f`. The folder is passed as an open descriptor,
- * so that it is this folder whatever its name now means. Since Linux 5.8 `syncfs` reports earlier failed writes.
+ * so that this folder is meant whatever its name now means. Since Linux 5.8 `syncfs` reports earlier failed writes.
  */
 export function syncFileSystem(fd: number): boolean {
   program ??= { path: findProgram("sync", isSync) };
@@ -517,7 +520,7 @@ function findProgram(name: string, isCapable: (path: string) => boolean): string
   return PROGRAM_FOLDERS.map((folder) => `${folder}/${name}`).find((path) => existsSync(path) && isCapable(path));
 }
 
-/** True for GNU coreutils. Others (busybox) may ignore `-f` or give it another meaning. */
+/** True for GNU coreutils. Other programs (busybox) may ignore `-f` or give it another meaning. */
 function isSync(path: string): boolean {
   const { stdout } = spawnSync(path, ["--version"], { encoding: "utf8", env: {} });
   const [, major = "0", minor = "0"] = /^sync \(GNU coreutils\) (\d+)\.(\d+)/.exec(stdout) ?? [];
@@ -583,7 +586,7 @@ const LS_PROGRAMS = ["/usr/bin/ls", "/bin/ls"];
 /** Prints one line for each folder, in the given order: permissions with a mark, links, owner, group, label. */
 const OPTIONS = ["-ldnbUZ", "--"];
 
-/** The most folders per call: their paths must fit into a program's arguments. */
+/** The most folders per call. It is limited because their paths must fit into a program's arguments. */
 const AT_ONCE = 200;
 const MOST_LISTED_BYTES = 64 * 1024 * 1024;
 

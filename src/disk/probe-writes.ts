@@ -3,7 +3,7 @@ import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "./disk.ts";
 import { writeFully } from "./write-fully.ts";
 
-/** Size of the probe: a disk with room for only a few bytes counts as full. */
+/** The size of the probe, in bytes. A disk with room for only a few bytes counts as full. */
 const PROBE_BYTES = 64 * 1024;
 
 /**

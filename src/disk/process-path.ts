@@ -3,15 +3,15 @@ import { posix } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "./disk.ts";
 
-/** The maximum number of consecutive links: the system's limit. */
+/** The maximum number of links that are followed, which is the system's limit. */
 const MOST_LINKS = 40;
 /** Paths that each process sees differently: `self`, process numbers, open files (proc(5), fd(4)). */
 const OF_PROCESSES = /^\/(?:proc|dev\/fd)(?:\/|$)/;
 
 /**
  * Returns the path in `/proc` or `/dev/fd` to which an absolute path leads, directly or through a link; `undefined` if
- * it leads to none, or through too many links. Such a path means another file in each process, so one from another
- * process is never resolved here.
+ * it leads to none, or through too many links. Such a path means another file in each process, so a path that another
+ * process has named is never resolved here.
  */
 export function processPath(disk: Disk, absolute: string): string | undefined {
   let rest = partsOf(absolute);
@@ -25,7 +25,7 @@ export function processPath(disk: Disk, absolute: string): string | undefined {
       continue;
     }
     const next = posix.join(at, name);
-    // The name is enough: nothing in there is read.
+    // The name is enough, because nothing in such a folder is read.
     const target = OF_PROCESSES.test(next) ? undefined : targetOf(disk, next);
     if (target === undefined) at = next;
     else {

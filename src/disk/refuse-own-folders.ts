@@ -9,8 +9,8 @@ import type { Disk } from "./disk.ts";
 const MOST_LINKS = 40;
 
 /**
- * Throws `UNSAFE` for a place to be written to (a summary, a folder to be filled, a backup, a socket) that is one of
- * Chronicle's own folders, or lies in one: writing there would destroy recorded history or the key, or make a token.
+ * Throws `UNSAFE` if a place to be written to (a summary, a folder to be filled, a backup, a socket) is one of
+ * Chronicle's own folders, or lies in one. Writing there would destroy recorded history or the key, or make a token.
  * `path`: absolute, existing or not. `folders`: the store and the configuration folder. `what`: what would be written.
  */
 export function refuseOwnFolders(disk: Disk, path: string, what: string, folders: readonly string[]): void {
@@ -27,12 +27,12 @@ export function refuseOwnFolders(disk: Disk, path: string, what: string, folders
 }
 
 /**
- * Returns the one of these folders that a path is or lies in, by its name or by the target of a link of that name;
- * `undefined` if none. The path need not exist.
+ * Returns the one of these folders that a path is or lies in; `undefined` if there is none. Both the place of the name
+ * and the place to which a link of that name leads are checked. The path need not exist.
  */
 export function ownFolderAround(disk: Disk, path: string, folders: readonly string[]): string | undefined {
   const leads = leadsTo(disk, path, { left: MOST_LINKS });
-  // A write may replace a link itself, or go to its target: both places count.
+  // A write may replace a link itself, or go to the target of the link, so both places are checked.
   const named = path === "/" ? path : join(leadsTo(disk, dirname(path), { left: MOST_LINKS }), basename(path));
   const places = [...new Set([leads, named])];
   return folders.find((folder) => {
@@ -46,7 +46,8 @@ function leadsTo(disk: Disk, path: string, hops: { left: number }): string {
   try {
     return disk.realpath(path);
   } catch (error) {
-    // The path is missing or cannot be examined. It cannot be written to either, which the writer reports.
+    // The path is missing or cannot be examined. If it cannot be examined, it cannot be written to either, and the
+    // writer reports that.
     if (errnoOf(error) === undefined) throw error;
   }
   if (path === "/") return path;
@@ -72,7 +73,7 @@ function kindOf(disk: Disk, path: string): string | undefined {
 }
 
 /**
- * True if a path is this folder or lies in it: by its own path, or because a folder above it is the same folder by
+ * True if a path is this folder or lies in it, by its own path or because a folder above it is the same folder by
  * another spelling or a bind mount. Both paths have no links. Parts of `path` that do not exist are ignored.
  */
 export function liesIn(disk: Disk, path: string, folder: string): boolean {
@@ -85,20 +86,25 @@ export function liesIn(disk: Disk, path: string, folder: string): boolean {
   }
 }
 
-/** Returns a folder's path with each name as it is listed: some disks report another inode number for each spelling. */
+/**
+ * Returns a folder's path with each name as it is listed, because some disks report another inode number for each
+ * spelling.
+ */
 function spelled(disk: Disk, folder: string): string {
   const names = folder.split("/").filter((name) => name !== "");
   return names.reduce((above, name) => `${above}/${listedName(disk, above === "" ? "/" : above, name)}`, "");
 }
 
-/** Returns the name by which a folder lists a file: on a disk that folds names, other names lead to it as well. */
+/**
+ * Returns the name by which a folder lists a file. On a disk that folds names, other names lead to the file as well.
+ */
 export function listedName(disk: Disk, folder: string, name: string): string {
   try {
     const names = disk.list(folder).map((one) => decodeName(one.name));
     const folded = { caseInsensitive: true, normalise: true };
     return names.includes(name) ? name : (names.find((one) => isOneName(one, name, folded)) ?? name);
   } catch (error) {
-    // The folder may be entered, and not listed.
+    // The folder may be entered, but not listed.
     if (errnoOf(error) === undefined) throw error;
     return name;
   }

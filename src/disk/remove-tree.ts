@@ -1,6 +1,6 @@
 import type { Disk, DiskPath } from "./disk.ts";
 
-/** Removes a folder and all in it; does nothing if the path is no folder. Follows no links. */
+/** Removes a folder with everything in it. Does nothing if the path is no folder. Follows no links. */
 export function removeTree(disk: Disk, folder: DiskPath): void {
   if (disk.lstat(folder)?.kind !== "dir") return;
   for (const { name, kind } of disk.list(folder)) {

@@ -3,7 +3,7 @@ import { errnoOf } from "../core/values/errors.ts";
 
 /**
  * Writes all of `bytes`, in as many writes as the disk needs. `position`: a byte offset, or null for the descriptor's
- * own position (the end, for `append`). Throws the disk's error; some of the bytes may then be written.
+ * own position (the end, for `append`). Throws the disk's error. Some of the bytes may be written then.
  */
 export function writeFully(disk: Disk, fd: number, bytes: Uint8Array, position: number | null): void {
   let written = 0;
@@ -31,10 +31,10 @@ export function readFully(disk: Disk, fd: number, into: Uint8Array, position: nu
 }
 
 /**
- * Writes a whole file at `path` (absolute), durably and atomically: readers, also after a crash at any moment, find the
- * old content or the new one. The bytes go to `<path>.new` first, so two writers of one path need a lock, or a
- * different `mark` each, which is added to that name. A file that a crash left there is replaced. `mode` is exact, and
- * defaults to 0o600.
+ * Writes a whole file at `path` (absolute), durably and atomically: readers find the old content or the new one, also
+ * after a crash at any moment. The bytes are first written to `<path>.new`, so two writers of one path need a lock, or
+ * a different `mark` each, which is added to that name. A file that a crash left there is replaced. `mode` is exact,
+ * and defaults to 0o600.
  */
 export function writeFileDurably(
   disk: Disk,
