@@ -6,7 +6,7 @@ import { freeBytes } from "../util/free-bytes.ts";
 import type { ConfinedFs, OpenedFile } from "../worktree/files/confined-fs.ts";
 import { newStats, putStat } from "./stage-job.ts";
 
-/** The job of a worker thread that checks blocks and writes new files from their contents. */
+// This file has the job of a worker thread that checks blocks and writes new files from their contents.
 
 /** Blocks and the files to write from their contents, in columns like a `StageBatch`. */
 export interface BlockBatch {
@@ -16,7 +16,10 @@ export interface BlockBatch {
    */
   readonly blocks: Uint8Array;
   readonly paths: readonly string[];
-  /** For each file: the index of its block, of its content in the block, and its mode. In the order of the blocks. */
+  /**
+   * For each file, in the order of the blocks: the index of its block, the index of its content in the block, and its
+   * mode.
+   */
   readonly numbers: Float64Array;
   /** The modes of the folders above the files. Missing folders are made. */
   readonly folders: ReadonlyMap<string, number>;
@@ -64,8 +67,8 @@ export function toBlockBatch(
 const FOLDER_MODE = 0o700;
 
 /**
- * Checks each block and writes the files of the sound ones. A file that cannot be written is left out: no part of it
- * remains.
+ * Checks each block and writes the files of the sound blocks. If a file cannot be written, it is left out, and no part
+ * of it remains.
  */
 export function checkBlocks(fs: ConfinedFs, batch: BlockBatch): BlockColumns {
   const done = new Uint8Array(batch.paths.length);

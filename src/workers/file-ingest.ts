@@ -25,9 +25,9 @@ import { IngestPool, poolSize, toBatch, toResults } from "./ingest-pool.ts";
 /** A capture of at most this many bytes is read before a sink is opened, because often everything is stored already. */
 const HELD_BYTES = 1024 * 1024;
 
-/** Most bytes read by the main thread. For more, starting workers pays off. */
+/** The most bytes that the main thread reads. For more, starting workers pays off. */
 const INLINE_BYTES = 16 * 1024 * 1024;
-/** Most paths read by the main thread. */
+/** The most paths that the main thread reads. */
 const INLINE_PATHS = 1_500;
 
 interface FileIngestOptions {
@@ -58,7 +58,7 @@ class FileIngestRun implements IngestRun {
   readonly #options: FileIngestOptions;
   readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
-  /** The caller's `onResult`. That of `#given` holds back the results of databases. */
+  /** The caller's `onResult`. The `onResult` of `#given` holds back the results of databases. */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
   #waiting: ScannedPath[] = [];
@@ -105,7 +105,7 @@ class FileIngestRun implements IngestRun {
     await this.#finishUnits();
   }
 
-  /** Reads the databases that must be read as units, then the deferred files that belong to no database. */
+  /** Reads the databases that must be read as units, then the deferred files that are no companions of a database. */
   async #finishUnits(): Promise<void> {
     const { units, plain, results } = this.#units.sort();
     for (const result of results) this.#onResult(result);
@@ -166,7 +166,7 @@ class FileIngestRun implements IngestRun {
 
   /**
    * Reads the files into memory, and opens a sink only if there is something to store. Returns `undefined` if the
-   * contents are too large to hold.
+   * contents are too large to be kept in memory.
    */
   async #held(read: (sink: StableSink) => IngestColumns): Promise<IngestColumns | undefined> {
     if (this.#bytes > HELD_BYTES) return undefined;
@@ -211,7 +211,7 @@ class FileIngestRun implements IngestRun {
   }
 }
 
-/** A sink that holds small contents in memory if they are not stored yet. */
+/** A sink that keeps small contents in memory if they are not stored yet. */
 class HeldContents implements StableSink {
   readonly contents = new Map<Hash, Buffer>();
   readonly #isStored: (hash: Hash) => boolean;
@@ -224,7 +224,10 @@ class HeldContents implements StableSink {
     this.#mostBytes = mostBytes;
   }
 
-  /** True if the contents were too large to hold. Then `contents` lacks some contents that are not stored. */
+  /**
+   * True if the contents were too large to be kept in memory. In that case, `contents` lacks some contents that are not
+   * stored.
+   */
   get isTooMuch(): boolean {
     return this.#isTooMuch;
   }
@@ -313,8 +316,8 @@ class LiveUnits {
 
   /**
    * True if the database must be read as a unit. The first read is enough if the database was stable, was not modified
-   * shortly before that read (its times may then hide a later write), and has no companion files. If there was no first
-   * read, since only companion files were added, the path must be `known` and still hold a database.
+   * shortly before that read (its times may then hide a later write), and has no companion files. If only companion
+   * files were added, there was no first read. The path must then be `known` and still hold a database.
    */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);
@@ -324,8 +327,8 @@ class LiveUnits {
   }
 
   /**
-   * Returns the omissions of a unit with a file above the size limit; none if there is no such file. The other files
-   * are left out with it, because they are incomplete without it.
+   * Returns the omissions of a unit with a file above the size limit; none if there is no such file. The other files of
+   * the unit are left out, too, because they are incomplete without that file.
    */
   #tooLarge(database: WorkspacePath, read: FileRead | undefined): IngestResult[] {
     const limit = this.#given.maxFileSize?.(database) ?? 0;

@@ -7,10 +7,10 @@ import { addAll } from "../util/long-lists.ts";
 import { KeptStagePool, type StagePool } from "./stage-pool.ts";
 import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
 
-/** Threads are started for at least this many files or bytes. The caller writes fewer itself. */
+/** Threads are started for at least this many files or bytes. The caller itself writes fewer files. */
 const LEAST_FILES = 1_500;
 const LEAST_BYTES = 32 * 1024 * 1024;
-/** Least number of files if threads are already running. */
+/** The least number of files if threads are already running. */
 const LEAST_FOR_KEPT = 256;
 /**
  * A batch is full at this many files or bytes. It grows beyond them to the end of a block, because a block split

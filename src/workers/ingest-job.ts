@@ -6,10 +6,8 @@ import type { ContentSink } from "../storage/blob-intake.ts";
 import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { readStable, type StableSink } from "../worktree/files/read-stable.ts";
 
-/**
- * Reads a batch of paths into a sink. Worker threads run this loop; for small captures, the main thread does. Input
- * and output are columns, because objects are slow to send between threads.
- */
+// This file reads a batch of paths into a sink. Worker threads run this job, and for small captures the main thread
+// does. Input and output are columns, because objects are slow to send between threads.
 
 /** The paths to read. `targets` holds the target of each symlink, by position. */
 export interface IngestBatch {
@@ -33,15 +31,17 @@ export const OUTCOME = {
 /** Columns of the result, one row for each path of the batch. */
 export interface IngestColumns {
   readonly outcome: Uint8Array;
-  /** 32 bytes each. */
+  /** The hashes, 32 bytes each. */
   readonly hashes: Uint8Array;
-  /** size, mtime_ns, ctime_ns, ino, mode: the stat after the last byte was read. */
+  /** The stat after the last byte was read: size, mtime (ns), ctime (ns), inode, mode. */
   readonly stats: BigInt64Array;
-  /** Bytes of each content. Differs from the size in the stat if the file changed during every attempt. */
+  /**
+   * The number of bytes of each content. It differs from the size in the stat if the file changed during every attempt.
+   */
   readonly sizes: Float64Array;
   /** The errno of each unreadable path, by position. */
   readonly details: ReadonlyMap<number, string>;
-  /** Bytes of content read. */
+  /** The number of bytes of content that were read. */
   readonly bytes: number;
 }
 

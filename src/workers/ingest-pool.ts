@@ -12,17 +12,19 @@ import type { SinkGrant, SinkResult } from "../storage/blob-intake.ts";
 import { WorkerPool } from "./worker-pool.ts";
 import { optional } from "../util/optional.ts";
 
-/** A batch is full at this many bytes or paths: so few that all workers finish at about the same time. */
+/**
+ * A batch is full at this many bytes or paths. The limits are so low that all workers finish at about the same time.
+ */
 const BATCH_BYTES = 4 * 1024 * 1024;
 const BATCH_PATHS = 256;
 const MAX_WORKERS = 8;
 
-/** Batches that may wait for a worker before the scan is paused. */
+/** The number of batches that may wait for a worker before the scan is paused. */
 const MOST_WAITING = 32;
 
 interface PoolOptions {
   readonly roots: readonly TrackedRoot[];
-  /** The grants with which the workers open their sinks. `undefined`: they only compute hashes. */
+  /** The grants with which the workers open their sinks. If `undefined`, the workers only compute hashes. */
   readonly grants: readonly SinkGrant[] | undefined;
   /** Contents that must not be stored. */
   readonly erased: ReadonlySet<Hash> | undefined;
@@ -34,9 +36,7 @@ export function poolSize(): number {
   return Math.min(MAX_WORKERS, availableParallelism());
 }
 
-/**
- * Worker threads that read, hash, compress and write, each to a pack of its own.
- */
+/** Worker threads that read, hash, compress and write. Each writes to a pack of its own. */
 export class IngestPool {
   readonly #options: PoolOptions;
   readonly #pool: WorkerPool<IngestRequest, IngestReply>;
@@ -66,7 +66,7 @@ export class IngestPool {
     }
   }
 
-  /** Resolves when few enough batches wait: otherwise a fast scan would pile up work for slow readers. */
+  /** Resolves when few enough batches wait. Otherwise a fast scan would pile up work for slow readers. */
   whenRoom(): Promise<void> {
     return this.#pool.whenRoom(MOST_WAITING);
   }
@@ -80,7 +80,7 @@ export class IngestPool {
 
   async abandon(): Promise<void> {
     if (this.#end === undefined) this.#pool.giveUp();
-    // A failure is ignored here: whoever waits for `finish` gets it.
+    // A failure is ignored here, because whoever waits for `finish` gets it.
     await (this.#end ??= this.#endWith("abandon")).catch(() => undefined);
   }
 

@@ -9,10 +9,8 @@ import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { withMode } from "../worktree/apply/staging.ts";
 import type { StageFile } from "../worktree/apply/restore-workers.ts";
 
-/**
- * The job of a worker thread that writes contents of packs into new files. Input and output are columns, because
- * objects are slow to send between threads.
- */
+// This file has the job of a worker thread that writes contents of packs into new files. Input and output are columns,
+// because objects are slow to send between threads.
 
 /** The place of a content in a pack. */
 export type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
@@ -47,7 +45,7 @@ export interface StageColumns {
 }
 
 const NUMBERS = 8;
-/** The time of a file that is not given one. */
+/** The columns of the time of a file that gets the present time. */
 const NOW: EntryTime = { mtimeMs: Number.NaN, mtimeRestNs: 0 };
 const STAT_FIELDS = 9;
 
@@ -72,7 +70,7 @@ export interface StageTools {
   readonly packs: PackReader;
 }
 
-/** Writes the files of a batch. A file that cannot be written is left out: no part of it remains. */
+/** Writes the files of a batch. If a file cannot be written, it is left out, and no part of it remains. */
 export function stageBatch(tools: StageTools, batch: StageBatch): StageColumns {
   const count = batch.paths.length;
   const done = new Uint8Array(count);
@@ -105,7 +103,7 @@ function tryStage(tools: StageTools, batch: StageBatch, row: number): FileStat |
   try {
     return stageOne(tools, batch, row);
   } catch (error) {
-    // The caller writes the file itself then, gets the same error, and can explain it.
+    // The caller then writes the file itself, gets the same error, and can explain it.
     if (errnoOf(error) !== undefined || error instanceof ChronicleError) return undefined;
     throw error;
   }

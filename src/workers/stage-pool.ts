@@ -13,7 +13,7 @@ export class StagePool implements AsyncDisposable {
     this.#pool = new WorkerPool({ name: "stage-worker", data: Array.from({ length: count }, () => data), failureOf });
   }
 
-  /** Writes a batch. Returns `undefined` if a worker has failed: some files may then exist, partly written. */
+  /** Writes a batch. Returns `undefined` if a worker has failed. Some files may then exist, partly written. */
   async run(batch: StageBatch): Promise<StageColumns | undefined> {
     const reply = await this.#give(batch, []);
     return reply?.kind === "columns" ? reply.columns : undefined;
@@ -25,7 +25,7 @@ export class StagePool implements AsyncDisposable {
     return reply?.kind === "blocks" ? reply.columns : undefined;
   }
 
-  /** Hides the error of a failed pool: the caller then does the work itself, and may meet the same error. */
+  /** Hides the error of a failed pool, because the caller then does the work itself, and may meet the same error. */
   #give(message: StageBatch | BlockBatch, transfer: readonly ArrayBuffer[]): Promise<StageReply | undefined> {
     return this.#pool.give(() => ({ message, transfer })).catch(() => undefined);
   }
@@ -35,7 +35,7 @@ export class StagePool implements AsyncDisposable {
     return this.#pool.isFree;
   }
 
-  /** While held open, the pool keeps the process alive. Initially it is held open. */
+  /** Decides whether the pool keeps the process alive. It does so at first. */
   holdOpen(isHeld: boolean): void {
     this.#pool.holdOpen(isHeld);
   }
@@ -50,8 +50,8 @@ function failureOf(reply: StageReply): ChronicleError | undefined {
 }
 
 /**
- * Returns the memory to transfer instead of copying it: a buffer that holds only these blocks. Short blocks share their
- * buffer with other data.
+ * Returns the memory to transfer instead of copying it, which is a buffer that holds only these blocks. Short blocks
+ * share their buffer with other data, so they are copied.
  */
 function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
   const { buffer, byteLength } = blocks;
@@ -61,8 +61,8 @@ function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
 const MOST_WORKERS = 8;
 
 /**
- * The time for which idle threads are kept, in ms. Starting a thread takes about 45 ms of processor time, a large part
- * of each apply when one follows another, as in a sync.
+ * The time for which idle threads are kept, in ms. Starting a thread takes about 45 ms of processor time. That is a
+ * large part of each apply when one follows another, as in a sync.
  */
 const KEPT_MS = 2_000;
 
@@ -105,8 +105,8 @@ export class KeptStagePool {
   }
 
   /**
-   * Keeps the given pool. If that has failed or is busy, or another pool is kept, ends the given one before it
-   * resolves.
+   * Keeps the given pool. If the given pool has failed or is busy, or another pool is kept already, ends the given pool
+   * before it resolves.
    */
   async giveBack(base: string, pool: StagePool): Promise<void> {
     if (!pool.isFree || this.#kept !== undefined) return pool[Symbol.asyncDispose]();

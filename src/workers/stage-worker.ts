@@ -7,10 +7,8 @@ import { storeLayout } from "../storage/layout.ts";
 import { PackReader } from "../storage/files/pack-reader.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 
-/**
- * The composition root of one worker thread of a large restore or a first sync, like `ingest-worker.ts`. The thread
- * writes files from the packs of a store, or from received blocks, through a `ConfinedFs`.
- */
+// This file is the composition root of one worker thread of a large restore or a first sync, like `ingest-worker.ts`.
+// The thread writes files from the packs of a store, or from received blocks, through a `ConfinedFs`.
 
 /** The initial data of a worker. */
 export interface StageWorkerData {
@@ -19,7 +17,7 @@ export interface StageWorkerData {
   readonly base: string;
 }
 
-/** The reply to a batch. `failed`: the caller does the work itself, and may meet the same error. */
+/** The reply to a batch. For `failed`, the caller does the work itself, and may meet the same error. */
 export type StageReply =
   | { readonly kind: "columns"; readonly columns: StageColumns }
   | { readonly kind: "blocks"; readonly columns: BlockColumns }
@@ -47,11 +45,11 @@ port.on("message", (batch: StageBatch | BlockBatch) => {
   try {
     port.postMessage(answer(batch));
   } catch {
-    // The error is not lost: the caller writes the unreported files itself, and meets the same error.
+    // The error is not lost, because the caller writes the unreported files itself and meets the same error.
     port.postMessage({ kind: "failed" } satisfies StageReply);
   } finally {
-    // A kept worker must hold no pack open, since a deleted pack keeps its disk space while it is open. `close` also
-    // drops the cached blocks, which costs nothing: no block is split between two batches.
+    // A kept worker must keep no pack open, because a deleted pack keeps its disk space while it is open. `close` also
+    // drops the cached blocks, which costs nothing, because no block is split between two batches.
     tools.packs.close();
     tools.fs.release();
   }

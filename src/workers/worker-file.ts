@@ -5,7 +5,8 @@ import type { Disk } from "../disk/disk.ts";
 export type WorkerName = "ingest-worker" | "stage-worker";
 
 /**
- * Returns the code file of a worker: its source when the sources run directly, else its bundle beside this code.
+ * Returns the code file of a worker. This is its source if the sources run directly, and otherwise its bundle beside
+ * this code.
  */
 export function workerFile(name: WorkerName): URL {
   const file = import.meta.url.endsWith(".ts") ? `./${name}.ts` : `./${name}.js`;

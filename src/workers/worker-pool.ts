@@ -2,7 +2,10 @@ import { Worker } from "node:worker_threads";
 import { ChronicleError } from "../core/values/errors.ts";
 import { workerFile, type WorkerName } from "./worker-file.ts";
 
-/** Messages sent to a worker ahead of its replies, so that it never idles between two. */
+/**
+ * The number of messages that are sent to a worker ahead of its replies, so that the worker never idles between two
+ * messages.
+ */
 const AHEAD = 2;
 
 interface PoolOptions<Reply> {
@@ -52,8 +55,8 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
   }
 
   /**
-   * Sends each worker one message, behind those that it has; also after the pool has failed. The reply of a dead worker
-   * is rejected.
+   * Sends each worker one message, which it takes after those that it has. Does so even if the pool has failed. The
+   * reply of a dead worker is rejected.
    */
   toEach(message: Request): Promise<Reply>[] {
     return this.#members.map((member) => {
@@ -77,12 +80,12 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
     );
   }
 
-  /** While held open, the pool keeps the process alive. Initially it is held open. */
+  /** Decides whether the pool keeps the process alive. It does so at first. */
   holdOpen(isHeld: boolean): void {
     for (const member of this.#members) member.holdOpen(isHeld);
   }
 
-  /** Rejects every job that waits or is under way. The threads stay, and take what `toEach` sends. */
+  /** Rejects every job that waits or is under way. The threads still run, and answer the messages of `toEach`. */
   giveUp(): void {
     this.#fail(new ChronicleError("IO", "the work of the worker threads was given up"));
   }
@@ -116,7 +119,7 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
   }
 
   #fail(error: ChronicleError): void {
-    // The jobs are rejected already. A message that `toEach` has sent since concerns only its worker.
+    // All jobs are rejected already. A message that `toEach` has sent since then concerns only its worker.
     if (this.#failure !== undefined) return;
     this.#failure = error;
     for (const { answer } of this.#queue.splice(0)) answer.reject(error);
@@ -167,12 +170,12 @@ class Member<Request, Reply> {
 
   send({ message, transfer = [] }: Sending<Request>, answer: PromiseWithResolvers<Reply>): void {
     if (this.#death !== undefined) return answer.reject(this.#death);
-    // The message is posted before it is counted: a message that cannot be posted gets no answer.
+    // The message is posted before it is counted, because a message that cannot be posted gets no answer.
     this.#worker.postMessage(message, [...transfer]);
     this.#sent.push(answer);
   }
 
-  /** Rejects the answers to come. Their replies still arrive, and are counted off. */
+  /** Rejects the answers to come. Their replies still arrive, and each removes the answer from the list. */
   giveUp(error: ChronicleError): void {
     for (const { reject } of this.#sent) reject(error);
   }
