@@ -15,7 +15,7 @@ export interface PlacedFile {
 /** An SQLite database that exists now. */
 export interface LiveDatabase {
   readonly path: WorkspacePath;
-  /** The processes that have it open, as far as can be seen. */
+  /** The processes that have the database open, as far as can be seen. */
   readonly processes: readonly number[];
 }
 
@@ -40,8 +40,8 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
 }
 
 /**
- * Returns the file's stat, or `undefined` if it is missing or a folder above it allows no access. The apply reports a
- * folder without access when it tries to write there.
+ * Returns the file's stat; `undefined` if the file is missing or a folder above it allows no access. The apply reports
+ * a folder without access when it tries to write there.
  */
 function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
   try {
@@ -59,8 +59,8 @@ export function dropSharedMemory({ fs, inner }: PlacedFile): void {
   try {
     fs.unlink(path);
   } catch (error) {
-    // The file was just removed, or this process may not remove it. If it stays, no harm is done: SQLite does not trust
-    // a shared-memory file that nobody has open.
+    // The file was just removed, or this process may not remove it. No harm is done if it stays, because SQLite does
+    // not trust a shared-memory file that nobody has open.
     if (!["ENOENT", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
   }
 }

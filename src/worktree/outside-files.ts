@@ -39,9 +39,9 @@ export interface OutsideFiles {
   look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
   /**
    * Changes a path to `after`. If the path already equals `after`, only removes the file that was set aside. A replaced
-   * file keeps its owner and group, if that is permitted. Returns `undefined` once the change is durable. Otherwise
-   * returns the reason. The path is then as it was, with one exception: if somebody wrote to the old file at the last
-   * moment, the change is done, and that file is kept beside the path.
+   * file keeps its owner and group, if that is permitted. Returns `undefined` once the change is durable, and otherwise
+   * a reason. A reason is also returned if somebody wrote to the old file at the last moment. In that case the change
+   * is done, and the old file is kept beside the path.
    */
   replace(change: OutsideChange): Promise<string | undefined>;
 }

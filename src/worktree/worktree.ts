@@ -71,7 +71,7 @@ export interface Worktree {
   inspect(path: WorkspacePath): Promise<Entry | undefined>;
   /**
    * Reads the current content of a file of at most 8 MiB, or a link's target; `undefined` for anything else. It may
-   * differ from what was seen a moment ago: compare its hash.
+   * differ from what was seen a moment ago, so compare its hash.
    */
   read(path: WorkspacePath): Promise<Buffer | undefined>;
   /** Explains why a path would or would not be tracked by the rules on disk now, and whether it can be read. */
@@ -88,7 +88,10 @@ export interface Worktree {
    * whatever their names. It looks up each folder once: call `gitTops` again after changes.
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
-  /** Returns those of these files that the current rules leave out, in their order. Efficient for many paths. */
+  /**
+   * Returns those of these files that the current rules leave out. The result is in path order if the given paths are.
+   * Efficient for many paths.
+   */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
@@ -145,8 +148,8 @@ export interface ScanRequest {
   /** Scans only these paths and what is beneath them (hints of a watcher). Default: everything. */
   readonly only?: readonly WorkspacePath[];
   /**
-   * Takes what is at and beneath `only` even if a filter leaves it out, because somebody has named these paths. Never
-   * takes git's own state.
+   * Takes what is at and beneath the paths of `only` even if a filter leaves it out, because somebody has named these
+   * paths. Never takes git's own state.
    */
   readonly named?: boolean;
   /** With `named`: takes the path itself whatever the rules say. The rules still decide on what is beneath it. */

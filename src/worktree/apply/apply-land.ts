@@ -123,7 +123,7 @@ function linkAside(step: Step): void {
   }
 }
 
-/** Puts one step into place. Blocks a step that cannot be done; throws disk failures. */
+/** Puts one step into place. Blocks the step if it cannot be done. Throws a failure of the disk. */
 export function land(context: LandContext, step: Step): void {
   if (!isLive(step) || step.landed) return;
   try {
@@ -178,7 +178,7 @@ function landNew(context: LandContext, step: Step): void {
   context.undo.push(() => undoCreation(context, step));
 }
 
-/** Reads the stat again, since a rename changes the ctime. */
+/** Reads the stat again, because a rename changes the ctime. */
 function lookAtLanded(step: Step): void {
   const staged = step.stat;
   step.stat = step.root.fs.lstat(step.inner);
@@ -480,8 +480,8 @@ function cutTo(bytes: number, name: string): string {
 }
 
 /**
- * Empties the trash of an interrupted run. Only removes a file if it belongs to no step, its bytes are recorded, or it
- * still has its own name. Keeps any other file as a conflict copy, because it was written at the last moment.
+ * Empties the trash of an interrupted run. A file is dropped if it belongs to no step, its bytes are recorded, or it
+ * still has its own name. Any other file is kept as a conflict copy, because it was written at the last moment.
  */
 export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
   const { staging } = root;
@@ -497,8 +497,8 @@ export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
 }
 
 /**
- * Keeps the file as a conflict copy. If no folder takes a new name, gives the file its own name back; the path is then
- * reported as changed. If this failed instead, every later change of the workspace would fail here.
+ * Keeps the file as a conflict copy. If no folder takes a new name, gives the file its own name back, if that is free.
+ * The path is then reported as changed. If this failed instead, every later change of the workspace would fail here.
  */
 function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): void {
   try {

@@ -42,7 +42,7 @@ export function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean 
   return !steps.some((step) => stopsAll(step, request.onBlocked));
 }
 
-/** True if the new bytes do not fit on the disk. Then blocks all steps. */
+/** Blocks all steps and returns true if the new bytes do not fit on the disk. */
 export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
   for (const open of context.roots) {
     let bytes = 0;
@@ -102,7 +102,7 @@ async function readyBeside(
   return (await staged(steps, () => syncs.end())) && mayGoOn(steps, asked.request);
 }
 
-/** Removes the staged files. Ignores errors, since a later removal reports them. */
+/** Removes the staged files. Ignores errors, because a later removal reports them. */
 function discardQuietly(steps: readonly Step[]): void {
   for (const { staging } of rootsOf(steps)) {
     try {

@@ -35,7 +35,9 @@ interface StageContext {
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
   readonly workers: RestoreWorkers | undefined;
-  /** Syncs the files in parallel. Set only if there are few files. The caller that sets it waits for its end. */
+  /**
+   * Syncs the files in parallel. It is set only if there are few files. The caller waits for the end of these syncs.
+   */
   readonly syncs?: SyncsBeside | undefined;
   readonly early: EarlyTree | undefined;
   /** Receives the number of files staged since the last call. */
@@ -332,8 +334,8 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
 }
 
 /**
- * Syncs one staged path. Skips a file that was synced when it was written. With `each`, all files were. Without it,
- * only the files whose mode forbids opening them again were.
+ * Syncs one staged path. Skips a file that was synced when it was written. With `each`, every file was synced then.
+ * Without `each`, only a file whose mode forbids opening it again was.
  */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;

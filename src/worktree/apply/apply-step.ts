@@ -14,8 +14,8 @@ export interface ApplyRoot extends OpenRoot {
 }
 
 /**
- * The action of a step. `create`: makes a missing path; `clear` first removes something of another kind. `replace`:
- * replaces a file or link. `chmod`: changes only the mode.
+ * The action of a step. `create`: makes a missing path; with `clear`, first removes something of another kind.
+ * `replace`: replaces a file or link. `chmod`: changes only the mode.
  */
 export type Todo = "nothing" | "create" | "replace" | "chmod" | "remove";
 
@@ -130,7 +130,7 @@ export function holdUnits(units: readonly (readonly Step[])[]): void {
   }
 }
 
-/** Notes why a step is not done; the first reason wins. */
+/** Notes why a step is not done. Only the first reason is kept. */
 export function block(step: Step, reason: BlockReason, detail: string): void {
   step.blocked ??= { reason, detail };
 }
@@ -139,7 +139,7 @@ const REASONS: Readonly<Record<string, BlockReason>> = {
   EACCES: "not-permitted",
   EPERM: "not-permitted",
   EROFS: "not-permitted",
-  // Names that this file system refuses, though another one takes them.
+  // This file system refuses the name, though another one takes it.
   EINVAL: "not-permitted",
   EILSEQ: "not-permitted",
   ENAMETOOLONG: "not-permitted",
@@ -158,7 +158,7 @@ const REASONS: Readonly<Record<string, BlockReason>> = {
   ENOTEMPTY: "not-empty",
 };
 
-/** Blocks a step for an expected error of the disk; rethrows any other. */
+/** Blocks a step for an expected error of the disk. Rethrows any other error. */
 export function blockFor(step: Step, error: unknown): void {
   const errno = errnoOf(error);
   const reason = errno === undefined ? undefined : REASONS[errno];
@@ -171,7 +171,7 @@ export function rootsOf(steps: readonly Step[]): ApplyRoot[] {
   return [...new Set(steps.map((step) => step.root))];
 }
 
-/** Closes the open folders before other tasks get a turn, since these tasks may rename them. */
+/** Closes the open folders before other tasks get a turn, because these tasks may rename them. */
 export function releaseAll(steps: readonly Step[]): void {
   releaseRoots(rootsOf(steps));
 }

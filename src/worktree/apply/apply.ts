@@ -41,7 +41,7 @@ const DEFAULT_FOLDER_MASK = 0o4000;
 /** An apply yields to other tasks after this many steps. */
 const TURN = 2048;
 
-/** Up to this many folders are synced one by one; more are synced with their whole file system. */
+/** Up to this many folders are synced one by one. More folders are synced with their whole file system. */
 const FEW_FOLDERS = 256;
 
 /**
@@ -137,7 +137,8 @@ function purgeLeftovers(root: ApplyRoot): void {
 }
 
 function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
-  // A resumed apply probes again: the first one may have been interrupted because the root or the store was remounted.
+  // A resumed apply probes again, because the first one may have been interrupted by a remount of the root or the
+  // store.
   const probesAgain = request.resume === true;
   const roots = context.roots.map((open) => {
     const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
@@ -270,7 +271,7 @@ async function finish(
   run: LandContext,
   { roots, later, startedNs }: Finishing,
 ): Promise<ApplyReport> {
-  // Names are synced before modes are set: a folder whose mode denies its owner access could not be synced.
+  // Names are synced before modes are set, because a folder whose mode denies its owner access could not be synced.
   for (const { staging } of roots) staging.places.clear();
   await syncNames(context.disk, [...run.steps.filter(changesNames), ...run.givenBack], blockLost(run));
   setFolderModes(run.steps);
@@ -285,7 +286,7 @@ async function finish(
   return reportOf(run, applied);
 }
 
-/** Sets folder modes last, since a folder without write permission takes no new names. */
+/** Sets the modes of folders. This is done last, because a folder without write permission takes no new names. */
 function setFolderModes(steps: readonly Step[]): void {
   for (const step of steps.toReversed()) {
     const { after, blocked, todo } = step;
@@ -349,7 +350,7 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
 function rememberAll({ cache, others }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);
   cache.putAll(knownNow(applied), startedNs);
-  // The other caches get only the files with `isCertain`: their next scan reads every other file anyway.
+  // The other caches get only the files with `isCertain`, because their next scan reads every other file anyway.
   const certain = applied.filter((step) => step.isCertain);
   for (const other of others) for (const one of knownNow(certain)) other.put(one, startedNs);
 }
@@ -388,7 +389,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
   run.modes.restore();
   for (const { staging } of roots) staging.purge();
   releaseRoots(roots);
-  // The disk is inspected again, since an undone step must not be reported as done.
+  // The disk is inspected again, because an undone step must not be reported as done.
   return reportOf(
     run,
     doneTogether(run.steps, (step) => step.todo !== "nothing" && isAfter(step)),
@@ -517,8 +518,8 @@ function isMountedAbove(step: Step): boolean {
 }
 
 /**
- * Checks that the folder is writable. Accepts a folder whose mode denies its owner access: `LooseModes` makes it
- * writable for the time of the apply.
+ * Checks that the folder is writable. Accepts a folder whose mode denies its owner access, because `LooseModes` makes
+ * it writable for the time of the apply.
  */
 function checkFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {

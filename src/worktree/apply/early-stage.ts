@@ -8,10 +8,10 @@ import type { ApplyRequest } from "../worktree.ts";
 import { NOT_EMPTY } from "../../core/values/errno.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 
-/** No operation has this token: the token of an operation begins with a generated id. */
+/** No operation has this token, because the token of an operation begins with a generated id. */
 const TOKEN = "early";
 
-/** Bytes after which a sync starts while more is being written, so that little is left at the end. */
+/** The number of bytes after which a sync starts while more is being written, so that little is left at the end. */
 const PORTION_BYTES = 128 * 1024 * 1024;
 
 interface EarlyFile {
@@ -21,9 +21,9 @@ interface EarlyFile {
 
 /** Files that an apply may take over, at their paths beneath a folder of our own. */
 export interface EarlyTree {
-  /** The staging that holds them. */
+  /** The staging that holds the files. */
   readonly staging: Staging;
-  /** The folder beneath which they lie. */
+  /** The folder beneath which the files lie. */
   readonly folder: WorkspacePath;
   readonly files: ReadonlyMap<WorkspacePath, EarlyFile>;
   /**
@@ -52,7 +52,7 @@ export class EarlyStage {
   #staging: Staging | undefined;
   #files = new Map<WorkspacePath, EarlyFile>();
   #isWhole = false;
-  /** Bytes noted since the last sync began. */
+  /** The number of bytes that were noted since the last sync began. */
   #fresh = 0;
   #isSyncing = false;
   /** The last sync. Rejects if files of this stage could not be made durable. */
@@ -129,7 +129,7 @@ export class EarlyStage {
   #forget(): void {
     this.#staging = undefined;
     this.#files = new Map();
-    // A failure concerns files that this stage no longer has. Whoever took them has the promise that rejects.
+    // A failure concerns files that this stage no longer has. Whoever took these files has the promise that rejects.
     this.#syncing = this.#syncing.catch(() => undefined);
   }
 
@@ -140,7 +140,7 @@ export class EarlyStage {
     this.#syncing = this.#syncing
       .then(async () => void (await disk.syncAllBeside(open.root.folder)))
       .finally(() => (this.#isSyncing = false));
-    // The apply that takes the files over gets the error. If no apply does, the files are discarded.
+    // The apply that takes the files over gets the error. If no apply takes them over, they are discarded.
     this.#syncing.catch(() => undefined);
   }
 
@@ -215,7 +215,7 @@ export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepM
 
 /**
  * Moves the early-staged files into this apply's prepared staging, which from then on owns them and cleans them up.
- * Removes those that no step needs. Returns `undefined`, and moves nothing, if no step can use any of them.
+ * Removes the files that no step needs. Returns `undefined`, and moves nothing, if no step can use any of them.
  */
 export function adoptEarly(steps: readonly Step[], tree: EarlyTree): AdoptedTree | undefined {
   const root = steps.find((step) => step.early !== undefined)?.root;

@@ -79,7 +79,7 @@ export class Staging {
     makeIfMissing(this.fresh, childOf(this.#prefix, "old"));
   }
 
-  /** True if the staging folder exists, of an earlier run or this one. */
+  /** True if the staging folder exists, whether an earlier run or this one made it. */
   exists(): boolean {
     return this.fresh.lstat(this.#prefix) !== undefined;
   }
@@ -109,7 +109,7 @@ export class Staging {
     this.release();
   }
 
-  /** Like `purge`, but unlinks old files without blocking this thread, since freeing their space takes time. */
+  /** Like `purge`, but unlinks old files without blocking this thread, because freeing their space takes time. */
   async purgeBeside(): Promise<void> {
     const old = childOf(this.#prefix, "old");
     using bin = new ConfinedFs(this.#disk, this.#base);
@@ -117,7 +117,7 @@ export class Staging {
       const names = bin.list(old).map(({ name }) => childOf(old, decodeName(name)));
       await this.#disk.unlinkAllBeside(names.map((path) => bin.at(path)));
     } catch (error) {
-      // The folder may hold something else: `purge` removes it, or fails with the same error.
+      // If the folder holds something else, `purge` removes it, or fails with the same error.
       if (errnoOf(error) === undefined) throw error;
     }
     this.purge();
@@ -191,7 +191,7 @@ interface StagingOptions {
   readonly probesAgain?: boolean;
 }
 
-/** Returns the staging of one root for a token: the same one each time, as long as devices stay the same. */
+/** Returns the staging of one root for a token. It is the same one each time, as long as devices stay the same. */
 export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Staging {
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);
@@ -358,8 +358,8 @@ interface Place {
 }
 
 /**
- * Removes the staging folders that were left behind. If one of them cannot be removed, that one and those not yet
- * visited are left for the next sweep.
+ * Removes the staging folders that were left behind. If the removal of one fails, that folder and the folders after it
+ * are left for the next sweep.
  */
 function sweep(disk: Disk, { base, folder, clear }: Place): void {
   if (disk.lstat(base)?.kind !== "dir") return;
@@ -370,7 +370,7 @@ function sweep(disk: Disk, { base, folder, clear }: Place): void {
     for (const { name, kind } of fs.list(folder)) {
       const left = childOf(folder, decodeName(name));
       if (kind !== "dir" || place.mtimeNs - (fs.lstat(left)?.mtimeNs ?? place.mtimeNs) < LONG_AGO_NS) continue;
-      // The operation that loosened modes must first restore them from its note in this folder, so the folder is left.
+      // The operation that loosened modes must first restore them from its note in this folder, so the folder stays.
       if (fs.lstat(childOf(left, "modes")) !== undefined) continue;
       clear?.(decodeName(name));
       removeTree(fs, left);

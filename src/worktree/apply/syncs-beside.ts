@@ -25,7 +25,10 @@ export class SyncsBeside {
     this.#syncs.push(sync);
   }
 
-  /** Waits for all syncs, then closes all files. Resolves if all are durable, else rejects with the disk's error. */
+  /**
+   * Waits for all syncs, then closes all files. Resolves if all files are durable, and otherwise rejects with the
+   * disk's error.
+   */
   async end(): Promise<void> {
     const ends = await Promise.allSettled(this.#syncs.splice(0));
     this.#open.dispose();

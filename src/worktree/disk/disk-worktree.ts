@@ -99,7 +99,7 @@ export class DiskWorktree implements Worktree {
   #loaded: Loaded | undefined;
   #remembered = false;
   #isSwept = false;
-  /** Staging folders that scans have found: an apply uses them, or an earlier one has left them. */
+  /** Staging folders that scans have found. An apply uses them, or an earlier apply has left them. */
   readonly #stagingMet = new Set<WorkspacePath>();
   /** True once the folders hold no leftovers of applies that were interrupted before this object was made. */
   #holdsNoPlaces = false;
@@ -295,8 +295,8 @@ export class DiskWorktree implements Worktree {
     if (request.begin !== undefined) this.sweepLeft();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
-    // An apply cleans up after itself, so `cleanUp` has nothing to do. There are two exceptions. The leftovers of an
-    // apply that was resumed may be anywhere, and with `emptiesLater` files are still being removed.
+    // An apply cleans up after itself, so `cleanUp` has nothing to do. There are two exceptions: what an earlier run of
+    // a resumed apply has left may be anywhere, and with `emptiesLater` files are still being removed.
     if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
     else this.#clean.add(request.token);
     return report;

@@ -44,7 +44,10 @@ interface WatchOptions {
   /** A folder of our own for the barrier, absolute; its parent exists. */
   readonly barrierFolder: string;
   readonly roots: readonly TrackedRoot[];
-  /** Returns the folders in a root that need no watching, as absolute paths: excluded ones and the store. */
+  /**
+   * Returns the folders in a root that need no watching, as absolute paths. These are the excluded folders and the
+   * store.
+   */
   readonly ignored: (root: TrackedRoot) => readonly string[];
   readonly onHint: (hint: WatchHint) => void;
 }
@@ -221,7 +224,7 @@ class RootsWatch implements RootsWatchHandle {
     if (old === undefined) return;
     this.#watching.delete(root);
     try {
-      // Close first: while the old watch lives, the watcher reuses its view of the folders.
+      // The old watch is closed first, because the watcher reuses its view of the folders while that watch lives.
       await old.close();
       await this.#begin(root);
       this.#everything = true;
@@ -372,7 +375,7 @@ class WatchBarrier {
       this.#disk.removeFolder(path);
       return isWhole;
     } catch (error) {
-      // The disk is full, or somebody removed the folder: events may be missing, so everything is scanned.
+      // The disk is full, or somebody removed the folder. Events may be missing, so everything is scanned.
       if (errnoOf(error) === undefined) throw error;
       return false;
     } finally {
@@ -519,13 +522,13 @@ class FolderWatch {
     const name = decodeName(bytes);
     const path = childOf(folder.path, name);
     const isMeant = this.#isMeant(folder, name);
-    // A removed folder reports its own end as an event with its own name, like one of a child.
+    // A removed folder reports its own end as an event with its own name, as if a child with that name were gone.
     if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
     try {
-      // A name was added or removed: it may be a new folder, or a replaced one.
+      // The name was added, removed or replaced, so there may be a new folder with it.
       if (listed && isMeant) this.#follow(folder, name);
     } catch {
-      // No watches left, or no permission: the caller must scan from now on.
+      // There are no watches left, or the permission is missing. The caller must scan from now on.
       return this.#options.onLost();
     }
     if (folder.path === ROOT && this.#isGone()) return this.#options.onLost();
@@ -552,7 +555,7 @@ class FolderWatch {
     const added = this.#add(folder, name);
     const pending = added === undefined ? [] : [added];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      // The folder may be gone already; a later event reports that.
+      // The folder may be gone already. A later event reports that.
       if (this.#options.disk.lstat(this.#absolute(next.path))?.kind === "dir") addAll(pending, this.#enter(next));
     }
   }

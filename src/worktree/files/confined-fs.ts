@@ -19,7 +19,7 @@ const PLAIN_CHARS = 1300;
 /** Errnos that mean that a parent of the path is missing or is no folder. */
 const NO_FOLDER: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** `NAME_MAX`, in bytes: no file system has a longer name. */
+/** `NAME_MAX`, in bytes. No file system has a longer name. */
 const LONGEST_NAME = 255;
 
 /** Disks that are known to resolve names from open folders. This is a property of the system, not of a folder. */
@@ -44,16 +44,16 @@ interface OpenFolder {
 }
 
 /**
- * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class;
- * only `GitFiles` reads git's files by plain paths. Opens every folder on the way by name from the one before it, never
- * following a link, and resolves names from there by `/proc/self/fd/<fd>/<name>`. That also covers paths longer than
- * 4096 bytes and names that are not UTF-8. Some platforms have no such paths (`confined` is false). There, it opens
- * each folder on the way without following a link at its end, and then uses a plain path. This is best effort, because
- * somebody may replace a folder in between.
+ * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class,
+ * except that `GitFiles` reads git's files by plain paths. Opens every folder on the way by name from the one before
+ * it, never following a link, and resolves names from there by `/proc/self/fd/<fd>/<name>`. That also covers paths
+ * longer than 4096 bytes and names that are not UTF-8. Some platforms have no such paths (`confined` is false). There,
+ * it opens each folder on the way without following a link at the end of the path, and then uses a plain path. This is
+ * best effort, because somebody may replace a folder in between.
  *
  * The folders on the way to the last path stay open until another path is used, or until `release`. Call `release`
- * before other tasks get a turn: a folder that is moved away meanwhile would otherwise still be used under its old
- * name. Throws the errors of the disk: `ENOTDIR` or `ELOOP` if something on the way is a link.
+ * before other tasks get a turn, because a folder that is moved away meanwhile would otherwise still be used under its
+ * old name. Throws the errors of the disk: `ENOTDIR` or `ELOOP` if something on the way is a link.
  */
 export class ConfinedFs implements Disposable {
   /** Absolute path of the folder. */
@@ -73,14 +73,20 @@ export class ConfinedFs implements Disposable {
     this.root = root;
   }
 
-  /** True if names are resolved from open folders; false if they are only checked before use. */
+  /**
+   * True if names are resolved from open folders. False if the folders on the way are only checked before a plain path
+   * is used.
+   */
   get confined(): boolean {
     this.#confined ??= provenDisks.has(this.#disk) || this.#probe();
     if (this.#confined) provenDisks.add(this.#disk);
     return this.#confined;
   }
 
-  /** `lstat` by plain path, following links on the way: only for comparing known paths with their remembered stats. */
+  /**
+   * `lstat` by plain path, which is faster, but follows links on the way. Use it only to look, for example to compare a
+   * known path with its remembered stat.
+   */
   peek(path: WorkspacePath): FileStat | undefined {
     if (this.root.length + path.length > PLAIN_CHARS || !path.isWellFormed()) return this.lstat(path);
     return this.#disk.lstat(path === "" ? this.root : `${this.root}/${path}`);

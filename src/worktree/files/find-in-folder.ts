@@ -65,7 +65,7 @@ class FolderSearch {
     const opened = despiteErrors(() => this.#fs.openRead(path));
     if (opened === undefined) return undefined;
     using file = opened;
-    // No folder is kept open while other tasks run; the file itself stays open.
+    // No folder stays open while other tasks run, but the file itself does.
     this.#fs.release();
     return await this.#file(path, file);
   }

@@ -30,8 +30,8 @@ interface Known {
 }
 
 /**
- * Determines the traits of folders. A complete result is reused while the folder is on the same device; an incomplete
- * one (not `isWhole`) is determined anew at each call.
+ * Determines the traits of folders. A complete result is reused while the folder is on the same device. An incomplete
+ * result (not `isWhole`) is determined anew at each call.
  */
 export class FolderProbe {
   readonly #options: FolderProbeOptions;

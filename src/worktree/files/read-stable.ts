@@ -6,7 +6,7 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { isSqliteDatabase } from "../../core/tree/sqlite-unit.ts";
 import { isSameStat } from "./same-stat.ts";
 
-/** Contents up to this size are handed over whole; larger ones in pieces. */
+/** Contents up to this size, in bytes, are handed over whole. Larger contents are handed over in pieces. */
 export const SMALL_BYTES = 8 * 1024 * 1024;
 
 const PIECE_BYTES = 1024 * 1024;
@@ -19,7 +19,7 @@ const RETRIES = 3;
  * only hashes.
  */
 export interface StableSink {
-  /** `content` is only valid during the call: the next file overwrites it. */
+  /** `content` is only valid during the call, because the next file overwrites it. */
   small(content: Uint8Array): Hash;
   /** Each piece is only valid until the next one is asked for. `source` is the open file, for a clone. */
   large(pieces: Iterable<Uint8Array>, source: { readonly fd: number }): { readonly hash: Hash; readonly size: number };
@@ -41,19 +41,19 @@ export type StableRead =
       readonly hash: Hash;
       readonly size: number;
       readonly unstable: boolean;
-      /** True if its first bytes are those of an SQLite database. */
+      /** True if the first bytes of the file are those of an SQLite database. */
       readonly isDatabase: boolean;
     }
   | { readonly kind: "gone" }
   | { readonly kind: "unreadable"; readonly detail: string }
   | { readonly kind: "other"; readonly stat: FileStat };
 
-/** One buffer per thread, since modules are loaded per thread. It grows with the small files read. */
+/** Each thread has one buffer, because modules are loaded per thread. It grows with the small files that are read. */
 let buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
  * Reads a file into a sink such that its hash, bytes and stat belong together: open, stat, read, stat. If the two stats
- * differ, rereads the file, at most `RETRIES` times. Synchronous, since it is made for worker threads. Rethrows the
+ * differ, rereads the file, at most `RETRIES` times. Synchronous, because it is made for worker threads. Rethrows the
  * sink's own failures.
  */
 export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): StableRead {

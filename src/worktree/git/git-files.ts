@@ -117,7 +117,7 @@ export class GitFiles {
   }
 
   /**
-   * Reads a file as text; `undefined` if `stat` returns none. A file of more than `mostBytes` is a problem. Bytes that
+   * Reads a file as text; `undefined` if `stat` finds nothing. A file of more than `mostBytes` is a problem. Bytes that
    * are not UTF-8 become lone surrogates, as in paths.
    */
   text(path: string, mostBytes: number): GitText | undefined {

@@ -29,8 +29,9 @@ interface HostedWorktreeOptions {
 }
 
 /**
- * The worktree of a hosted workspace, which has no folder: its files are exactly those in its history. So a scan finds
- * no changes and there are no stats to remember. `apply` writes nothing: the commit after it changes the files.
+ * The worktree of a hosted workspace, which has no folder. Its files are exactly those in its history. So a scan finds
+ * no changes, and there are no stats to remember. `apply` writes nothing, because the commit after it changes the
+ * files.
  */
 export class HostedWorktree implements Worktree {
   readonly roots: readonly TrackedRoot[];
@@ -125,7 +126,7 @@ export class HostedWorktree implements Worktree {
     return [];
   }
 
-  /** Returns that every path is tracked, since no filter applies. */
+  /** Returns that every path is tracked, because no filter applies. */
   async explain(): Promise<Verdict> {
     return { tracked: true, rule: "default" };
   }

@@ -122,7 +122,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
   /** Returns the paths beneath a folder, without Chronicle's own and those that the workspace records. */
   #beneath(top: WorkspacePath): WorkspacePath[] {
     if (isSystemPath(top) || this.#files.get(top)?.kind !== "dir" || this.#linkOnTheWay(top) !== undefined) return [];
-    // A request in a root is for what the workspace does not record: git's own state.
+    // A request in a root is for git's own state, which the workspace does not record.
     const skip = [...this.#own, ...this.#roots.filter((root) => !isWithin(top, root))];
     return this.#files.beneath(top).filter((path) => !skip.some((other) => isWithin(path, other)));
   }

@@ -101,7 +101,10 @@ function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchang
   return dropAside(fs, aside, seen);
 }
 
-/** Removes the old entry, which was moved aside. Leaves it there if somebody wrote to it since it was seen. */
+/**
+ * Removes the old entry, which was moved aside. If somebody wrote to it since it was seen, leaves it there, and returns
+ * a sentence about that.
+ */
 function dropAside(fs: ConfinedFs, aside: WorkspacePath, seen: FileStat): string | undefined {
   const gone = fs.lstat(aside);
   if (gone === undefined || !isSameContent(gone, seen)) {

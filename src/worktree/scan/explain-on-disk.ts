@@ -77,7 +77,10 @@ function isOfUnit(only: string, inner: WorkspacePath): boolean {
   return unitDatabaseOf(inner) === only;
 }
 
-/** Returns `GITS` for a path in a folder of git's own that no rule includes by name, otherwise the given verdict. */
+/**
+ * Returns `GITS` for a path in a folder of git's own that no rule includes by name. Otherwise returns the given
+ * verdict.
+ */
 function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict {
   if (verdict.rule === "git") return verdict;
   const top = gits.topOf(inner);
@@ -85,8 +88,8 @@ function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict 
 }
 
 /**
- * Returns the errno of opening a path for reading; `undefined` if the path can be read, is gone, or is neither a file
- * nor a folder.
+ * Returns the errno with which a path cannot be opened for reading; `undefined` if the path can be read, is gone, or is
+ * neither a file nor a folder.
  */
 export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | undefined {
   try {

@@ -26,11 +26,11 @@ export interface RootScanParts {
   readonly paranoid: boolean;
   /** True if the contents of a named folder are taken only as the rules say. */
   readonly alone: boolean;
-  /** True if only some paths are scanned: the tally then starts from the remembered totals and counts differences. */
+  /** True if only some paths are scanned. The tally then starts from the remembered totals and counts differences. */
   readonly partial: boolean;
-  /** The store's own folders. */
+  /** The stats of the store's own folders. */
   readonly store: readonly FileStat[];
-  /** The folder of the root. */
+  /** The stat of the root's folder. */
   readonly stat: FileStat;
   /** The folders in which git keeps its own state. */
   readonly gitFolders: GitFolders;

@@ -12,7 +12,7 @@ import { ROW_BYTES, StatTable, columnsOver } from "./stat-table.ts";
 const MAGIC = "CHRSTAT2";
 const FORMAT = 1;
 const PREFIX_BYTES = 24;
-/** Up to this many changes are appended; for more, the file is rewritten. */
+/** Up to this many changes are appended. For more, the file is rewritten. */
 const FEW_CHANGES = 2000;
 /**
  * Appended changes may grow to this fraction of the first part, or to `APPENDED_BYTES` if that is more. The limit is
@@ -59,7 +59,7 @@ export interface CacheFile {
   readonly crc: number;
 }
 
-/** A cache, and the `seq` of the log that it belongs to. `file` is undefined if the file must be rewritten. */
+/** A cache, and the `seq` of the log that it belongs to. `file` is `undefined` if the file must be rewritten. */
 export interface KeptCache {
   readonly cache: StatCache;
   readonly seq: number;
