@@ -34,7 +34,7 @@ export interface BlobIndex {
 export type BlobIndexOpener = () => {
   readonly index: BlobIndex;
   readonly fresh: boolean;
-  /** True if the disk does not let the index be written: the store can be read, but not changed. */
+  /** True if the disk refuses writes to the index. The store can then be read, but not changed. */
   readonly readOnly: boolean;
 };
 
@@ -100,7 +100,7 @@ export interface IndexChange {
   readonly forget?: readonly Hash[];
   /** Removes packs, and the contents that are then still in them. */
   readonly forgetPacks?: readonly number[];
-  /** Adds packs, or updates those known by their ULID. */
+  /** Adds packs, and updates the packs whose ULID is known already. */
   readonly packs?: readonly PackState[];
   /** Adds contents in packs. `pack` of a row is a position in `packs`. */
   readonly rows?: BlobRows;
@@ -108,6 +108,6 @@ export interface IndexChange {
   readonly large?: readonly LargeRow[];
   /** True if a known content gets the new place. Default: it keeps its place. */
   readonly replace?: boolean;
-  /** True if the change is durable when `apply` returns. Necessary before the old bytes are removed. */
+  /** True if the change must be durable when `apply` returns. This is necessary before the old bytes are removed. */
   readonly durable?: boolean;
 }

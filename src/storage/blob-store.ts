@@ -175,11 +175,14 @@ export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitM
 
 export interface CollectOptions {
   /**
-   * Called under the collector's lock, before `keep` is first called, to find contents that were named since the caller
-   * marked those to keep.
+   * Called under the collector's lock, before the first call of `keep`. It finds contents that were named after the
+   * caller had marked those to keep.
    */
   readonly whenLocked?: () => Promise<void>;
-  /** True to rewrite each pack with a content that is not kept, so that no byte of it remains. Default: false. */
+  /**
+   * True to rewrite each pack that has a content which is not kept, so that no byte of such a content remains. Default:
+   * false.
+   */
   readonly thorough?: boolean;
   /** The time to wait for batches and leases, in ms. Default: that of the store (`lockWaitMs`). */
   readonly waitMs?: number;

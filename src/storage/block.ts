@@ -140,7 +140,7 @@ export function encodeBlock(input: BlockInput): EncodedBlock {
 /** Compresses the bytes to a zstd frame (level 1). Returns `undefined` if it saves less than 5%. */
 export function compress(raw: Uint8Array): Buffer | undefined {
   if (raw.length < LEAST_TO_COMPRESS) return undefined;
-  // One output buffer for the whole frame: joining zlib's buffers of 16 KiB would take a third of the time.
+  // The whole frame gets one output buffer, because joining zlib's buffers of 16 KiB would take a third of the time.
   const chunkSize = raw.length + LEAST_TO_COMPRESS;
   const packed = zstdCompressSync(raw, { chunkSize, params: { [constants.ZSTD_c_compressionLevel]: 1 } });
   if (packed.length <= raw.length * 0.95) return packed;

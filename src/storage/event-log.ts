@@ -10,36 +10,38 @@ import type { Hash } from "../core/values/hash.ts";
  *
  * Contract
  * - `append` resolves when every line is durable. Calls made during a sync share the next sync.
- * - If a write or a sync fails, all lines of the call are cut off. If that fails too, or if a sync has failed, the log
- *   is poisoned: every `append` throws `POISONED` until the disk takes a write and a sync of another file, after which
- *   the log behaves as if reopened. If the failure concerned anything but lines that were cut off, the log stays
- *   poisoned until it is reopened. A sync is never retried.
+ * - If a write or a sync fails, all lines of the call are cut off. If they cannot be cut off, or if a sync has failed,
+ * the log is poisoned. Every `append` then throws `POISONED` until the disk takes a write and a sync of another file.
+ * After that, the log behaves as if reopened. If the failure concerned anything but lines that were cut off, the log
+ * stays poisoned until it is reopened. A sync is never retried.
  * - `append` checks that `seq` and `prevHash` follow the head, and throws `INTEGRITY_VIOLATION` if they do not. It does
- *   not check hashes, which the code that seals events computes.
+ * not check hashes, which the code that seals events computes.
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see
- *   only whole lines.
+ * only whole lines.
  * - A last line without its newline is a torn tail. It is not read as an event, and nothing is appended to it.
  */
 export interface EventLog {
   /** The end of the log, as far as this object knows. */
   readonly head: LogEnd;
   /**
-   * The seq of the present log's first line, as of the last `refresh`: 1, that of a compaction's sentinel, or, for a
-   * log that starts after some other event, the seq that follows it.
+   * The seq of the present log's first line, as of the last `refresh`. It is 1, or the seq of a compaction's sentinel.
+   * In a log that starts after some other event, it is the seq that follows that event.
    */
   readonly firstSeq: number;
   /** Checks whether another process has appended, and moves `head` there. Never writes. */
   refresh(): Promise<LogEnd>;
   append(events: readonly SealedEvent[]): Promise<void>;
   /**
-   * Makes durable the lines of other processes, which may have ended before their sync. Must be called before anything
-   * durable is derived from lines that this object did not append. Does nothing if all lines are durable.
+   * Makes the lines of other processes durable, because these processes may have ended before their sync. Must be
+   * called before anything durable is derived from lines that this object did not append. Does nothing if all lines are
+   * durable.
    */
   sync(): Promise<void>;
   /**
-   * Yields raw lines with the position of each, unchecked: the reader must look for damage. Without a position, yields
-   * the lines of the present log. With one, yields those from that event on, through the archive; if that event's line
-   * is gone, from the oldest line after it. A log that is sealed meanwhile is read to its end.
+   * Yields raw lines, each with its position. The lines are not checked, so the reader must look for damage. Without a
+   * position, yields the lines of the present log. With a position, yields the lines from that event on, through the
+   * archive. If the line of that event is gone, begins with the oldest line after it. A log that is sealed meanwhile is
+   * read to its end.
    */
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
   /**
@@ -100,8 +102,8 @@ export interface ArchivedLog {
 }
 
 /**
- * Throws `INTEGRITY_VIOLATION` unless the events follow the head, each line is one line, and the last event ends a
- * commit. In a copy the last event need not end a commit (`anyEnd`). Hashes are not recomputed.
+ * Throws `INTEGRITY_VIOLATION` unless the events follow the head, no line has a newline in it, and the last event ends
+ * a commit. In a copy the last event need not end a commit (`anyEnd`). Hashes are not recomputed.
  */
 export function checkAppend(head: Head, events: readonly SealedEvent[], anyEnd = false): void {
   let last = head;

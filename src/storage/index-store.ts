@@ -42,7 +42,7 @@ export interface IndexStore {
   record(recordId: string): Promise<EventRow | undefined>;
   /** The last events of all records whose id begins with the prefix, by seq, without deleted records. */
   records(prefix: string): Promise<readonly EventRow[]>;
-  /** As `records`, but only events that leave their record open (`EventRow.open`), by seq. */
+  /** Like `records`, but only events that leave their record open (`EventRow.open`), by seq. */
   openRecords(prefix: string): Promise<readonly EventRow[]>;
   /** The events whose time is before that of their predecessor, ascending. */
   clockJumps(): Promise<readonly ClockJump[]>;
@@ -58,9 +58,9 @@ export interface IndexStore {
   /** The children of a folder that exist at a seq, sorted by name bytes. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /**
-   * Every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder: those
-   * of every root (a further root counts as one level of `depth`). A root itself has no entry. Entries outside the page
-   * are not visited.
+   * Every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder: the
+   * entries of every root (a further root counts as one level of `depth`). A root itself has no entry. Entries outside
+   * the page are not visited.
    */
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
   /** Paths with an event in `after < seq <= upTo`, in path order. */
@@ -163,7 +163,7 @@ export interface EventRow {
   readonly ts: string;
   readonly op: EventOp;
   readonly recordId: string;
-  /** The hash of the event; if `offset` is negative, that of the base that holds the record. */
+  /** The hash of the event. If `offset` is negative, the hash of the base that holds the record. */
   readonly hash: Hash;
   /**
    * The offset in the file that holds this seq. If it is negative, the line was compacted away, and its record is in a
@@ -180,9 +180,9 @@ export interface EventRow {
 export interface IterationRow {
   readonly path: WorkspacePath;
   readonly seq: number;
-  /** 1, 2, 3 … per path; deletions count. */
+  /** The number of the iteration: 1, 2, 3 … for each path. Deletions are iterations, too. */
   readonly iteration: number;
-  /** `undefined`: deleted. */
+  /** The entry; `undefined` for a deletion. */
   readonly entry: Entry | undefined;
 }
 

@@ -125,7 +125,7 @@ export interface MirrorLayout extends Pick<
 > {
   /** The event after which the mirror starts, and the state there. The mirror from event 1 on has no such file. */
   readonly anchor: string;
-  /** Set because the lines are another store's: see `LogPaths`. */
+  /** Set because the lines belong to another store: see `LogPaths`. */
   readonly isCopy: true;
 }
 

@@ -54,9 +54,9 @@ export interface StorageBackends {
   /** True if the folder on a disk holds a store that `findContents` can read. */
   readonly isStore: (folder: string) => boolean;
   /**
-   * Finds contents in another store, which may be damaged: skips what it cannot read, and writes and locks nothing.
+   * Finds contents in another store, which may be damaged. Skips what it cannot read, and writes and locks nothing.
    * `home`: the store's folder on a disk, for which `isStore` is true. Yields each copy of a content, until the caller
-   * removes it from `wanted`. Backends that keep nothing on a disk still read stores in files.
+   * removes the content from `wanted`. Backends that keep nothing on a disk still read stores in files.
    */
   readonly findContents: (home: string, wanted: ReadonlyMap<Hash, unknown>) => AsyncIterable<FoundContent>;
 }
@@ -68,7 +68,7 @@ interface HowToOpenBlobs {
   readonly lockWaitMs: number;
 }
 
-/** The open blob store of a store. Closing `blobs` closes the rest. */
+/** The open blob store of a store. It is closed by closing `blobs`. */
 export interface OpenedBlobs {
   readonly blobs: BlobStore;
   readonly intake: BlobIntake;

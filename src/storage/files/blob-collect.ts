@@ -16,7 +16,7 @@ const LEAST_LIVE_SHARE = 0.7;
 export interface CollectWish {
   /** Returns true for a content that must be kept. */
   readonly keep: (hash: Hash) => boolean;
-  /** True to rewrite each pack with anything that is not kept. */
+  /** True to rewrite each pack that has anything which is not kept. */
   readonly thorough: boolean;
 }
 

@@ -195,7 +195,7 @@ interface Group {
 
 /** The wanted contents, and their places according to the index. */
 interface Wanted {
-  /** By block, in the order of packs and blocks. */
+  /** The wanted contents of packs, by block, in the order of packs and blocks. */
   readonly groups: readonly Group[];
   readonly large: ReadonlyMap<Hash, LargePlace>;
   /** The wanted contents that the index knows. */
@@ -258,8 +258,8 @@ function wholeBlock(
 }
 
 /**
- * Returns the contents of a group that can be read. Returns none for a content that is too long for a shared block: its
- * block holds nothing else, and was found too long or damaged.
+ * Returns the contents of a group that can be read. Returns none for a content that is too long for a shared block,
+ * because its block holds nothing else, and was found too long or damaged.
  */
 async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
   if (place.length > SHARED_BLOCK_BYTES) return [];
@@ -318,7 +318,7 @@ export class DamagedContents {
     return this.#at.size;
   }
 
-  /** Adds a content. `at`: the place where it was read, by `locate`. */
+  /** Adds a content. `at`: the place where it was read, as `locate` returns it. */
   add(hash: Hash, at: string | undefined = this.#where(hash)): void {
     this.#at.set(hash, at);
   }

@@ -161,7 +161,7 @@ export function learnReadOnly(files: BlobFiles): void {
     const fd = disk.open(layout.activePack(lane), "read");
     try {
       const ulid = readPackUlid(disk, fd);
-      // Bytes after the last whole block may be a torn tail: no event relies on them.
+      // Bytes after the last whole block may be a torn tail, on which no event relies.
       const { rows, end } = rowsAndEnd(disk, fd, size);
       if (ulid !== undefined) index.apply({ packs: [{ ulid, lane, bytes: end }], rows });
     } finally {

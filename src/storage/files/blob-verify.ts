@@ -152,7 +152,9 @@ function promisedBytes({ sealed, size, row }: PackFile): number {
   return sealed ? Math.max(size, row?.bytes ?? 0) : (row?.bytes ?? size);
 }
 
-/** Returns true for bytes at the end of a pack that is in a lane and not in the index: they may be a torn tail. */
+/**
+ * Returns true for bytes that may be a torn tail: those at the end of a pack that is in a lane and not in the index.
+ */
 function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
   return !sealed && row === undefined && to === size;
 }
@@ -208,7 +210,7 @@ interface FoundParts {
   readonly told: { readonly from: number; readonly to: number }[];
 }
 
-/** Returns the bytes after those that are checked: they were cut off, or published since the packs were listed. */
+/** Returns the bytes after those that are checked. They were cut off, or were published after the packs were listed. */
 function uncheckedBytes({ index }: BlobFiles, pack: PackFile): { readonly from: number; readonly to: number } {
   const promised = promisedBytes(pack);
   const published = index.packs().find(({ id }) => id === pack.row?.id)?.bytes ?? 0;

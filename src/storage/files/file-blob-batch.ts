@@ -132,7 +132,8 @@ export class CommitGroup {
 
   async #run(isBeside: boolean): Promise<void> {
     // Waits until all other work had a turn, so that workspaces of a store that write at the same time share the sync.
-    // Does not wait if `isBeside`: commits that are requested during the background sync share the next one.
+    // With `isBeside` there is no wait, because commits that are requested during the background sync share the next
+    // one.
     if (!isBeside) await othersHadATurn();
     while (this.#waiting.length > 0) await this.#commitAll();
     this.#running = undefined;

@@ -56,7 +56,7 @@ const SLICE = 100;
 export interface FileBlobStoreOptions {
   readonly disk: Disk;
   readonly layout: BlobLayout;
-  /** `sqliteBlobIndex(disk, layout.index)`, or a memory index on a simulated disk. */
+  /** Opens the index: `sqliteBlobIndex(disk, layout.index)`, or a memory index on a simulated disk. */
   readonly openIndex: BlobIndexOpener;
   /**
    * Makes an index for this object alone, for reading while the disk takes no writes. Without this option, operations
@@ -134,7 +134,7 @@ export class FileBlobStore implements BlobStore {
     return store;
   }
 
-  /** True if the disk takes no writes: everything can be read and verified, but nothing written. */
+  /** True if the disk takes no writes. Everything can then be read and verified, but nothing written. */
   get readOnly(): boolean {
     return this.#readOnly;
   }
@@ -159,7 +159,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Like `hasSync`, for a content that is put again: the stored bytes are read on their first use in this process. A
+   * Like `hasSync`, for a content that is put again. Its stored bytes are read on their first use in this process. A
    * damaged content counts as not stored, so that the good bytes replace it.
    */
   isSound(hash: Hash): boolean {
@@ -247,7 +247,7 @@ export class FileBlobStore implements BlobStore {
     try {
       return await collectBlobs(this.#files, this.#lanes, { keep, thorough: options.thorough === true });
     } finally {
-      // Packs that are still open would keep their space.
+      // Removed packs that are still open would keep their space.
       this.#reading.close();
     }
   }
@@ -534,7 +534,7 @@ function makeFolders({ disk, layout }: FileBlobStoreOptions): boolean {
     }
     return true;
   } catch (error) {
-    // ENOENT: the folder above is missing, because it could not be made either.
+    // With ENOENT, the folder above is missing, because it could not be made either.
     if (takesNoWrites(error) || errnoOf(error) === "ENOENT") return false;
     throw ioTrouble(error, `creating ${layout.folder}`);
   }

@@ -65,11 +65,11 @@ export class FileEventLog implements EventLog {
   /** The file's stat when `#end` was found; `undefined` if `#end` must be found again. */
   #seen: FileStat | "missing" | undefined;
   /**
-   * The descriptor for changing the file, open from the first append, cut or sealing on, until the file is replaced.
+   * The descriptor for changing the file. It is open from the first append, cut or sealing until the file is replaced.
    */
   #fd: number | undefined;
   #waiting: Waiting[] = [];
-  /** Set while lines are being written and synced. Reads wait for it. */
+  /** Set while lines are being written and synced. Reads wait until it resolves. */
   #flushing: Promise<void> | undefined;
   /** The last waiting event, or the head. */
   #tail: Head;
@@ -443,7 +443,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** The reason why the log stays poisoned: it is unknown which bytes of the file are durable. */
+/** The reason why the log stays poisoned. It is not known which bytes of the file are durable. */
 const STAYS: StillPoisoned = { why: "what it was about may be in the file and not on the disk", stays: true };
 
 function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean {
@@ -476,8 +476,8 @@ function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
 }
 
 /**
- * Returns the lines of events as bytes. Each line is encoded directly to its place, because joining many as text first
- * would copy them twice.
+ * Returns the lines of events as bytes. Each line is encoded directly to its place, because joining many lines as text
+ * first would copy them twice.
  */
 function joined(events: readonly SealedEvent[], length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);

@@ -27,7 +27,7 @@ export function checkCut(disk: Disk, tail: FileTail): void {
 
 /**
  * Copies the tail into a new file in the folder, durably. Returns the file's name: `<seq>-<offset>.part`, with a
- * counter if that exists. A copy that a crash has interrupted is named `….part.new`.
+ * counter if that name is taken. A copy that a crash has interrupted is named `….part.new`.
  */
 export function keepTail(disk: Disk, folder: string, tail: FileTail): string {
   makeFolderDurably(disk, folder);

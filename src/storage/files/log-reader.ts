@@ -15,9 +15,9 @@ const FIRST_CHUNK_BYTES = 4 * 1024;
 const YIELD_CHUNKS = 8;
 
 /**
- * Yields the whole lines of a log file from a position to its end, a chunk at a time. A missing file has no lines; a
+ * Yields the whole lines of a log file from a position to its end, a chunk at a time. A missing file has no lines. A
  * last line without its newline is not yielded. Lines are split only at byte 0x0A. A line longer than the log allows is
- * cut to its first `MAX_LINE_BYTES + 1` bytes: enough for the reader to refuse it and continue.
+ * cut to its first `MAX_LINE_BYTES + 1` bytes, which is enough for the reader to refuse it and continue.
  */
 export async function* readLines(
   disk: Disk,
@@ -89,8 +89,8 @@ class LineSplitter {
   }
 
   /**
-   * Reads the next chunk. Returns the lines that are complete by now, perhaps none. Returns `undefined` at the end of
-   * the file.
+   * Reads the next chunk. Returns the lines that are complete by now, perhaps none. Returns `undefined` if the file has
+   * no further whole line.
    */
   next(): RawLine[] | undefined {
     this.#makeRoom();

@@ -194,8 +194,8 @@ function keepTail(
 
 /**
  * Settles a lane whose header cannot be read. Removes a pack without a sound content. If the header is all zeros and
- * the index does not know the pack, the header did not reach the disk before a power cut: writes a new one. Seals
- * any other pack as it is, so that `verify` reports the damage.
+ * the index does not know the pack, the header did not reach the disk before a power cut, so a new header is written.
+ * Seals any other pack as it is, so that `verify` reports the damage.
  */
 function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefined): LaneGrant["pack"] {
   const { disk, layout, newPackId } = parts;
@@ -207,8 +207,8 @@ function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefi
     writeFully(disk, file.fd, encodePackHeader(newPackId()), 0);
     return settlePack(parts, file);
   }
-  // The row may be that of the lane's former pack, which was sealed without an update of the index. Its file, which has
-  // this ULID, must not be replaced.
+  // The row may be that of the lane's former pack, which was sealed without an update of the index. The file of that
+  // pack, which has this ULID, must not be replaced.
   const isTaken = row === undefined || disk.lstat(layout.sealedPack(row.ulid)) !== undefined;
   return sealAsItIs(parts, file, { ulid: isTaken ? newPackId() : row.ulid, row: undefined });
 }

@@ -21,8 +21,8 @@ const OPEN_PACKS = 16;
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 
 /**
- * Reads contents from packs. Keeps open the packs that it opened last, and in memory the blocks that it read last,
- * unpacked.
+ * Reads contents from packs. Keeps the packs open that it opened last, and keeps the blocks in memory that it read
+ * last, unpacked.
  */
 export class PackReader {
   readonly #disk: Disk;
@@ -40,8 +40,8 @@ export class PackReader {
 
   /**
    * Returns the content at a place. Throws `BLOB_CORRUPT` if it is damaged. Returns `undefined` if the pack does not
-   * exist (a collector has replaced it, or it is lost), and the index must be asked again. The bytes belong to the
-   * caller.
+   * exist, because a collector has replaced it or it is lost. The index must then be asked again. The bytes belong to
+   * the caller.
    */
   read(hash: Hash, place: PackPlace): Buffer | undefined {
     const content = this.look(hash, place);

@@ -109,7 +109,7 @@ export class OpenSink implements PackSink {
 
   /**
    * Returns an intake for a content of unknown length, piece by piece. `isShared`: other work of this thread runs
-   * between the pieces. The file is then synced as it grows, since one long sync at the end would block that work.
+   * between the pieces. The file is then synced as it grows, because one long sync at the end would block that work.
    */
   intake(isShared = false): ContentIntake {
     const syncNow = isShared ? this.#guard : undefined;

@@ -58,8 +58,8 @@ async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }
 }
 
 /**
- * Moves the file of a large content, if the index names another copy, in another form or in a pack. Otherwise, or if
- * there is no such file, returns false.
+ * Moves the file of a large content if the index names another copy, in another form or in a pack. Returns true if it
+ * did.
  */
 function moveLarge(files: BlobFiles, path: string): boolean {
   const { disk, layout, index } = files;

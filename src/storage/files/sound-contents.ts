@@ -178,8 +178,8 @@ function stepsToEnd<T>(steps: Generator<void, T, void>): T {
 }
 
 /**
- * Returns the key of a block or a large content, which is never 0. The key of a block, at an offset below 2^40, is
- * even; that of a large content is odd, and has the first bits of its hash.
+ * Returns the key of a block or a large content, which is never 0. The key of a block is even, and requires that the
+ * block lies at an offset below 2^40. The key of a large content is odd, and has the first bits of its hash.
  */
 function keyOf(hash: Hash, place: BlobPlace): bigint {
   if (place.kind === "large") return keyOfLarge(hash);

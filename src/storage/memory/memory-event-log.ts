@@ -80,7 +80,7 @@ async function* history(files: readonly MemoryFile[], from: LogPosition): AsyncG
   }
 }
 
-/** A log in memory, kept as long as its state. */
+/** A log in memory. It lives as long as its state. */
 export class MemoryEventLog implements EventLog {
   readonly #state: MemoryLogState;
   readonly #isCopy: boolean;

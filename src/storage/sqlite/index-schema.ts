@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** Version of the tables, in `user_version`. An index of another version is emptied, and rebuilt from the log. */
+/** The version of the tables, in `user_version`. An index of another version is emptied, and rebuilt from the log. */
 const FORMAT = 9;
 
 /**
@@ -47,9 +47,8 @@ const TABLES = `
 /** Sets up the connection, and recreates the tables if they are missing or of another version. */
 export function prepareIndex(db: DatabaseSync): void {
   // WAL with `synchronous = NORMAL` syncs checkpoints, but not commits. A power cut may set the index back to an
-  // earlier head, but never tears it. With OFF it could be torn without SQLite noticing.
-  // OFF is used only while an empty file becomes a database in WAL mode. A file torn then is not a database, and is
-  // recreated.
+  // earlier head, but never tears it. With OFF it could be torn without SQLite noticing. OFF is used only while an
+  // empty file becomes a database in WAL mode. A file that is torn in that time is no database, and is made anew.
   db.exec(
     "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; " +
       "PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",

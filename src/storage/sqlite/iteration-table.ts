@@ -222,7 +222,7 @@ export class IterationTable {
   }
 
   /**
-   * Reads ranges of names while few other rows lie between the wanted ones; then reads each remaining path
+   * Reads ranges of names as long as few other rows lie between the wanted ones. Then reads each remaining path
    * separately.
    */
   #readFolder(
@@ -422,7 +422,7 @@ const WORTH = 4;
 /**
  * Reads the rows of one folder after the other. Folders that were recorded together have consecutive numbers, so a walk
  * reads nearly all of them in table order, and one query answers for hundreds. In any other order, each folder is
- * queried separately, and pages are tried ever less often. Holds one page.
+ * queried separately, and pages are tried ever less often. Keeps one page in memory.
  */
 class ReadAhead {
   readonly #rows: FolderRows;

@@ -462,8 +462,8 @@ function headOf(row: Row): IndexHead {
 }
 
 /**
- * Returns the checksum of the state row. A replaced log is detected by this row, so a flipped bit in it must not look
- * like a replaced log.
+ * Returns the checksum of the state row. This row shows whether the log was replaced, so a flipped bit in it must not
+ * look like a replaced log.
  */
 function checkOf({ seq, hash, offset, frontier }: IndexHead): string {
   return sha256(`${seq} ${hash} ${offset} ${frontier.join(" ")}`);
