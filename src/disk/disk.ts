@@ -54,9 +54,9 @@ export interface DiskSpace {
 
 /** The file system that holds a path. */
 export interface FileSystem {
-  /** The system's name for its kind. */
+  /** The kind of the file system, by the system's name for it. */
   readonly kind: string;
-  /** True for a file system of Linux's own: it supports all of POSIX. */
+  /** True for a file system of Linux's own, which supports all of POSIX. */
   readonly isLinux: boolean;
   /** The device and mount of the file system. Findings about it are valid as long as this is unchanged. */
   readonly mount: string;
@@ -91,7 +91,7 @@ export interface Disk {
    * end.
    */
   read(fd: number, into: Uint8Array, position: number | null): number;
-  /** Writes bytes; returns the number of bytes taken. `position` is ignored for `append`. */
+  /** Writes bytes. Returns the number of bytes that were written. `position` is ignored for `append`. */
   write(fd: number, bytes: Uint8Array, position: number | null): number;
   /** Makes the file's bytes and length durable (`fdatasync`). */
   sync(fd: number): void;
@@ -129,12 +129,12 @@ export interface Disk {
    */
   letOwnerRead(path: DiskPath): void;
   /**
-   * Makes `owner` the owner of an open file or an empty folder, as far as permitted: only the group is set if the user
+   * Makes `owner` the owner of an open file or an empty folder, as far as permitted. Sets only the group if the user
    * may not be changed. Returns false if not all of it was permitted, or the folder is not empty.
    */
   give(fd: number, owner: Owner): boolean;
   /**
-   * Binds a folder (absolute) to a user: from now on, each file or folder that is made in it or beneath it, at a path
+   * Binds a folder (absolute) to a user. From now on, a file or folder that is made in it or beneath it, at a path
    * given as text, belongs to this user, or is not made (`EACCES`). Existing files may be written whoever owns them, as
    * far as their permissions allow.
    */

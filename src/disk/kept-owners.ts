@@ -136,8 +136,8 @@ export function giveFolderTo(fd: number, owner: Owner): void {
 }
 
 /**
- * Does the same as `giveTo`, as far as permitted: root may give anything away, others may give their own files to one
- * of their groups. Returns false if not all of it was permitted, or for a folder that is not empty.
+ * Does the same as `giveTo`, as far as permitted. Root may give anything away, and others may give their own files to
+ * one of their groups. Returns false if not all of it was permitted, or for a folder that is not empty.
  */
 export function giveAsPermitted(fd: number, owner: Owner): boolean {
   const stat = fs.fstatSync(fd);

@@ -50,7 +50,10 @@ const FLAGS: Readonly<Record<OpenHow, number>> = {
   update: CAREFUL | C.O_RDWR | C.O_CREAT,
 };
 
-/** Linux's `O_PATH`, which Node does not name: a descriptor that only stands for the file, whatever its mode. */
+/**
+ * Linux's `O_PATH`, which Node does not name. A descriptor that is opened with it only stands for the file, so the
+ * file's mode does not matter.
+ */
 const PATH_ONLY = 0o10000000;
 
 const OWNER_READS = 0o400;
@@ -71,10 +74,10 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
  *
  * Gaps of the platform: Node has no `syncfs`, so `syncAll` runs a program for it. Node takes a time as a double of
  * seconds, so `setMtime` runs a program for what a double cannot hold. Without that program, the stored time is up to a
- * microsecond later than requested, never earlier: whole milliseconds are read back as given. A clone has the mode of
- * its source. Files and folders that root makes in a folder of another user belong to that user: see
- * `makeForFolderOwner`. Symbolic links stay root's, since they could be given away only by name; their owner matters to
- * nobody, and the owner of the folder can remove them.
+ * microsecond later than requested. It is never earlier, so whole milliseconds are read back as given. A clone has the
+ * mode of its source. Files and folders that root makes in a folder of another user belong to that user: see
+ * `makeForFolderOwner`. Symbolic links stay root's, because they could be given away only by name. Their owner does not
+ * matter, and the owner of the folder can remove them.
  */
 export class NodeDisk implements Disk {
   #umask: number | undefined;
@@ -418,7 +421,7 @@ function hasOwnBirth(path: string): boolean {
   return birthtimeNs > 0n && birthtimeNs !== ctimeNs;
 }
 
-/** Absolute names only: the programs that run here must not depend on anybody's PATH. */
+/** The names are absolute, because the programs that run here must not depend on anybody's PATH. */
 const PROGRAM_FOLDERS = ["/usr/bin", "/bin"];
 
 /** Syncs the file system of the program's standard input. */
@@ -580,7 +583,7 @@ function unescaped(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 
-/** Absolute names only: the programs that run here must not depend on anybody's PATH. */
+/** The names are absolute, because the programs that run here must not depend on anybody's PATH. */
 const LS_PROGRAMS = ["/usr/bin/ls", "/bin/ls"];
 
 /** Prints one line for each folder, in the given order: permissions with a mark, links, owner, group, label. */
