@@ -253,7 +253,7 @@ const DERIVED = "SQLite derives it from the -wal beside it";
 
 interface UnitPlaces {
   readonly roots: readonly TrackedRoot[];
-  /** One for each root. */
+  /** The file systems of the roots, in the same order. */
   readonly folders: readonly ConfinedFs[];
 }
 
