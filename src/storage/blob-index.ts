@@ -9,7 +9,7 @@ import type { BlobRows } from "./blob-rows.ts";
  *
  * Contract
  * - All methods are synchronous. `apply` is atomic, for other processes as well. Unless `durable` is set, the change is
- * not durable: after a crash, an earlier state of the index may be back, but never a torn one.
+ *   not durable: after a crash, an earlier state of the index may be back, but never a torn one.
  * - The id of a pack is never used again in one index.
  */
 export interface BlobIndex {

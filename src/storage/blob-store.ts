@@ -9,15 +9,15 @@ import type { HeldLock } from "./lock.ts";
  *
  * Contract
  * - Contents are durable before they are visible: `has`, `get` and `list` know a content only once the `commit` of a
- * batch with it has resolved. A batch that is abandoned, or ends in a crash, leaves nothing visible.
+ *   batch with it has resolved. A batch that is abandoned, or ends in a crash, leaves nothing visible.
  * - To put a content that is stored already costs no space. Its stored bytes are read first, once per process. If they
- * are damaged, the good bytes replace them.
+ *   are damaged, the good bytes replace them.
  * - Every read is checked: `BLOB_CORRUPT` is thrown for bytes that do not have the content's hash. A stream is checked
- * at its end, so a consumer must not act on its bytes before it has ended without an error.
+ *   at its end, so a consumer must not act on its bytes before it has ended without an error.
  * - A missing content is `undefined`. Concurrent batches are safe, also in several processes.
  * - After a failed sync the store is poisoned. Every write throws `POISONED` until the disk takes a write and a sync of
- * another file, and the batches that failed have ended. The contents of these batches are not stored. A sync is never
- * retried.
+ *   another file, and the batches that failed have ended. The contents of these batches are not stored. A sync is never
+ *   retried.
  */
 export interface BlobStore {
   /** Returns those of the hashes whose contents are stored durably. */

@@ -11,13 +11,13 @@ import type { Hash } from "../core/values/hash.ts";
  * Contract
  * - `append` resolves when every line is durable. Calls made during a sync share the next sync.
  * - If a write or a sync fails, all lines of the call are cut off. If they cannot be cut off, or if a sync has failed,
- * the log is poisoned. Every `append` then throws `POISONED` until the disk takes a write and a sync of another file.
- * After that, the log behaves as if reopened. If the failure concerned anything but lines that were cut off, the log
- * stays poisoned until it is reopened. A sync is never retried.
+ *   the log is poisoned. Every `append` then throws `POISONED` until the disk takes a write and a sync of another file.
+ *   After that, the log behaves as if reopened. If the failure concerned anything but lines that were cut off, the log
+ *   stays poisoned until it is reopened. A sync is never retried.
  * - `append` checks that `seq` and `prevHash` follow the head, and throws `INTEGRITY_VIOLATION` if they do not. It does
- * not check hashes, which the code that seals events computes.
+ *   not check hashes, which the code that seals events computes.
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see
- * only whole lines.
+ *   only whole lines.
  * - A last line without its newline is a torn tail. It is not read as an event, and nothing is appended to it.
  */
 export interface EventLog {

@@ -14,14 +14,14 @@ import { ChronicleError } from "../core/values/errors.ts";
  *
  * Contract
  * - `apply` is atomic: either all rows of a call are seen, with the new `head`, or none. Seqs only grow. Applying a seq
- * at or below the head again is an `INTEGRITY_VIOLATION`.
+ *   at or below the head again is an `INTEGRITY_VIOLATION`.
  * - The index is not durable by itself. After a crash it may be at any earlier head, but never at a torn one.
  * - "At seq N" means after event N. Reads see one consistent state, which may be that at the beginning of this turn of
- * the event loop. After `fresh`, and after a change by this object, they see the current state.
+ *   the event loop. After `fresh`, and after a change by this object, they see the current state.
  * - If the disk refuses a change, `SqliteIndexStore` continues in a temporary database, so that a history on a full
- * disk can still be read.
+ *   disk can still be read.
  * - A corrupt store throws `INTEGRITY_VIOLATION` at open or at read. The caller discards it (`reset`) and replays the
- * log.
+ *   log.
  */
 export interface IndexStore {
   head(): Promise<IndexHead>;

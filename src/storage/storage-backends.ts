@@ -17,9 +17,9 @@ import type { Lock } from "./lock.ts";
  *
  * Contract
  * - Each call returns a new object, which must be closed. Two objects of one address behave like those of two
- * processes: writers exclude one another by the lock, and each sees what the other has made durable.
+ *   processes: writers exclude one another by the lock, and each sees what the other has made durable.
  * - Opening creates only folders, locks and what is derived. A log that does not exist is empty, and its first append
- * creates it.
+ *   creates it.
  * - The small files beside these parts (notes, lists, caches) are on a disk, in the folders of the layout.
  */
 export interface StorageBackends {

@@ -12,10 +12,10 @@ import type { ContentReader } from "./worktree.ts";
  *
  * Contract
  * - Every path is resolved from `/` without following links, at the time of use. What lies behind a link is left out,
- * and reported.
+ *   and reported.
  * - Special files, `/proc`, `/sys` and `/dev` are never opened. Nothing of Chronicle's own store and keys is read.
  * - `replace` changes one path from `before` to `after`, whole or not at all. A file or link that equals neither is
- * left alone.
+ *   left alone.
  */
 export interface OutsideFiles {
   /** The path for `~`; `undefined` if not known. */

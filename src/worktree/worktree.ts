@@ -13,9 +13,9 @@ import type { LiveDatabase } from "./live-databases.ts";
  *
  * Contract
  * - Every path is resolved beneath its root without following links, at the time of use. Outside of the roots, no file
- * of the user is written or removed, and only the files from which git's rules follow are read.
+ *   of the user is written or removed, and only the files from which git's rules follow are read.
  * - The worktree remembers the last known state of the disk (path, stat, entry). A path counts as unchanged, and is not
- * reported, only if size, mtime_ns, ctime_ns, inode and device are equal and it is not racily clean.
+ *   reported, only if size, mtime_ns, ctime_ns, inode and device are equal and it is not racily clean.
  * - A tracked path stays tracked until it is gone. A filter keeps out new paths, but never drops a remembered path.
  * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
  * - `scan` never reports a path as gone if it could not look. What lies beneath an omitted folder stays as it was.

@@ -81,7 +81,7 @@ export interface DatabasePlace {
  * Converts an SQLite error to a `ChronicleError`. Returns any other error unchanged. SQLite does not pass on the
  * system's error, so after a disk error the disk is probed with a write.
  * - `INTEGRITY_VIOLATION`: the file is not a sound database, has a format that SQLite does not know, lacks a table or a
- * column, or a row breaks its table's rules.
+ *   column, or a row breaks its table's rules.
  * - `LOCKED`: another connection has locked the database.
  * - `IO`: everything else.
  */

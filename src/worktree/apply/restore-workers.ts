@@ -22,7 +22,7 @@ export interface StageFile {
  * Contract
  * - A file that is reported as written holds exactly the content of its hash. It is not durable yet.
  * - A file that cannot be written is skipped. All files are skipped if there are too few for the workers to be faster.
- * The name of a skipped file is still free.
+ *   The name of a skipped file is still free.
  */
 export interface RestoreWorkers {
   /**

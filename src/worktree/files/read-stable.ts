@@ -29,7 +29,7 @@ export interface StableSink {
  * The result of reading one file.
  *
  * - `read`: the content was stored; `stat` was read after the last byte. `unstable`: the file changed during every
- * attempt. The stored content matches its hash, but may never have been the whole file at one moment.
+ *   attempt. The stored content matches its hash, but may never have been the whole file at one moment.
  * - `gone`: the path does not exist (any more), or its parent is not a folder.
  * - `unreadable`: the file cannot be read; `detail` is the errno.
  * - `other`: the path is now a link, a folder or something special.
