@@ -63,76 +63,123 @@ const past = memoKey<ProvedState>("last proved earlier state");
 export async function provedState(context: ProofContext, seq: number): Promise<ProvedState> {
   return disagreeing(async () => {
     const known = context.memo.get(latest);
-    if (known !== undefined && (await reaches(known, seq))) return known;
+    const reached = known === undefined ? undefined : await advanced(known, seq);
+    if (reached !== undefined) {
+      // Another call may have proved a later state meanwhile.
+      if (reached.seq > (context.memo.get(latest)?.seq ?? 0)) context.memo.set(latest, reached);
+      return reached;
+    }
     const earlier = context.memo.get(past);
     if (earlier?.seq === seq) return earlier;
     const root = await nearestRoot(context, seq);
     if (root === undefined) throw new IndexDisagrees(`it knows no root at or before event ${seq}`, { seq });
-    const state = new ProvedState(context, root);
-    await state.advanceTo(seq);
+    const state = await ProvedState.at(context, root, seq);
     context.memo.set((await context.index.head()).seq === seq ? latest : past, state);
     return state;
   });
 }
 
 /**
- * Brings a known state forward to an event. Returns false if the known state is later than the event, if too many
- * events lie in between, or if the lines of these events were compacted away. The caller must then begin a new state.
+ * Returns the state after an event, from a known state. Returns `undefined` if the known state is later than the event,
+ * if too many events lie in between, or if the lines of these events were compacted away. The caller must then begin a
+ * new state.
  */
-async function reaches(known: ProvedState, seq: number): Promise<boolean> {
+async function advanced(known: ProvedState, seq: number): Promise<ProvedState | undefined> {
   try {
-    return await known.advanceTo(seq);
+    return await known.advancedTo(seq);
   } catch (error) {
-    if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return false;
+    if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return undefined;
     throw error;
   }
 }
 
-/** The state after one event. */
+/** The iterations that events after a root recorded. Later states of the same root append to it. */
+class IterationsSince {
+  readonly #rows = new Map<WorkspacePath, IterationRow[]>();
+  #last: number;
+
+  constructor(root: StatedRoot) {
+    this.#last = root.seq;
+  }
+
+  /** Adds the iterations of events up to `seq`, without those that are there. */
+  add(rows: readonly IterationRow[], seq: number): void {
+    for (const row of rows) {
+      if (row.seq <= this.#last) continue;
+      const known = this.#rows.get(row.path);
+      if (known === undefined) this.#rows.set(row.path, [row]);
+      else known.push(row);
+    }
+    this.#last = Math.max(this.#last, seq);
+  }
+
+  /** Returns the last iteration of a path up to an event. */
+  last(path: WorkspacePath, seq: number): IterationRow | undefined {
+    return this.#rows.get(path)?.findLast((row) => row.seq <= seq);
+  }
+
+  /** Returns the last iterations up to an event. */
+  *lasts(seq: number): Generator<IterationRow> {
+    for (const rows of this.#rows.values()) {
+      const row = rows.findLast((one) => one.seq <= seq);
+      if (row !== undefined) yield row;
+    }
+  }
+}
+
+/** The state after one event. It does not change. */
 export class ProvedState {
   readonly #context: ProofContext;
-  readonly root: StatedRoot;
-  #end: ReadTo;
-  /** The last iterations of the paths that events after the root changed. */
-  readonly #since = new Map<WorkspacePath, IterationRow>();
-  readonly #folders = new Map<WorkspacePath, Children>();
-  #kept = 0;
-  /** All folder hashes at the root, computed because those in the index do not give the root. */
-  #computed: ReadonlyMap<WorkspacePath, Hash> | undefined;
+  readonly #tree: ProvedTree;
+  readonly #since: IterationsSince;
+  readonly #end: ReadTo;
 
-  constructor(context: ProofContext, root: StatedRoot) {
+  private constructor(
+    context: ProofContext,
+    tree: ProvedTree,
+    { since, end }: { since: IterationsSince; end: ReadTo },
+  ) {
     this.#context = context;
-    this.root = root;
-    this.#end = root;
+    this.#tree = tree;
+    this.#since = since;
+    this.#end = end;
+  }
+
+  /** Returns the state after event `seq`, from a root before it. */
+  static at(context: ProofContext, root: StatedRoot, seq: number): Promise<ProvedState> {
+    const since = new IterationsSince(root);
+    return new ProvedState(context, new ProvedTree(context, root), { since, end: root }).#readTo(seq);
+  }
+
+  get root(): StatedRoot {
+    return this.#tree.root;
   }
 
   get seq(): number {
     return this.#end.seq;
   }
 
-  /**
-   * Applies the events up to `seq`. Returns false if the state is later than `seq`, or if there are too many events.
-   */
-  async advanceTo(seq: number): Promise<boolean> {
-    if (seq < this.#end.seq || (seq - this.root.seq > MOST_SINCE && this.#end !== this.root)) return false;
-    const from = this.#end;
+  /** Returns the state after event `seq`. Returns `undefined` if that is earlier, or if there are too many events. */
+  async advancedTo(seq: number): Promise<ProvedState | undefined> {
+    if (seq < this.seq || seq - this.root.seq > MOST_SINCE) return undefined;
+    return seq === this.seq ? this : this.#readTo(seq);
+  }
+
+  async #readTo(seq: number): Promise<ProvedState> {
     const rows: IterationRow[] = [];
-    const end = await linesBehind(this.#context, from, {
+    const end = await linesBehind(this.#context, this.#end, {
       upTo: seq,
       take: (event) => {
         for (const row of iterationsOf(event)) rows.push(row);
       },
     });
-    // Another call may have applied events meanwhile.
-    if (this.#end !== from) return this.#end.seq === seq;
-    for (const row of rows) this.#since.set(row.path, row);
-    this.#end = end;
-    return true;
+    this.#since.add(rows, end.seq);
+    return new ProvedState(this.#context, this.#tree, { since: this.#since, end });
   }
 
   /** The paths of events after the root. */
   get touched(): Iterable<WorkspacePath> {
-    return this.#since.keys();
+    return this.#since.lasts(this.seq).map(({ path }) => path);
   }
 
   /**
@@ -140,7 +187,7 @@ export class ProvedState {
    * after the root, or this iteration claims an event after the root and was not recorded.
    */
   knowsOther({ path, seq, iteration }: IterationRow): boolean {
-    const since = this.#since.get(path);
+    const since = this.#since.last(path, this.seq);
     if (since === undefined) return seq > this.root.seq;
     return since.seq !== seq || since.iteration !== iteration;
   }
@@ -161,12 +208,12 @@ export class ProvedState {
    * `descends` returns whether to read a folder of the tree.
    */
   async *paths(descends: (folder: WorkspacePath) => boolean = () => true): AsyncGenerator<WorkspacePath> {
-    for (const [path, { entry }] of this.#since) if (entry !== undefined) yield path;
+    for (const { path, entry } of this.#since.lasts(this.seq)) if (entry !== undefined) yield path;
     const pending = [...rootFolders(this.#context)];
     for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
       for (const { name, kind } of (await this.childrenOf(folder))?.values() ?? []) {
         const path = childOf(folder, name);
-        if (!this.#since.has(path)) yield path;
+        if (this.#since.last(path, this.seq) === undefined) yield path;
         if (kind === "dir" && descends(path)) pending.push(path);
       }
     }
@@ -177,13 +224,13 @@ export class ProvedState {
    * `undefined` if the path belongs to no folder of the tree and was not recorded after the root.
    */
   async at(path: WorkspacePath): Promise<Stated | undefined> {
-    const since = this.#since.get(path);
+    const since = this.#since.last(path, this.seq);
     if (since !== undefined) return since.entry;
     return statedOf(await this.#childAt(path));
   }
 
   async #isTrue({ path, entry }: Claim): Promise<boolean> {
-    const since = this.#since.get(path);
+    const since = this.#since.last(path, this.seq);
     if (since !== undefined) return sameEntry(since.entry, entry);
     const children = await this.childrenOf(parentOf(path));
     if (children !== undefined) return sameStated(statedOf(children.get(nameOf(path))), entry);
@@ -200,6 +247,31 @@ export class ProvedState {
 
   async #childAt(path: WorkspacePath): Promise<TreeChild | undefined> {
     return (await this.childrenOf(parentOf(path)))?.get(nameOf(path));
+  }
+
+  /** Returns the proved children of a folder at the root. Returns `undefined` if there was no such folder. */
+  childrenOf(folder: WorkspacePath): Promise<Children> {
+    return this.#tree.childrenOf(folder);
+  }
+
+  /** Drops the folders that were read if they have very many children. */
+  letGo(): void {
+    this.#tree.letGo();
+  }
+}
+
+/** The tree at a root, of which folders are read and proved when they are asked for. */
+class ProvedTree {
+  readonly root: StatedRoot;
+  readonly #context: ProofContext;
+  readonly #folders = new Map<WorkspacePath, Children>();
+  #kept = 0;
+  /** All folder hashes at the root, computed because those in the index do not give the root. */
+  #computed: ReadonlyMap<WorkspacePath, Hash> | undefined;
+
+  constructor(context: ProofContext, root: StatedRoot) {
+    this.#context = context;
+    this.root = root;
   }
 
   /** Returns the proved children of a folder at the root. Returns `undefined` if there was no such folder. */
