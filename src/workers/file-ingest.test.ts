@@ -146,3 +146,9 @@ test("a database that was modified just before it was read is read as a unit, ho
   expect(read).toMatchObject({ entry: { hash: sha256(later as Buffer) } });
   expect(await blobs.get(sha256(later as Buffer))).toEqual(later);
 });
+
+test("a database whose name is that of another one's companion is recorded", async () => {
+  const database = Buffer.concat([Buffer.from("SQLite format 3\0", "latin1"), Buffer.alloc(496)]);
+  const { read } = await begin({ "x-wal": database, "y-journal": database });
+  expect(await read(["x-wal", "y-journal"])).toEqual([sha256(database), sha256(database)]);
+});

@@ -269,6 +269,8 @@ class LiveUnits {
   readonly #given: UnitOptions;
   readonly #databases = new Map<WorkspacePath, FileRead>();
   readonly #beside = new Map<WorkspacePath, ScannedPath[]>();
+  /** True once `sort` was called: the results of the deferred files are final. */
+  #isSorted = false;
   /** A time before any of the files is read. */
   readonly #begunNs = BigInt(Date.now()) * 1_000_000n;
 
@@ -288,13 +290,14 @@ class LiveUnits {
 
   /** Holds back the result of a database until the end. Returns true if the result was held back. */
   holds(result: IngestResult): boolean {
-    if (!("entry" in result) || result.isDatabase !== true) return false;
+    if (this.#isSorted || !("entry" in result) || result.isDatabase !== true) return false;
     this.#databases.set(result.path, result);
     return true;
   }
 
   /** Returns the databases to read as units, the deferred files to read like any other, and the final results. */
   sort(): { readonly units: WorkspacePath[]; readonly plain: ScannedPath[]; readonly results: IngestResult[] } {
+    this.#isSorted = true;
     const units: WorkspacePath[] = [];
     const plain: ScannedPath[] = [];
     const results: IngestResult[] = [];

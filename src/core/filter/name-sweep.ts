@@ -21,19 +21,21 @@ export function sweepsName({ names, spares }: NameSweep, name: string): boolean 
   return glob === undefined || matchName(glob, name);
 }
 
-/** The most words to which a part is expanded. Beyond it, some words are left out. */
+/** The most words to which a part is expanded. A part with more may stand for any name. */
 const MOST_ALTERNATIVES = 100;
 
-/** The most characters of a part that gets a test: the length of the longest name. */
+/** The most characters of a part that is compared with names. A longer part with a wildcard may stand for any name. */
 const MOST_CHARACTERS = 255;
 
 /**
  * Returns the test for names that match one part of a path with `*`, `?`, `[…]` or `{a,b}`; `undefined` if the part has
- * none of these, or is too long. A pattern that begins with a wildcard does not match a leading dot.
+ * none of these. A pattern that begins with a wildcard does not match a leading dot.
  */
 export function globPattern(part: string): ((name: string) => boolean) | undefined {
-  if (part.length > MOST_CHARACTERS || !/[*?[{]/.test(part)) return undefined;
-  const globs = expanded(part).map((one) => ({ compiled: compileGlob(one, false), takesDot: !/^[*?[]/.test(one) }));
+  if (!/[*?[{]/.test(part)) return undefined;
+  const words = part.length > MOST_CHARACTERS ? undefined : expanded(part);
+  if (words === undefined) return () => true;
+  const globs = words.map((one) => ({ compiled: compileGlob(one, false), takesDot: !/^[*?[]/.test(one) }));
   return (name) =>
     globs.some(
       ({ compiled, takesDot }) =>
@@ -41,14 +43,15 @@ export function globPattern(part: string): ((name: string) => boolean) | undefin
     );
 }
 
-/** Expands `a{b,c}` to `ab` and `ac`. */
-function expanded(part: string): string[] {
+/** Expands `a{b,c}` to `ab` and `ac`. Returns `undefined` for more than `MOST_ALTERNATIVES` words. */
+function expanded(part: string): string[] | undefined {
   const all: string[] = [];
   const open = [part];
-  for (let one = open.pop(); one !== undefined && all.length + open.length < MOST_ALTERNATIVES; one = open.pop()) {
+  for (let one = open.pop(); one !== undefined; one = open.pop()) {
     const [group, words] = /\{([^{}]*,[^{}]*)\}/.exec(one) ?? [];
     if (group === undefined || words === undefined) all.push(one);
     else for (const word of words.split(",")) open.push(one.replace(group, () => word));
+    if (all.length + open.length > MOST_ALTERNATIVES) return undefined;
   }
   return all;
 }

@@ -34,6 +34,14 @@ test.each([
   `env ls -C ${STORE}; sudo -D ${STORE} ls`,
 ])("%j reaches nothing", (line) => expect(judged(line)).toBeUndefined());
 
+test.each([`{chronicle,${"a,".repeat(200)}b}`, `{chronicle,${"b".repeat(300)}}`, `${"*".repeat(300)}`])(
+  "a word with more alternatives than are compared may be any (%#)",
+  (word) => {
+    expect(judged(`rm -rf ~/.local/state/${word}`)).toBeDefined();
+    expect(judged(`rm -rf build/${word}`)).toBeUndefined();
+  },
+);
+
 test("a folder that is itself such a link is no endless way", () => {
   for (const cwd of [OWN.cwd, `${OWN.root}${OWN.cwd}/x`])
     expect(personsCommandIn("cd /proc/self/cwd; rm a /proc/self/cwd/b", { ...PLACE, cwd })).toBeUndefined();

@@ -63,6 +63,7 @@ export class FolderPlaces {
   readonly #options: FolderPlacesOptions;
   readonly #name: string;
   readonly #made = new Map<WorkspacePath, WorkspacePath | undefined>();
+  #hasNoteFolder = false;
   #plain: ReadonlySet<WorkspacePath> = new Set();
   /** The device of the tracked folder. */
   #device: bigint | undefined;
@@ -98,6 +99,7 @@ export class FolderPlaces {
     for (const note of noted.keys()) quietly(() => this.#options.notes.unlink(note));
     if (noted.size > 0) quietly(() => this.#options.notes.removeFolder(this.#options.noteFolder));
     this.#made.clear();
+    this.#hasNoteFolder = false;
     this.release();
   }
 
@@ -117,7 +119,8 @@ export class FolderPlaces {
     this.#device ??= this.fs.lstat(ROOT)?.dev;
     if (this.fs.lstat(folder)?.dev !== this.#device) return undefined;
     try {
-      if (this.#made.size === 0) makeIfMissing(notes, noteFolder);
+      if (!this.#hasNoteFolder) makeIfMissing(notes, noteFolder);
+      this.#hasNoteFolder = true;
       notes.symlink(folder === ROOT ? TOP : pathToBytes(folder), childOf(noteFolder, String(this.#made.size)));
       // A place that exists already was left by an interrupted apply.
       if (!makeIfMissing(this.fs, place)) removeTree(this.fs, place);
