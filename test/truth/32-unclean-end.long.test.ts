@@ -81,6 +81,26 @@ describe("Truth 32: a workspace after an unclean end", () => {
     expect((await box.must(["snapshot"])).stderr).not.toContain("lost bytes");
   });
 
+  it("of very many files, the commands that it names list and bring back each", async () => {
+    using box = new Sandbox();
+    const names = Array.from({ length: 13 }, (_, i) => `f${i}.txt`);
+    for (const name of names) {
+      box.write(name, `${name}\n`);
+      utimesSync(join(box.project, name), LONG_AGO, LONG_AGO);
+    }
+    await box.must(["init"]);
+    goDown(box.store);
+    for (const name of names) cutShort(join(box.project, name));
+    const { stderr } = await box.must(["snapshot"]);
+    const [, look = "", back = ""] = /`chronicle (diff [^`]*)`.*`chronicle (restore .*) PATH…`/.exec(stderr) ?? [];
+    const { stdout } = await box.must(look.split(" "));
+    expect(names.filter((name) => !stdout.includes(name))).toEqual([]);
+    await box.must([...back.split(" "), ...names]);
+    expect(names.map((name) => readFileSync(join(box.project, name), "utf8"))).toEqual(
+      names.map((name) => `${name}\n`),
+    );
+  });
+
   it("knows the time of a file that was written anew with the same bytes", async () => {
     using box = new Sandbox();
     fill((path, content) => box.write(path, content), box.project);

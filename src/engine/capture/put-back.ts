@@ -114,9 +114,12 @@ export function lossNote(lost: readonly Change[]): readonly string[] {
   ];
 }
 
+/** Returns the command that brings these paths back; for very many paths, the commands that list and bring them back. */
 function commandFor(paths: readonly WorkspacePath[], seq: number): string {
-  const named = paths.slice(0, MOST_NAMED).map((path) => quotePath(givenPath(path)));
-  return ["chronicle restore", `seq:${seq}`, ...named].join(" ");
+  const restore = `chronicle restore seq:${seq}`;
+  if (paths.length > MOST_NAMED)
+    return `\`chronicle diff seq:${seq}\` lists all of them, \`${restore} PATH…\` brings back those that it names`;
+  return [restore, ...paths.map((path) => quotePath(givenPath(path)))].join(" ");
 }
 
 function namesOf(paths: readonly WorkspacePath[]): string {

@@ -23,8 +23,9 @@ export class ErasedLook {
   }
 
   static async of(context: Context): Promise<ErasedLook> {
-    const contents = await erasedContents(context);
-    return new ErasedLook(await erasuresInForce(context), contents);
+    // An erasure that is recorded between the two is then missing in both, or makes `isCurrent` false.
+    const erasures = await erasuresInForce(context);
+    return new ErasedLook(erasures, await erasedContents(context));
   }
 
   /** Returns why a path that was read is omitted; `undefined` if it is not. */

@@ -117,9 +117,12 @@ export async function run(context: Context, options: RunOptions, within: readonl
       moreEnv: { [RUN_VARIABLE]: session.id, [ROLE_VARIABLE]: "agent" },
     });
   } catch (error) {
-    await finish(context, session, { recorder, kept });
-    if (transaction !== undefined)
-      tellOfCopies(context, (await rollbackTransaction(context, transaction)).undo.conflicts);
+    await orTell(context, "its end was not recorded", () => finish(context, session, { recorder, kept }));
+    if (transaction !== undefined) {
+      await orTell(context, "it was not rolled back", async () =>
+        tellOfCopies(context, (await rollbackTransaction(context, transaction)).undo.conflicts),
+      );
+    }
     throw error;
   }
   const done = await finishRun(context, session, { recorder, kept, end, ...networkAtEnd(options) });
@@ -142,6 +145,16 @@ export async function run(context: Context, options: RunOptions, within: readonl
   };
 }
 
+/** Does what remains after a failure. Its own failure is only reported, so that the first one is the caller's. */
+async function orTell(context: Context, what: string, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    context.tell?.(`${what}: ${error.message}`);
+  }
+}
+
 const MOST_NAME = 200;
 
 /** Records changes until `stop` is called. */
@@ -154,7 +167,14 @@ export async function watch(context: Context, options: WatchOptions): Promise<Re
     ...(options.onCapture ? { onCapture: options.onCapture } : {}),
     ...(options.onSettings ? { onSettings: options.onSettings } : {}),
   });
-  await recorder.start();
+  const ending = { recorder, kept: { ...before, entries: new Map() } };
+  try {
+    await recorder.start();
+  } catch (error) {
+    // Later edits would be attributed to a session that stays open.
+    await orTell(context, "the end of the recording was not recorded", () => finish(context, session, ending));
+    throw error;
+  }
   const { promise, resolve, reject } = Promise.withResolvers<SessionShape>();
   let stopping = false;
   return {
@@ -163,10 +183,7 @@ export async function watch(context: Context, options: WatchOptions): Promise<Re
     stop: () => {
       if (!stopping) {
         stopping = true;
-        finish(context, session, { recorder, kept: { ...before, entries: new Map() } }).then(
-          (done) => resolve(sessionShape(done.session)),
-          reject,
-        );
+        finish(context, session, ending).then((done) => resolve(sessionShape(done.session)), reject);
       }
       return promise;
     },

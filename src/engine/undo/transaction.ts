@@ -467,7 +467,9 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
   const { changes: unknown } = await capture(context, { cause: "capture", reserve: true });
   const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true }, before);
   const count = undo.changes.length;
-  const done = undo.undo_id === null ? "nothing was recorded in it" : "`chronicle redo` brings it again";
+  const { length: left } = undo.skipped;
+  const nothing = left === 0 ? "nothing was recorded in it" : "nothing of it could be";
+  const done = undo.undo_id === null ? nothing : "`chronicle redo` brings it again";
   const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;
   tellOfCopies(context, undo.conflicts);
   context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
