@@ -3,26 +3,27 @@ import type { Message } from "./protocol/messages.ts";
 
 /** The end of a channel. */
 export interface ChannelEnd {
-  /** The side that ended it; `transport`: the connection broke. */
+  /** The side that ended it, or `transport` if the connection broke. */
   readonly by: "us" | "peer" | "transport";
-  /** The reason; `undefined`: it ended normally. */
+  /** The reason; `undefined` if the channel ended normally. */
   readonly error: ChronicleError | undefined;
 }
 
 /**
  * A conversation with one peer: messages both ways, in order, each at most once. Flow control is by credit, in bytes:
  * each side may send as many bytes of *credited* messages (those that carry lines, contents or listings) as the other
- * has granted, and grants come as messages are consumed. So neither side ever holds more than its own window for the
- * other. All other messages are small; they need no credit and overtake those that wait, so that an answer, a heartbeat
- * or an error gets through a full channel. Order: credited messages arrive in the order of their `send` calls, the
- * others as well; between the two kinds, only a later uncredited message may come before an earlier credited one.
+ * side has granted. A side grants more as it consumes messages, so it never buffers more than its own window for its
+ * peer. All other messages are small. They need no credit and overtake credited messages that wait, so that an answer,
+ * a heartbeat or an error gets through a full channel. Credited messages arrive in the order of their `send` calls, and
+ * so do uncredited messages. Across the two kinds, a later uncredited message may arrive before an earlier credited
+ * one, but never the other way round.
  */
 export interface Channel {
   /**
-   * Sends a message; resolves once it has its credit and the transport has taken it, which does not mean that it has
-   * arrived. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would refuse (the
-   * channel stays open), and with `UNAVAILABLE` once the channel has ended. The loop that receives must not wait for a
-   * credited message to be sent: two peers that both do would wait for ever.
+   * Sends a message. Resolves once the message has its credit and the transport has accepted it, which does not mean
+   * that it has arrived. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would
+   * refuse (the channel stays open), and with `UNAVAILABLE` once the channel has ended. The loop that receives must not
+   * wait until a credited message is sent: if both peers did so, they would wait for ever.
    */
   send(message: Message): Promise<void>;
 
@@ -68,8 +69,9 @@ export interface Wire {
   read(): AsyncIterable<Uint8Array>;
 
   /**
-   * Closes after what was written has left; `at once`: drops it. Idempotent; never throws. A transport that can give a
-   * reason for closing sends the code; a peer learns it from the channel's last message, too.
+   * Closes the connection, either after all written bytes have left (`gently`) or without sending them (`at once`).
+   * Idempotent; never throws. A transport that can give a reason for closing sends `code`. The peer also learns the
+   * reason from the channel's last message.
    */
   close(how: "gently" | "at once", code?: ErrorCode): void;
 }

@@ -2,22 +2,23 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Timers } from "../util/timers.ts";
 
 /**
- * The number of silent heartbeats after which the other side counts as gone. Heartbeats are counted, not milliseconds:
- * if this process was busy or its machine slept, the late heartbeat counts once, and bytes that have arrived meanwhile
- * are read before the next one.
+ * The number of silent heartbeats after which the other side is declared gone. The timer counts heartbeats, not
+ * milliseconds. If this process was busy or its machine slept, the late heartbeat is therefore only one, and the bytes
+ * that have arrived meanwhile are read before the next one.
  */
 const SILENT_BEATS = 3;
 
-/** The inputs and callbacks of a heartbeat. None may throw. */
+/** The inputs and callbacks of a heartbeat. None of them may throw. */
 interface HeartbeatActions {
   /**
    * The number of bytes that have arrived. While it grows, the other side is alive, however long processing them takes.
    */
   readonly arrived: () => number;
-  /** Sends a heartbeat, which is due. */
+  /** Sends a heartbeat. Called when one is due. */
   readonly beat: () => void;
   /**
-   * Called once, if nothing has arrived for three heartbeats, at least `silentMs` milliseconds. No heartbeat follows.
+   * Called once nothing has arrived for three heartbeats, with their duration in ms. The silence lasted at least that
+   * long. No heartbeat follows.
    */
   readonly gone: (silentMs: number) => void;
 }

@@ -6,15 +6,15 @@ interface Waiter {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Callers that wait until an event is reached: barriers. */
+/** The callers that wait until an event is reached (barriers). */
 export class Waiters {
   #waiting: Waiter[] = [];
   #reached = 0;
   #end: ChronicleError | undefined;
 
   /**
-   * Resolves once the event is reached, immediately if it has been. Rejects with `UNAVAILABLE` if the conversation ends
-   * first.
+   * Resolves once the event is reached, at once if it has been reached already. Rejects with `UNAVAILABLE` if the
+   * conversation ends first.
    */
   wait(sequence: number): Promise<void> {
     if (sequence <= this.#reached) return Promise.resolve();

@@ -6,9 +6,12 @@ import type { Timers } from "../../util/timers.ts";
 import { type KeptReplica, MemoryReplicaCursors, type ReplicaCursors } from "./replica-cursors.ts";
 import { optional } from "../../util/optional.ts";
 
-/** After this first line, each line is `<replica> <sequence>`, then the holder, percent-encoded. */
+/**
+ * The first line of the file. Each further line is `<replica> <sequence>`, with the percent-encoded holder after it if
+ * there is one.
+ */
 const MAGIC = "chronicle replica cursors 2";
-/** The earlier format, without holders. */
+/** The first line of the earlier format, which had no holders. */
 const MAGIC_BEFORE = "chronicle replica cursors 1";
 const LINE = /^([A-Za-z0-9][A-Za-z0-9._-]{0,127}) (\d{1,16})(?: (\S{1,4096}))?$/;
 
@@ -18,24 +21,29 @@ export interface CursorDelay {
   readonly ms: number;
 }
 
-/** A failed write is tried again after this many times the delay. */
+/** The factor by which the delay is longer before a failed write is tried again. */
 const RETRY_DELAYS = 10;
 
 /** Options for storing cursors. */
 export interface FileCursorOptions {
   /** Default: cursors are written at once. */
   readonly delay?: CursorDelay;
-  /** Called when a delayed write fails. Not called again until a write has succeeded. Default: no report. */
+  /**
+   * Called when a delayed write fails. After that, not called again until a write has succeeded. Default: no report.
+   */
   readonly onFailed?: (error: unknown) => void;
-  /** Called once for each holder with too many replicas, when the first of them is forgotten. Default: no report. */
+  /**
+   * Called once for each holder with too many replicas, when the first of these replicas is forgotten. Default: no
+   * report.
+   */
   readonly onDropped?: (holder: string) => void;
 }
 
 /**
- * Cursors in one small file, which each write replaces. Only one process may use the file: the one that serves the
- * replicas. A file of another format is refused with `LOG_DAMAGED`, never overwritten. With a delay, moved cursors are
- * written together after the delay, and on disposal, because hundreds of replicas acknowledge each event. A cursor that
- * is too low does no harm, since each replica names its last event when it connects.
+ * Stores cursors in one small file, which each write replaces. Only one process may use the file: the one that serves
+ * the replicas. A file of another format is refused with `LOG_DAMAGED`, and never overwritten. If there is a delay,
+ * moved cursors are written together after it, and on disposal, because hundreds of replicas acknowledge each event. A
+ * stored cursor that is too low does no harm, since each replica names its last event when it connects.
  */
 export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #disk: Disk;
@@ -65,7 +73,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
 
   advance(replica: string, sequence: number): void {
     const before = this.#cursors.get(replica);
-    // The cursor does not move: only the order of the replicas changes, which need not be written.
+    // Only the order of the replicas changes, and the order need not be written.
     if (before !== undefined && sequence <= before) return this.#cursors.advance(replica, sequence);
     if (this.#delay === undefined) return this.#change((cursors) => cursors.advance(replica, sequence));
     this.#cursors.advance(replica, sequence);
@@ -84,7 +92,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     if (this.#cursors.list().length < before + (isNew ? 1 : 0)) this.#tellDropped(holder);
   }
 
-  /** Writes the moved cursors that are not written yet. Throws `IO`. */
+  /** Writes the moved cursors that are not written yet. Throws `IO` if the write fails. */
   [Symbol.dispose](): void {
     if (this.#pending === undefined) return;
     this.#pending[Symbol.dispose]();
@@ -101,8 +109,8 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   }
 
   /**
-   * Writes after the delay, with no caller waiting. The file is replaced as a whole, so after a failure (a full disk)
-   * the next write can succeed.
+   * Writes after the delay, when no caller waits. The file is replaced as a whole, so the next write can succeed after
+   * a failed one (a full disk).
    */
   #writeLate(delay: CursorDelay): void {
     this.#pending = undefined;
@@ -116,7 +124,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     }
   }
 
-  /** Applies a change, which is durable before `get`, `holder` and `list` return it. */
+  /** Applies a change durably: `get`, `holder` and `list` show it only after it is written. */
   #change(change: (cursors: MemoryReplicaCursors) => void): void {
     const next = new MemoryReplicaCursors(this.#cursors.list());
     change(next);

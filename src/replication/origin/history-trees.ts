@@ -33,7 +33,8 @@ export class HistoryTrees implements TreeSource {
     const { seq, ts, op, recordId, record } = await readEvent(context, row);
     // Computes the hashes of the folders as of this event, and stores them in the index for `treeHashAt`.
     await rootAtHead(context, head.seq);
-    // The replica accepts the state if it has this root, so the root is computed from the log, not from the index.
+    // The replica accepts the state only if the state has this root. Therefore, the root comes from the log, not from
+    // the index.
     const root = await rootToState(context, head.seq);
     const { hash, frontier } = head;
     const erasures = await erasureRows(context);
@@ -120,7 +121,7 @@ class IndexedView implements TreeView {
       name: nameOf(path),
       row,
       hash: isFolder ? await this.#treeHash(path) : entry?.hash,
-      // A path that was a folder is marked as well, since what was in it was deleted.
+      // A path that was a folder before is marked as well, because everything in it was deleted.
       touched: this.#isTouched(path) || (isFolder ? false : undefined),
     };
   }

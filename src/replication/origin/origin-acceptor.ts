@@ -28,7 +28,7 @@ const BUSY_MS = 1_500;
 /** The maximum number of forked replicas whose last report is remembered. */
 const MOST_FORKED = 1_000;
 
-/** The options of one session, disposed of at its end. */
+/** The options of one session. They are disposed of at the session's end. */
 interface ServedOrigin extends Disposable {
   readonly options: OriginOptions;
 }
@@ -82,8 +82,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
 
   /**
    * Enforces that a replica has one connection at a time. If the replica answers on an earlier connection, there are
-   * two copies of it, and this later connection is closed. An earlier connection that does not answer may be dead, and
-   * changes nothing.
+   * two copies of it, and the later connection (`session`) is closed. An earlier connection that does not answer may be
+   * dead, and is ignored.
    */
   #refuseDouble(session: OriginSession): void {
     const { replica, workspace } = session;
@@ -95,7 +95,9 @@ export class OriginAcceptor implements ReplicaAcceptor {
     }
   }
 
-  /** Reports a failure of this side, of which the replica is told only the kind. Returns the id of the report. */
+  /**
+   * Reports a failure of this side, and returns the id of the report. The replica is told only the kind of the failure.
+   */
   #noteFailure(failure: ChronicleError): string {
     const id = randomUUID();
     const { cause = failure } = failure;
@@ -115,8 +117,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports a workspace that was put back, once: a replica that searches for the last common event is contradicted many
-   * times, and other replicas are as well.
+   * Reports a workspace that was put back, only once. A replica that searches for the last common event is contradicted
+   * many times, and other replicas are contradicted too.
    */
   #noteContradicted(session: OriginSession, place: ReplicaPlace): void {
     const { contradicted } = session;
@@ -185,7 +187,7 @@ function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause:
   });
 }
 
-/** Returns the error that tells users who wait for a replica's work that it does not answer any more. */
+/** Returns the error that reports a replica which does not answer any more. */
 function lost({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   const message = `${cause.message}: the connection of replica ${replica} of workspace ${workspace.id} was ended`;
   return new ChronicleError("UNAVAILABLE", message, { data: { replica, workspace: workspace.id } });
@@ -197,7 +199,7 @@ function doubled(): ChronicleError {
   });
 }
 
-/** Returns the error that tells users who wait for a replica's work that it waits for a decision of its own user. */
+/** Returns the error that reports a replica which waits for a decision of its own user. */
 function forked({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   return new ChronicleError("ROLLBACK_DETECTED", `replica ${replica} of workspace ${workspace.id}: ${cause.message}`, {
     hint: "nothing of it was taken; run `chronicle sync adopt-as-new` on its machine to continue",
@@ -232,9 +234,9 @@ class BegunChannel implements Channel {
   }
 
   /**
-   * Waits for `Hello`, and sets its workspace to the id that `meant` returns. Throws `USAGE` if another message comes
-   * first, `UNAVAILABLE` if the connection ends before; what `meant` throws; and the channel's own errors. After
-   * `withinMs` without a `Hello`, closes the channel.
+   * Waits for `Hello`, and sets its workspace to the id that `meant` returns. Closes the channel if no `Hello` comes
+   * within `withinMs`. Throws `USAGE` if another message comes first, and `UNAVAILABLE` if the connection ends before
+   * `Hello`. Also throws what `meant` throws, and the channel's own errors.
    */
   static async begin(channel: Channel, { meant, timers, withinMs }: BeginOptions): Promise<BegunChannel> {
     const rest = channel.receive()[Symbol.asyncIterator]();
@@ -279,7 +281,7 @@ interface HelloDeadline {
 }
 
 interface BeginOptions extends HelloDeadline {
-  /** Returns the id of the workspace that a replica asks for. */
+  /** Returns the id of the workspace that the replica asks for. */
   readonly meant: (hello: MessageOf<"Hello">) => Promise<string>;
 }
 

@@ -29,18 +29,24 @@ import { optional } from "../../util/optional.ts";
 export interface OriginOptions {
   readonly history: LogHistory;
   readonly contents: WorkspaceContents & NamedContents;
-  /** Serves many contents at once. Default: replicas ask for contents one by one. */
+  /** Serves many contents at once. Default: replicas request contents one by one. */
   readonly blocks?: WorkspaceBlocks;
-  /** Tells which contents are secrets: sent only on request, and only if `mayHaveSecrets`. Default: none is. */
+  /**
+   * Tells which contents are secrets. They are sent only on request, and only if `mayHaveSecrets` is true. Default: no
+   * content is.
+   */
   readonly secrets?: SecretContents;
-  /** True if the client is a person. Default: an agent or a reader. */
+  /** True if the client is a person, who may have secrets. Default: false, as for an agent or a reader. */
   readonly mayHaveSecrets?: boolean;
   readonly cursors: ReplicaCursors;
-  /** Throws `FORBIDDEN` if the client may not be this replica (`admitReplica`). Default: it may be any replica. */
+  /**
+   * Throws `FORBIDDEN` if the client must not act as this replica (`admitReplica`). Default: the client may act as any
+   * replica.
+   */
   readonly admit?: (replica: string) => void;
-  /** Called once the client has named its replica and is admitted as it. Must not throw. */
+  /** Called once the client has named its replica and is admitted as that replica. Must not throw. */
   readonly onReplica?: () => void;
-  /** Takes what replicas write. Default: nothing is taken. */
+  /** Decides what replicas write back. Default: nothing is accepted. */
   readonly writeBack?: WriteBackParts;
   /** True if the client may only follow. A replica with the capability `read-only` is told so. */
   readonly readOnly?: boolean;
@@ -55,18 +61,18 @@ export interface OriginOptions {
   /** Returns a signed head (docs/format.md) that replicas keep as witnesses; `undefined` if there is none. */
   readonly signedHead?: () => Promise<string | undefined>;
   /**
-   * Serves the present state to replicas that cannot follow any more, so that they reconcile in full. Default: such a
-   * replica is only told that it cannot follow.
+   * Serves the present state to replicas that cannot follow any more, so that they can reconcile in full. Default: such
+   * a replica is only told that it cannot follow.
    */
   readonly trees?: TreeSource;
   /** Emits contents before their events are durable. */
   readonly foreseen?: Signal<AnnouncedContent>;
   /**
-   * Returns since when the workspace's folder is missing (epoch milliseconds); `undefined` if it is not. Called for
-   * each heartbeat.
+   * Returns the time since which the workspace's folder is missing, in epoch milliseconds; `undefined` if the folder is
+   * there. Called for each heartbeat.
    */
   readonly folderAway?: () => number | undefined;
-  /** Records the changes in the workspace's folder up to now. Default: the workspace is hosted. */
+  /** Records the changes in the workspace's folder up to now. Default: nothing, because the workspace is hosted. */
   readonly look?: () => Promise<void>;
 }
 
@@ -75,10 +81,10 @@ const HEARTBEAT_MS = 2_000;
 const MAX_BEHIND = 1_000_000;
 
 /**
- * The origin's side of a conversation with one replica (docs/protocol.md, "A conversation"). The replica gets every
- * event after the one that it holds, in order, and each content that it asks for and may have. Its history is first
- * compared with the log: a different history is reported, and ends the conversation. A slow replica delays nobody else:
- * events that it has no room for are not read from the log.
+ * The origin's side of a conversation with one replica (docs/protocol.md, "A conversation"). The replica is sent every
+ * event after the last one that it holds, in order, and each content that it requests and may have. First, the
+ * replica's history is compared with the log. A different history is reported, and ends the conversation. A slow
+ * replica delays nobody else, because events that it has no room for are not read from the log.
  */
 export class OriginSession {
   readonly #channel: Channel;
@@ -95,15 +101,16 @@ export class OriginSession {
   readonly #confirming = new Set<number>();
   #heartbeatTimer: HeartbeatTimer | undefined;
   #replica: string | undefined;
-  /** The last head that was sent to the replica. */
+  /** The last head (as a sequence number) that was sent to the replica. */
   #told = 0;
   /** True once `HelloAck` was sent. */
   #isAnswered = false;
   /** The last event that the replica claims to hold, by its `Hello`. */
   #claimed = 0;
   #contradicted: ChronicleError | undefined;
-  /** The number of calls of `isThere`, and the callbacks of pending ones, by the content that is asked for. */
+  /** The number of calls of `isThere`. */
   #asked = 0;
+  /** The callbacks of pending calls of `isThere`, by the hash of the content that the call asks for. */
   readonly #questions = new Map<Hash, () => void>();
   /** The capabilities that both sides have named. */
   #agreed: ReadonlySet<Capability> = new Set();
@@ -142,8 +149,8 @@ export class OriginSession {
   }
 
   /**
-   * Checks whether the replica is alive: asks it for a content that nobody has, which a live replica denies at once.
-   * Resolves to `true` with that answer, and to `false` when the conversation ends before it.
+   * Checks whether the replica is alive, by asking it for a content that nobody has. A live replica denies the content
+   * at once, and the result is `true`. The result is `false` if the conversation ends before the answer.
    */
   async isThere(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -155,13 +162,13 @@ export class OriginSession {
     return promise;
   }
 
-  /** Ends the conversation with an error: another connection is this replica's, for instance. */
+  /** Ends the conversation with an error, for instance because another copy of the replica is connected. */
   refuse(why: ChronicleError): void {
     this.#channel.close(why);
   }
 
   /**
-   * A barrier: resolves once the replica holds this event durably; rejects with `UNAVAILABLE` if the connection ends
+   * Resolves once the replica holds this event durably (a barrier). Rejects with `UNAVAILABLE` if the connection ends
    * before.
    */
   reaches(sequence: number): Promise<void> {
@@ -189,8 +196,8 @@ export class OriginSession {
   }
 
   /**
-   * Sends a content ahead of its event, if nothing else is being sent to the replica. The event carries the content as
-   * well, whether or not it was sent ahead.
+   * Sends a content ahead of its event, if nothing else is being sent to the replica. The event carries the content
+   * anyway, so a loss does no harm.
    */
   #sendAhead(content: AnnouncedContent): void {
     if (!this.#agreed.has("ahead") || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
@@ -225,8 +232,8 @@ export class OriginSession {
   }
 
   /**
-   * Sends the head, if the replica was not told it yet. A replica that has only part of a commit then knows that more
-   * follows, and does not act on that part.
+   * Sends the head, unless the replica was told it already. A replica that has received only part of a commit then
+   * knows that more follows, and does not act on that part.
    */
   #tellHead(): void {
     if (this.#options.history.isLastKnown(this.#told)) return;
@@ -299,7 +306,7 @@ export class OriginSession {
 
   async #hello(message: MessageOf<"Hello">): Promise<void> {
     const { versions, capabilities, workspace, sandbox_id, head, settled_local_seq } = message;
-    // A network that repeats frames may repeat this one.
+    // A network may deliver a frame twice.
     if (this.#replica !== undefined) return;
     const { history } = this.#options;
     if (!versions.includes(PROTOCOL_VERSION)) {
@@ -346,8 +353,8 @@ export class OriginSession {
   }
 
   /**
-   * Returns the fields of `HelloAck` about the replica's own entries. Once entries are decided over another connection
-   * of this replica, the intake refuses those of this one.
+   * Returns the fields of `HelloAck` about the replica's own entries. If entries are later decided over another
+   * connection of this replica, the intake refuses the entries of this connection.
    */
   #decidedUpTo({ upTo, hash }: SettledWriteBack): Pick<MessageOf<"HelloAck">, "settled_local_seq" | "settled_hash"> {
     this.#intake?.begin(upTo);
@@ -355,8 +362,8 @@ export class OriginSession {
   }
 
   /**
-   * Returns true if the replica can be sent the events after this head. If not, tells the replica so. Throws
-   * `INTEGRITY_VIOLATION` if the log does not have the head.
+   * Returns true if the replica can be sent the events after this head. Returns false after it has told the replica
+   * that it cannot. Throws `INTEGRITY_VIOLATION` if the log contradicts the head.
    */
   async #canFollowFrom({ sequence, hash }: MessageOf<"Hello">["head"]): Promise<boolean> {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
@@ -382,7 +389,7 @@ export class OriginSession {
     return false;
   }
 
-  /** Notes that the replica holds everything up to here. */
+  /** Notes that the replica holds every event up to this one. */
   #acknowledge(sequence: number): void {
     if (!this.#push.acknowledge(sequence) || this.#replica === undefined) return;
     this.#options.cursors.advance(this.#replica, sequence);
@@ -390,8 +397,8 @@ export class OriginSession {
   }
 
   /**
-   * The last event that the replica can have seen. Before it was sent anything, that is the head of its `Hello`: a
-   * replica that must reconcile may write back before it has done so.
+   * The last event that the replica can have seen. As long as nothing was sent, this is the head of the replica's
+   * `Hello`, because a replica that must reconcile may write back before it has reconciled.
    */
   get #known(): number {
     return Math.max(this.#push.sent, this.#claimed);
@@ -414,7 +421,9 @@ export class OriginSession {
     this.#fetch.took(message);
   }
 
-  /** Sends the events after the replica's position: some were lost on the way, or it has reconciled. */
+  /**
+   * Sends the events after the replica's position. The replica asks after frames were lost, or once it has reconciled.
+   */
   async #catchUp({ sandbox_id, since_sequence }: MessageOf<"CatchupRequest">): Promise<void> {
     if (sandbox_id !== this.#replica) throw new ChronicleError("USAGE", "CatchupRequest names another replica");
     const { history, maxBehind = MAX_BEHIND } = this.#options;
@@ -434,8 +443,8 @@ export class OriginSession {
   }
 
   /**
-   * Answers a barrier once earlier changes in the folder are recorded. Runs in the background, since that may take
-   * long. If it fails, nothing is answered, and the replica asks again with its next heartbeat.
+   * Answers a barrier request once earlier changes in the folder are recorded. Runs in the background, because
+   * recording may take long. If recording fails, no answer is sent, and the replica asks again with its next heartbeat.
    */
   #confirm(sequence: number): void {
     if (this.#confirming.has(sequence)) return;
@@ -471,8 +480,8 @@ export class OriginSession {
 }
 
 /**
- * Returns the error for a replica whose history contradicts this origin's. All lines of a replica came from its origin,
- * so unless the replica lies, the origin has lost lines.
+ * Returns the error for a replica whose history contradicts this origin's log. All lines of a replica came from its
+ * origin, so either the replica lies or the origin has lost lines.
  */
 function contradiction(sequence: number, last: number): ChronicleError {
   const what =

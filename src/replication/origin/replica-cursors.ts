@@ -1,20 +1,25 @@
 /**
- * An origin's list of its replicas. Each replica has a cursor (the last event that it holds durably, which only grows)
- * and a holder (who presents it). At most `MOST_HELD` replicas are kept for each holder: further ones replace those of
- * the same holder that were away longest. A forgotten replica that connects again names its last event itself, and is
- * listed again. Backends: `MemoryReplicaCursors`, `FileReplicaCursors`. The list is no record of the workspace, since
- * each acknowledgement would then be an event that had to be acknowledged too.
+ * An origin's list of its replicas. Each replica has a cursor and a holder. The cursor is the last event that the
+ * replica holds durably, and only grows. The holder is the client that presents the replica. At most `MOST_HELD`
+ * replicas are kept for each holder. A further replica replaces the one of the same holder that was away longest. A
+ * forgotten replica that connects again names its last event itself, and is listed again. Backends:
+ * `MemoryReplicaCursors`, `FileReplicaCursors`. The list is not a record of the workspace, because each acknowledgement
+ * would then be an event that had to be acknowledged too.
  */
 export interface ReplicaCursors {
   /** Returns the cursor of a replica; `undefined` if the replica never connected, or is forgotten. */
   get(replica: string): number | undefined;
-  /** Moves a cursor forward, durably (some backends: soon). A lower value does not move it. Throws `IO`. */
+  /**
+   * Moves a cursor forward, durably (in some backends after a delay). A lower value is ignored. Throws `IO` if a write
+   * fails.
+   */
   advance(replica: string, sequence: number): void;
   /**
-   * Returns who may present a replica (`admitReplica`); `undefined` if nobody has presented it since holders are kept.
+   * Returns the client that may present a replica (`admitReplica`). Returns `undefined` if nobody has presented the
+   * replica since holders were introduced, or if the replica is unknown.
    */
   holder(replica: string): string | undefined;
-  /** Sets the holder of a replica, durably. Throws `IO`. */
+  /** Sets the holder of a replica, durably. Throws `IO` if the write fails. */
   hold(replica: string, holder: string): void;
   /** Returns all replicas, the most recently seen last. */
   list(): readonly (readonly [replica: string, kept: KeptReplica])[];
@@ -31,7 +36,7 @@ export const MOST_HELD = 1_000;
 
 const NEW: KeptReplica = { sequence: 0 };
 
-/** Cursors that last as long as this object. */
+/** Cursors in memory. They last as long as this object. */
 export class MemoryReplicaCursors implements ReplicaCursors {
   readonly #replicas: Map<string, KeptReplica>;
 

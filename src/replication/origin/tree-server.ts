@@ -21,15 +21,18 @@ type Anchor = NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 /** The maximum number of requests of one replica that wait. */
 const MAX_WAITING = 64;
 
-/** The maximum of counted bytes in one answer. The rest of the head is left for what is not counted. */
+/**
+ * The maximum number of counted bytes in one answer. The other 64 KiB of the head are left for fields that are not
+ * counted.
+ */
 const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
 
-/** The bytes counted for a folder beside its path and children. */
+/** The number of bytes counted for a folder in addition to its path and children. */
 const FOLDER_BYTES = 256;
 
 /**
- * Answers a replica that reconciles in full, one request at a time, so that no more than one answer is in memory for a
- * slow replica.
+ * Answers a replica that reconciles in full. Answers one request at a time, so that no more than one answer is in
+ * memory while a slow replica receives it.
  */
 export class TreeServer {
   /** True if the capability `times` was agreed on. */
@@ -47,7 +50,7 @@ export class TreeServer {
   }
 
   /**
-   * Returns the present state. Requests about it are answered until `end`, and further calls return the same state
+   * Returns the present state. Further calls return the same state until `end`, and requests about it are answered
    * until then.
    */
   async begin(): Promise<{ readonly sequence: number; readonly anchor: Anchor }> {
@@ -62,7 +65,7 @@ export class TreeServer {
     this.#view = undefined;
   }
 
-  /** Queues a request. Throws `LIMIT_EXCEEDED` if too many wait, `USAGE` for a state other than that of `begin`. */
+  /** Queues a request. Throws `LIMIT_EXCEEDED` if too many wait, and `USAGE` for a state other than that of `begin`. */
   ask(request: Request): void {
     // A network may repeat a frame after the reconciliation is over.
     if (this.#anchor === undefined) return;
@@ -104,7 +107,7 @@ export class TreeServer {
     else yield* this.#erasures(request);
   }
 
-  /** Yields the requested piece; nothing if the reconciliation was over meanwhile. */
+  /** Yields the requested piece. Yields nothing if the reconciliation has ended meanwhile. */
   *#erasures({ sequence, offset }: MessageOf<"ErasuresRequest">): Generator<MessageOf<"ErasuresResponse">, void> {
     if (this.#anchor?.seq !== sequence) return;
     const { erasures } = this.#anchor;
@@ -115,7 +118,9 @@ export class TreeServer {
     yield { type: "ErasuresResponse", sequence, offset, total: erasures.length, rows };
   }
 
-  /** Yields answers with all requested folders. A folder with more children than fit is the last of its answer. */
+  /**
+   * Yields answers with all requested folders. A folder whose children do not all fit is the last one of its answer.
+   */
   async *#listings({ sequence, since, folders }: FoldersRequest): AsyncGenerator<MessageOf<"TreeResponse">, void> {
     const view = await this.#viewSince(sequence, since);
     let answer = new Answer();
@@ -144,7 +149,7 @@ class Answer {
   #children = 0;
   #bytes = 0;
 
-  /** True while less than half of the answer is used: then one more folder may be added. */
+  /** True while less than half of the answer is used. Only then may one more folder be added. */
   get hasRoom(): boolean {
     return this.#children < MAX_CHILDREN / 2 && this.#bytes < MOST_BYTES / 2;
   }
@@ -232,9 +237,12 @@ export interface ListedFolder {
 
 /** The states of a workspace, folder by folder, for replicas that reconcile in full. */
 export interface TreeSource {
-  /** Returns the present state. It can be viewed as long as this object lasts. */
+  /** Returns the present state. The state can be viewed as long as this object lasts. */
   anchor(): Promise<TreeAnchor>;
-  /** Returns the state of an anchor, for a replica that holds event `since` (0: no event, so every deletion is new). */
+  /**
+   * Returns the state of an anchor, for a replica that holds the events up to `since`. With 0 (no event), every
+   * deletion is new.
+   */
   view(seq: number, since: number): Promise<TreeView>;
 }
 

@@ -25,21 +25,23 @@ export interface WriteBackParts {
   readonly received: ReceivedContents;
 }
 
-/** The maximum number of batches that wait. A correct replica has one on its way, and sends that again. */
+/** The maximum number of batches that wait. A correct replica has one unanswered batch, which it may send again. */
 const MAX_WAITING = 16;
 
 /**
- * The number of heartbeats to wait for a content. It is limited because the lease held meanwhile stops the collector.
+ * The number of heartbeats to wait for a content. The wait is limited because a lease is held meanwhile, and the lease
+ * stops the collector.
  */
 const PATIENCE_BEATS = 75;
 
-/** Codes of errors that may pass (`NOT_FOUND`: the folder is missing), and of errors that do not pass. */
+/** Codes of errors that may pass. `NOT_FOUND` means that the folder is missing. */
 const PASSING: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED", "NOT_FOUND"]);
+/** Codes of errors that do not pass. */
 const LASTING: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
 
 /**
- * Takes what a replica writes back, one batch after the other, while the session receives further messages. Fetches
- * the contents that this side lacks, makes them durable, has the workspace decide, and answers once the decision is
+ * Decides what a replica writes back, one batch after the other, while the session receives further messages. Fetches
+ * the contents that this side lacks, makes them durable, lets the workspace decide, and answers once the decision is
  * durable.
  */
 export class WriteBackIntake {
@@ -70,8 +72,8 @@ export class WriteBackIntake {
   }
 
   /**
-   * Queues a batch, unless it is already queued: a replica without an answer sends it again. Throws `LIMIT_EXCEEDED` if
-   * too many wait.
+   * Queues a batch. Ignores a batch that is queued already, because a replica without an answer sends its batch again.
+   * Throws `LIMIT_EXCEEDED` if too many batches wait.
    */
   take(message: WriteBack): void {
     if ([this.#current, ...this.#waiting].some((one) => one !== undefined && isSame(one, message))) return;
@@ -82,12 +84,15 @@ export class WriteBackIntake {
     if (!this.#isRunning) void this.#run();
   }
 
-  /** Called when a content has arrived, or part of one. */
+  /** Called when a content or a part of one has arrived. */
   heard(): void {
     this.#beats = 0;
   }
 
-  /** Called with each heartbeat. Ends the conversation if no content has arrived for `PATIENCE_BEATS` heartbeats. */
+  /**
+   * Called with each heartbeat. Ends the conversation if a fetch receives nothing for more than `PATIENCE_BEATS`
+   * heartbeats.
+   */
   beat(): void {
     this.#beats = this.#isFetching ? this.#beats + 1 : 0;
     if (this.#beats > PATIENCE_BEATS)
@@ -96,7 +101,7 @@ export class WriteBackIntake {
       );
   }
 
-  /** Called at the end of the conversation. Drops the batches that wait; the current one may still be decided. */
+  /** Called at the end of the conversation. Drops the batches that wait. The current batch may still be decided. */
   end(): void {
     this.#isEnded = true;
     this.#waiting.length = 0;
@@ -138,7 +143,8 @@ export class WriteBackIntake {
   }
 
   /**
-   * Stores the contents of the entries that may be taken, durably. Returns the contents that neither side has.
+   * Durably stores the contents of the entries that may be accepted. Returns the hashes of the contents that neither
+   * side has.
    */
   async #ensure(replica: string, wired: WriteBack["entries"], entries: readonly WriteBackEntry[]): Promise<Set<Hash>> {
     const { target } = this.#parts;
@@ -164,7 +170,8 @@ export class WriteBackIntake {
 
 /**
  * Returns an error that makes the replica connect again, if entries under its id were decided over another connection
- * (`ROLLBACK_DETECTED`). By the next `HelloAck`, the replica finds out whether a copy of it wrote them.
+ * (`ROLLBACK_DETECTED`). From the next `HelloAck`, the replica finds out whether a copy of it wrote those entries.
+ * Returns `undefined` for any other error.
  */
 function comeAgain(error: unknown): ChronicleError | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "ROLLBACK_DETECTED") return undefined;
@@ -187,8 +194,9 @@ const MOST = 100_000;
 
 /**
  * The contents that replicas need not send: those of the workspace, and those that a replica has already sent. A
- * content that the store holds only for other workspaces must be sent: otherwise whoever knows its hash could read it.
- * A secret must be sent as well: otherwise whoever knows its hash from the log could read it under an ordinary name.
+ * content that the store holds only for other workspaces must be sent, because whoever knows its hash could read it
+ * otherwise. A secret must be sent as well, because whoever knows its hash from the log could read it under an ordinary
+ * name.
  */
 export class ReceivedContents implements HeldContents {
   readonly #blobs: BlobStore;
@@ -204,7 +212,7 @@ export class ReceivedContents implements HeldContents {
     const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
     const held = new Set<Hash>();
     const secrets = (await this.#contents.secrets?.(asked)) ?? new Set<Hash>();
-    // The collector may have freed a received content, so the store is asked as well.
+    // The store is asked as well, because the collector may have freed a received content.
     for (const hash of await this.#blobs.sound(asked)) {
       if (secrets.has(hash)) continue;
       if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);
@@ -222,15 +230,18 @@ export class ReceivedContents implements HeldContents {
 
 /** Decides what replicas write back to a workspace. */
 export interface WriteBackTarget {
-  /** Returns the last entry of a replica that is decided. */
+  /** Returns the last decided entry of a replica. */
   settled(replica: string): Promise<SettledWriteBack>;
   /** Throws `LIMIT_EXCEEDED` if this many more bytes would exceed the store's limit. */
   reserve(bytes: number): void;
-  /** Returns the reason to refuse an entry whatever its content is (which is not fetched then); else `undefined`. */
+  /**
+   * Returns the reason to refuse an entry whatever its content is; else `undefined`. The content of a refused entry is
+   * not fetched.
+   */
   refusal(entry: WriteBackEntry): WriteBackReason | undefined;
   /**
-   * Decides entries whose contents are in the store, durably. Throws `READ_ONLY` if this workspace takes no changes;
-   * `LOCKED` and others if it may succeed later.
+   * Durably decides entries whose contents are in the store. Throws `READ_ONLY` if this workspace accepts no changes,
+   * and `LOCKED` or another passing error if a later call may succeed.
    */
   decide(batch: WriteBackBatch): Promise<WriteBackAnswer>;
 }
