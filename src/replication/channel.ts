@@ -28,9 +28,9 @@ export interface Channel {
   send(message: Message): Promise<void>;
 
   /**
-   * Yields the peer's messages, for one consumer at a time. A message counts as consumed when the next one is asked
-   * for. Ends when the channel has ended normally, or by `close`; otherwise throws its error, after what had arrived
-   * before.
+   * Yields the peer's messages, for one consumer at a time. A message is consumed when the next one is requested. Ends
+   * when the channel has ended normally, or by `close`. If the channel ended with an error, yields what had arrived
+   * before, and then throws the error.
    */
   receive(): AsyncIterable<Message>;
 

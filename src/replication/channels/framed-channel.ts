@@ -9,28 +9,28 @@ import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 
 /** Settings of a channel. */
 export interface FramedChannelOptions {
-  /** Bytes of credited messages that this side accepts before they are consumed. Default 4 MiB. */
+  /** The number of bytes of credited messages that this side accepts before they are consumed. Default 4 MiB. */
   readonly windowBytes?: number;
   /**
-   * True if the wire delivers every frame exactly once and in order, as sockets do. Anything else is then damage, and
-   * ends the channel. Default true; simulated networks are worse.
+   * True if the wire delivers every frame exactly once and in order, as sockets do. Any other delivery is then damage,
+   * and ends the channel. Default true. Simulated networks set it to false.
    */
   readonly isReliable?: boolean;
   /** Default: the platform's. */
   readonly timers?: Timers;
   /**
-   * Called with each failure of this side that ends the channel, since the peer does not get its message. Returns the
-   * id under which the diagnostics have it. Default: no report.
+   * Called with each failure of this side that ends the channel, because the peer is not sent the failure's message.
+   * Returns the id under which the diagnostics have the failure. Default: no report.
    */
   readonly onFailure?: (error: ChronicleError) => string;
 }
 
 const DEFAULT_WINDOW = 4 * 1024 ** 2;
 
-/** Uncredited bytes that may wait for the consumer. */
+/** The maximum number of uncredited bytes that may wait for the consumer. */
 const MAX_UNCREDITED_BYTES = 2 * 1024 ** 2;
 
-/** Time for which a peer that does not read or close may keep a closed connection open, in ms. */
+/** The time after which a closed connection is ended although the peer has not read or closed, in ms. */
 const GOODBYE_MS = 5_000;
 
 interface Outgoing {
@@ -46,7 +46,7 @@ interface Incoming {
   readonly credited: boolean;
 }
 
-/** A channel over anything that moves bytes: frames, checks and credit are the same for all. */
+/** A channel over any wire. Frames, checks and credit are the same for all wires. */
 export class FramedChannel implements Channel {
   readonly ended: Promise<ChannelEnd>;
   readonly #wire: Wire;
@@ -125,7 +125,7 @@ export class FramedChannel implements Channel {
 
   close(reason?: ChronicleError): void {
     if (this.#end !== undefined) {
-      // There is nobody to tell any more, but a failure is reported all the same.
+      // Nobody can be told any more, but a failure is still reported.
       if (reason !== undefined && reason !== this.#end.error && isOwnFailure(reason)) this.#onFailure?.(reason);
       return;
     }
@@ -134,7 +134,7 @@ export class FramedChannel implements Channel {
     void this.#sayGoodbye(reason);
   }
 
-  /** Starts the time limit for the other side to close. */
+  /** Starts the time limit within which the other side must close. */
   #beginGoodbye(): void {
     this.#goodbye = this.#timers.after(GOODBYE_MS, () => this.#wire.close("at once"));
   }
@@ -149,7 +149,7 @@ export class FramedChannel implements Channel {
       }
       this.#wire.close("gently", reason?.code);
     } catch {
-      // The peer is gone: there is nobody to tell.
+      // The peer is gone, so nobody can be told.
       this.#wire.close("at once");
     }
   }
@@ -169,15 +169,14 @@ export class FramedChannel implements Channel {
     return new ChronicleError("UNAVAILABLE", `the connection has ended${why}`, cause === undefined ? {} : { cause });
   }
 
-  /** Ends the channel because of an error that the peer has made, and reports it to the peer. */
+  /** Ends the channel because of an error of the peer, and reports the error to the peer. */
   #refuse(error: ChronicleError): void {
     if (this.#end !== undefined) return;
     this.#finish({ by: "peer", error });
     void this.#sayGoodbye(error);
   }
 
-  // One frame is sent at a time, urgent frames first.
-
+  /** Sends the waiting frames one at a time, urgent frames first. */
   async #sendWaiting(): Promise<void> {
     if (this.#isSending) return;
     this.#isSending = true;
@@ -193,7 +192,7 @@ export class FramedChannel implements Channel {
       }
     } catch (error) {
       this.#broke(error);
-      // This message is in no queue any more, so `#finish` did not reject it.
+      // `#finish` did not reject this message, because it is in no queue any more.
       next?.reject(this.#unavailable());
     } finally {
       this.#isSending = false;
@@ -215,8 +214,8 @@ export class FramedChannel implements Channel {
     const reader = new FrameReader();
     try {
       for await (const piece of this.#wire.read()) {
-        // Keep reading after the end: closing TCP with unread bytes resets the connection, and the peer may lose the
-        // reason.
+        // Reading goes on after the end. If TCP is closed with unread bytes, the connection is reset, and the peer may
+        // lose the reason.
         if (this.#end === undefined) this.#takePiece(reader, piece);
       }
     } catch (error) {
@@ -284,13 +283,11 @@ export class FramedChannel implements Channel {
   }
 }
 
-/**
- * Credit is counted from the beginning of a connection, in bytes of credited frames. So a grant that is lost or comes
- * twice does no harm, and a lost frame is found by the next one's count. A frame may be sent while fewer bytes than the
- * limit were sent: the last one may exceed it, by at most its own length.
- */
+// Credit is counted from the beginning of a connection, in bytes of credited frames. Therefore, a grant that is lost or
+// arrives twice does no harm, and a lost frame is detected by the count in the next frame. A frame may be sent as long
+// as fewer bytes than the limit were sent. The last frame may exceed the limit, by at most its own length.
 
-/** Tracks what this side may send. */
+/** Tracks how much this side may send. */
 class CreditTaker {
   #sent = 0;
   #limit = INITIAL_CREDIT_BYTES;
@@ -307,21 +304,27 @@ class CreditTaker {
     this.#sent += bytes;
   }
 
-  /** Sets the other side's limit; ignores a lower one than before. */
+  /** Sets the limit that the other side has granted. Ignores a limit that is lower than before. */
   granted(limit: number): void {
     this.#limit = Math.max(this.#limit, limit);
   }
 }
 
-/** Tracks what the other side may send. */
+/** Tracks how much the other side may send. */
 class CreditGiver {
   readonly #window: number;
   #limit = INITIAL_CREDIT_BYTES;
-  /** The limit before the present one. A peer that stopped there, or just beyond, may not have the present one. */
+  /**
+   * The limit before the present one. A peer that stopped at this limit, or just beyond it, may not have received the
+   * present one.
+   */
   #earlier = INITIAL_CREDIT_BYTES;
   #arrived = 0;
   #consumed = 0;
-  /** Bytes of credited frames that have arrived and are not consumed. A frame that comes twice counts twice. */
+  /**
+   * The number of bytes of credited frames that have arrived and are not consumed. A frame that arrives twice counts
+   * twice.
+   */
   #held = 0;
 
   constructor(windowBytes: number) {
@@ -329,9 +332,9 @@ class CreditGiver {
   }
 
   /**
-   * Notes an arrived frame. Throws `LIMIT_EXCEEDED` if the other side had no credit for it, or too much waits to be
-   * consumed (frames that come again and again), and, on a reliable wire, `INTEGRITY_VIOLATION` if its count does not
-   * follow the frame before.
+   * Notes an arrived frame. Throws `LIMIT_EXCEEDED` if the other side had no credit for the frame, or if too many bytes
+   * wait to be consumed because frames arrive repeatedly. On a reliable wire, throws `INTEGRITY_VIOLATION` if the count
+   * in the frame does not follow that of the frame before.
    */
   arrived({ sent, bytes }: Frame, credited: boolean, isReliable: boolean): void {
     const own = credited ? bytes : 0;
@@ -347,8 +350,8 @@ class CreditGiver {
   }
 
   /**
-   * Notes that a frame was consumed. Returns the new limit once half of the window is free again, or the present one if
-   * its grant may have been lost; `undefined` if there is nothing to grant.
+   * Notes that a frame was consumed. Returns the new limit once half of the window is free again, or the present limit
+   * if its grant may have been lost. Returns `undefined` if there is nothing to grant.
    */
   consumed({ sent, bytes }: Frame, credited: boolean): number | undefined {
     if (credited) this.#held -= bytes;

@@ -5,24 +5,24 @@ import { FramedChannel, type FramedChannelOptions } from "./framed-channel.ts";
 /** One frame in transit. */
 export interface LinkFrame {
   readonly from: "a" | "b";
-  /** 0, 1, 2 … in each direction. */
+  /** The number of the frame in its direction: 0, 1, 2 … */
   readonly index: number;
   readonly bytes: Uint8Array;
 }
 
 /** One arrival of a frame. */
 export interface LinkArrival {
-  /** Milliseconds from now, by the clock of `later`. Frames that arrive at the same time keep their order. */
+  /** The delay in ms, by the clock of `later`. Frames that arrive at the same time keep their order. */
   readonly afterMs: number;
-  /** Delivered instead of the frame: a part of it, or a damaged one. */
+  /** The bytes that are delivered instead of the frame's: a part of the frame, or a damaged frame. */
   readonly bytes?: Uint8Array;
 }
 
 /** Simulated behaviour of the link. */
 export interface LinkOptions {
-  /** Returns how often, when and how a frame arrives: not at all, once, several times. Default: once, at once. */
+  /** Returns the arrivals of a frame: none, one, or several. Default: one, at once. */
   readonly deliver?: (frame: LinkFrame) => readonly LinkArrival[];
-  /** The clock. Default: a microtask for 0 ms, else a timer. A simulation brings its own. */
+  /** The clock. Default: a microtask for 0 ms, else a timer. A simulation provides its own clock. */
   readonly later?: (afterMs: number, run: () => void) => void;
 }
 
@@ -30,7 +30,7 @@ export interface LinkOptions {
 export interface MemoryLink<End> {
   readonly a: End;
   readonly b: End;
-  /** Breaks the connection for both ends; frames in transit are lost. */
+  /** Breaks the connection for both ends. Frames in transit are lost. */
   cut(): void;
 }
 
@@ -55,7 +55,7 @@ export function memoryWires(options: LinkOptions = {}): MemoryLink<Wire> {
   };
 }
 
-/** Makes a pair of channels in memory. With a `deliver` that is worse than a socket, `isReliable` must be false. */
+/** Makes a pair of channels in memory. If `deliver` is less reliable than a socket, `isReliable` must be false. */
 export function memoryChannels(options: LinkOptions & FramedChannelOptions = {}): MemoryLink<Channel> {
   const link = memoryWires(options);
   return { a: new FramedChannel(link.a, options), b: new FramedChannel(link.b, options), cut: () => link.cut() };
@@ -69,7 +69,10 @@ class MemoryWire implements Wire {
   #peer: MemoryWire | undefined;
   #written = 0;
   #isClosed = false;
-  /** `closed`: the other end has closed, but arrived bytes can still be read. `broken`: reading fails at once. */
+  /**
+   * In the state `closed`, the other end has closed, but arrived bytes can still be read. In `broken`, reading fails at
+   * once.
+   */
   #state: "open" | "closed" | "broken" = "open";
   #wake: (() => void) | undefined;
 

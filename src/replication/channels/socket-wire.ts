@@ -2,19 +2,20 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Wire } from "../channel.ts";
 
-/** The longest frame that is held back, in bytes. */
+/** The maximum length of a frame that is held back to be sent together with others, in bytes. */
 const SMALL_BYTES = 8 * 1024;
 
-/** A wire over a connected socket: a Unix socket, or TCP. Nobody else may use the socket from now on. */
+/** A wire over a connected Unix or TCP socket. From then on, nobody else may use the socket. */
 export class SocketWire implements Wire {
   readonly #socket: Socket;
   #isHeld = false;
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Send small messages without delay: somebody waits for these answers. Has no effect on a Unix socket.
+    // Small messages are sent without delay, because somebody waits for such answers. This has no effect on a Unix
+    // socket.
     socket.setNoDelay(true);
-    // The reader reports the error; without a listener it would end the process.
+    // An error without a listener would end the process. The error is reported by whoever reads from the socket.
     socket.on("error", () => undefined);
   }
 
@@ -38,7 +39,8 @@ export class SocketWire implements Wire {
   }
 
   /**
-   * Sends the small frames written in one turn together, so that the other side receives them at once, as one piece.
+   * Sends the small frames that are written in one turn of the event loop together, so that the other side receives
+   * them as one piece.
    */
   #holdForTurn(): void {
     if (this.#isHeld) return;

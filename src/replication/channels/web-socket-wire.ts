@@ -3,26 +3,28 @@ import type { ErrorCode } from "../../core/values/errors.ts";
 import type { Wire } from "../channel.ts";
 import { closeCodeOf } from "../protocol/wire-errors.ts";
 
-/** Bytes that the WebSocket may buffer before a writer must wait. */
+/** The number of bytes that the WebSocket may buffer before a writer must wait. */
 const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
- * The size of the messages in which a longer frame is sent. A WebSocket reports a message only when it is complete:
- * during a longer one, the receiver would take a slow line for a dead one.
+ * The size of the messages into which a longer frame is split. A WebSocket reports a message only when it is complete.
+ * During a longer message, the receiver would therefore regard a slow line as dead.
  */
 const MESSAGE_BYTES = 256 * 1024;
 
 /** The number of unread bytes above which the connection is not read. */
 const UNREAD_BYTES = 1024 ** 2;
 
-/** Close codes without an error: done, going away, none given. 1006 is an error: no close frame came. */
+/**
+ * Close codes without an error: done, going away, none given. Code 1006 is an error, because no close frame arrived.
+ */
 const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /**
- * A wire over an open WebSocket (package `ws`), of either side: a frame is one binary message, or several. Must be made
- * in the same turn in which the socket opens, or the first messages are lost. The socket must be made with
- * `perMessageDeflate: false`, and with a `maxPayload` of one frame. A text message is no part of the protocol, and
- * breaks the connection.
+ * A wire over an open WebSocket (package `ws`), of either side. A frame is one binary message, or several. The wire
+ * must be made in the same turn of the event loop in which the socket opens, or the first messages are lost. The socket
+ * must be made with `perMessageDeflate: false`, and with a `maxPayload` of one frame. Text messages are not part of the
+ * protocol, and break the connection.
  */
 export class WebSocketWire implements Wire {
   readonly #socket: OpenWebSocket;
@@ -47,8 +49,8 @@ export class WebSocketWire implements Wire {
     if (socket.readyState !== socket.OPEN) {
       if (this.#isClosed) throw new Error("the WebSocket is closed");
       if (this.#end?.error !== undefined) throw this.#end.error;
-      // The peer has closed without an error, and receives nothing more. Its earlier messages may be unread: a failed
-      // write would end the channel without them.
+      // The peer has closed without an error, and receives nothing more. The write does not fail, because the failure
+      // would end the channel although the peer's earlier messages may be unread.
       return;
     }
     const left = this.#send(frame);
@@ -57,7 +59,7 @@ export class WebSocketWire implements Wire {
     left.catch(() => undefined);
   }
 
-  /** Sends a frame; resolves once all of it has been sent. */
+  /** Sends a frame. Resolves once all of it has been sent. */
   #send(frame: Uint8Array): Promise<void> {
     return new Promise((resolve, reject) => {
       const sent = (error?: Error | null): void => (error ? reject(error) : resolve());

@@ -6,19 +6,19 @@ import { asFatal, type Channel } from "../channel.ts";
 import { MAX_BLOCKS_BYTES, MAX_NOT_IN_BLOCKS, MAX_PENDING } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
-/** The contents of one workspace, many at once. Excludes what the store holds only for other workspaces. */
+/** Serves many contents of one workspace at once. Excludes what the store holds only for other workspaces. */
 export interface WorkspaceBlocks {
-  /** Yields blocks as `BlobStore.blocks` does, of those contents that some event of this workspace names. */
+  /** Yields blocks as `BlobStore.blocks` does. They have only contents that some event of this workspace names. */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
-  /** Returns the hashes of those contents that some event of this workspace names and that are stored. */
+  /** Returns the hashes of the contents that are stored and that some event of this workspace names. */
   has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
 }
 
 type Response = MessageOf<"BlocksResponse">;
 
 /**
- * The most bytes of blocks in a message, unless it has only one block. The replica checks one message while the next is
- * on its way.
+ * The maximum number of bytes of blocks in a message, unless the message has only one block. The replica checks one
+ * message while the next is on its way.
  */
 const FULL_BYTES = 1024 * 1024;
 const HASH_BYTES = 32;
@@ -28,7 +28,7 @@ interface Lookup {
   readonly blocks: AsyncIterable<BlobBlock>;
 }
 
-/** Yields all results of an iterator whose first one was already asked for. */
+/** Yields all results of an iterator whose first result was already requested. */
 async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncIterator<T>): AsyncGenerator<T, void> {
   try {
     for (let step = await first; step.done !== true; step = await rest.next()) yield step.value;
@@ -39,14 +39,15 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 
 /**
  * Answers requests for many contents. Sends them in blocks as they are stored, and in that order. Holds only one
- * message in memory for a slow replica. A content that is asked for again before it was sent is sent once.
+ * message in memory while a slow replica receives it. A content that is requested again before it was sent is sent
+ * once.
  */
 export class BlockServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceBlocks;
-  /** Contents that were asked for and not answered. */
+  /** Contents that were requested and not answered yet. */
   readonly #waiting = new Set<Hash>();
-  /** Those of `#waiting` whose lookup has not begun. */
+  /** The contents of `#waiting` whose lookup has not begun. */
   readonly #later = new Set<Hash>();
   #isServing = false;
 
@@ -55,7 +56,7 @@ export class BlockServer {
     this.#contents = contents;
   }
 
-  /** Notes a request without blocking the reader of the channel. Throws `LIMIT_EXCEEDED` if too many contents wait. */
+  /** Notes a request. Does not block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many contents wait. */
   ask({ hashes }: MessageOf<"BlocksRequest">): void {
     for (let at = 0; at < hashes.length; at += HASH_BYTES) {
       const hash = hashFromBytes(hashes.subarray(at, at + HASH_BYTES));
@@ -76,9 +77,9 @@ export class BlockServer {
         let next: Lookup | undefined;
         for await (const response of this.#answers(current)) {
           await this.#channel.send(response);
-          // The blocks were copied into the frame, which has been sent.
+          // The blocks can be freed, because they were copied into the frame, which has been sent.
           freeBytes(response.blocks);
-          // Look up the next contents while the rest is sent.
+          // The next contents are looked up while the remaining answers are sent.
           next ??= this.#begin();
         }
         current = next ?? this.#begin();
@@ -93,8 +94,8 @@ export class BlockServer {
   }
 
   /**
-   * Begins to look up all waiting contents at once, since a block of which only a part is asked for must be packed
-   * anew. Returns `undefined` if none waits.
+   * Begins to look up all waiting contents together, because a block of which only a part is requested must be packed
+   * anew. Returns `undefined` if no content waits.
    */
   #begin(): Lookup | undefined {
     if (this.#later.size === 0) return undefined;
@@ -102,7 +103,7 @@ export class BlockServer {
     this.#later.clear();
     const blocks = this.#contents.blocks(asked, MAX_BLOCKS_BYTES)[Symbol.asyncIterator]();
     const first = blocks.next();
-    // The sender awaits it later, or never.
+    // The sender awaits the promise later or never, so its rejection must be handled here.
     first.catch(() => undefined);
     return { asked, blocks: following(first, blocks) };
   }

@@ -9,13 +9,13 @@ type Response = MessageOf<"ContentFetchResponse">;
 
 interface Pending {
   readonly request: Request;
-  /** The result for every caller that asks for the same. */
+  /** The result, shared by all callers that make the same request. */
   readonly answer: Promise<Response | undefined>;
   readonly resolve: (response: Response | undefined) => void;
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Asks for contents, and passes the answers to the callers. */
+/** Requests contents, and passes the answers to the callers. */
 export class ContentFetch {
   readonly #channel: Channel;
   readonly #pending = new Map<string, Pending>();
@@ -28,15 +28,15 @@ export class ContentFetch {
     this.#patience = new Patience(channel);
   }
 
-  /** True if anything was ever asked for. Before that, no message is an answer. */
+  /** True if anything was ever requested. Before that, no message is an answer. */
   get hasAsked(): boolean {
     return this.#hasAsked;
   }
 
   /**
-   * Fetches a content, or its manifest; with `piece`, that piece of it. Resolves to `undefined` if the origin has no
-   * such content. Checks only the form of an answer. Several callers may ask for the same at once: they share one
-   * answer. Rejects with `UNAVAILABLE` if the conversation ends.
+   * Fetches a content, or its manifest. If `piece` is given, fetches only that piece. Resolves to `undefined` if the
+   * origin does not have the content. Does not compare the content with its hash. Callers that request the same content
+   * at once share one answer. Rejects with `UNAVAILABLE` if the conversation ends.
    */
   get(content_hash: Hash, piece?: { readonly offset: number; readonly length: number }): Promise<Response | undefined> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -45,7 +45,7 @@ export class ContentFetch {
     const key = keyOf(request);
     const asked = this.#pending.get(key);
     if (asked?.request.length === piece?.length && asked !== undefined) return asked.answer;
-    // An answer does not say which length was asked for.
+    // An answer does not say which length was requested, so this request waits until the earlier one is answered.
     if (asked !== undefined) return asked.answer.then(() => this.get(content_hash, piece));
     const { promise: answer, resolve, reject } = Promise.withResolvers<Response | undefined>();
     this.#pending.set(key, { request, answer, resolve, reject });
@@ -53,7 +53,7 @@ export class ContentFetch {
     return answer;
   }
 
-  /** Takes an answer. Ignores one that nobody waits for, since it came twice. */
+  /** Passes an answer to its callers. Ignores an answer that nobody waits for, because it arrived twice. */
   took(message: Response | MessageOf<"ContentNotFound">): void {
     this.#patience.heard();
     if (message.type === "ContentNotFound") return this.#notFound(message.content_hash);
@@ -66,7 +66,7 @@ export class ContentFetch {
     pending.resolve(message);
   }
 
-  /** Called with each heartbeat: asks again for what is overdue. */
+  /** Called with each heartbeat. Repeats the requests without an answer when they are overdue. */
   beat(): void {
     if (!this.#patience.isOver()) return;
     for (const { request } of this.#pending.values()) this.#ask(request);
@@ -88,7 +88,7 @@ export class ContentFetch {
   }
 
   #ask(request: Request): void {
-    // A channel that has ended ends the session, which calls `end`.
+    // An error is ignored, because a channel that has ended ends the session, which calls `end`.
     this.#channel.send(request).catch(() => undefined);
   }
 }

@@ -9,9 +9,9 @@ import type { MessageOf } from "../protocol/messages.ts";
 /** The contents of one workspace. */
 export interface WorkspaceContents {
   /**
-   * Opens a content that some event of this workspace names. Returns `undefined` for others, even if the store holds
-   * them for other workspaces, since knowing a hash must not give access to another workspace's content. `isNamed`: the
-   * caller has the hash from an event of this workspace.
+   * Opens a content that some event of this workspace names. Returns `undefined` for any other content, even if the
+   * store holds it for another workspace, because knowing a hash must not give access to another workspace's content.
+   * `isNamed` is true if the caller has the hash from an event of this workspace.
    */
   open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined>;
 }
@@ -19,10 +19,12 @@ export interface WorkspaceContents {
 type Request = MessageOf<"ContentFetchRequest">;
 type Response = MessageOf<"ContentFetchResponse">;
 
-/** The number of requests of one replica that may wait. */
+/** The maximum number of requests of one replica that wait. */
 const MAX_WAITING = 1_000;
 
-/** Answers requests for contents, one piece at a time. Holds only one piece in memory for a slow replica. */
+/**
+ * Answers requests for contents, one piece at a time. Holds only one piece in memory while a slow replica receives it.
+ */
 export class ContentServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceContents;
@@ -30,7 +32,7 @@ export class ContentServer {
   readonly #onBytes: ((done: number, total: number) => void) | undefined;
   #isServing = false;
 
-  /** `onBytes`: called with the progress of a content that is sent in pieces. Must not throw. */
+  /** `onBytes` is called with the progress of a content that is sent in pieces. It must not throw. */
   constructor(channel: Channel, contents: WorkspaceContents, onBytes?: (done: number, total: number) => void) {
     this.#channel = channel;
     this.#onBytes = onBytes;
@@ -38,8 +40,8 @@ export class ContentServer {
   }
 
   /**
-   * Queues a request, unless it is queued already: a replica that waits long asks again. Does not block the reader of
-   * the channel. Throws `LIMIT_EXCEEDED` if too many wait.
+   * Queues a request. Ignores a request that is queued already, because a replica that waits long repeats its request.
+   * Does not block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many requests wait.
    */
   ask(request: Request): void {
     if (this.#waiting.some((one) => isSame(one, request))) return;
@@ -53,7 +55,7 @@ export class ContentServer {
   async #serve(): Promise<void> {
     this.#isServing = true;
     try {
-      // A request stays in the queue until it is answered, so that `ask` recognises it when it comes again.
+      // A request stays in the queue until it is answered, so that `ask` recognises a repeated request.
       for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
         const said = await answer(this.#contents, next);
         await this.#channel.send(said);
@@ -102,8 +104,8 @@ async function collect(reader: BlobReader, start: number, end: number): Promise<
 }
 
 /**
- * Makes a manifest of chunks of one piece each, or of several if there would be too many chunks. Reads the content
- * once. Throws `LIMIT_EXCEEDED` if a chunk would be too large.
+ * Makes a manifest of chunks that are one piece long, or several pieces if there would be too many chunks. Reads the
+ * content once. Throws `LIMIT_EXCEEDED` if a chunk would be too large.
  */
 async function manifestOf(reader: BlobReader): Promise<NonNullable<Response["chunk_manifest"]>> {
   const total_size = reader.size;

@@ -10,23 +10,23 @@ import { INLINE_BELOW_BYTES } from "../protocol/limits.ts";
 import type { Message } from "../protocol/messages.ts";
 import type { LogHistory } from "./log-history.ts";
 
-/** Bytes of lines that are read from the log at once for one replica. */
+/** The number of bytes of lines that are read from the log at once for one replica. */
 const PAGE_BYTES = 256 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
-/** Events whose small contents are read at once: a millisecond of work. */
+/** The number of events whose small contents are read at once, which takes about a millisecond. */
 const READ_TOGETHER = 64;
 const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 
-/** All pushes of this process together send 16 events per turn of the event loop: some milliseconds of work. */
+/** All pushes of this process together send 16 events per turn of the event loop, which takes some milliseconds. */
 const SLICES = new TurnSlices(16);
 
 /** Contents that are sent along with the events that name them. */
 export interface NamedContents {
-  /** Opens many contents, in any order. Yields `undefined` or nothing for those that are not there. */
+  /** Opens many contents, in any order. For a content that is missing, yields `undefined` or nothing. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
-   * True if the replica may have the content of this event. The index may not know the event yet. Default: it may have
-   * every content.
+   * Returns true if the replica may have the content of this event. The index may not know the event yet. Default: the
+   * replica may have every content.
    */
   isGiven?(event: Pick<SealedEvent, "record">): boolean;
 }
@@ -42,22 +42,26 @@ export interface EventPushOptions {
 
 /**
  * Sends a replica the events after the last one that it has, in order. At most one `note` is pending, however many
- * events come: it only says that the log must be read again. Beside the channel's credit, a window bounds what was sent
- * and not acknowledged: a replica with a slow disk does not get events that it would have to drop.
+ * events are recorded, because a note says only that the log must be read again. In addition to the channel's credit, a
+ * window limits the bytes that were sent and not acknowledged, so that a replica with a slow disk is not sent events
+ * that it would have to drop.
  */
 export class EventPush {
   readonly #channel: Channel;
   readonly #options: EventPushOptions;
-  /** The last event that was sent. `undefined` if the replica is not known yet, or must reconcile. */
+  /** The last event that was sent; `undefined` if the replica is not known yet, or must reconcile. */
   #sent: Head | undefined;
-  /** The last event that the replica may hold: sent, offered, or held at `begin`. No later one can be acknowledged. */
+  /**
+   * The last event that the replica may hold, because it was sent, offered, or held at `begin`. No later event can be
+   * acknowledged.
+   */
   #most = 0;
   #acknowledged = 0;
   #iteration = 0;
   /** Messages that were sent and not acknowledged: the last event of each, and its bytes. */
   #inFlight: { readonly seq: number; readonly bytes: number }[] = [];
   #inFlightBytes = 0;
-  /** Incremented by `begin` and `stop`: a page that is being sent then ends early. */
+  /** Incremented by `begin` and `stop`. A page that is being sent then ends early. */
   #epoch = 0;
   #isNoted = false;
   #isRunning = false;
@@ -77,7 +81,7 @@ export class EventPush {
     return this.#most;
   }
 
-  /** The iteration of the last file event that was sent at the end of a parcel; 0 if none was. */
+  /** The iteration of the last file event that ended a sent parcel; 0 if there was none. */
   get iteration(): number {
     return this.#iteration;
   }
@@ -87,7 +91,7 @@ export class EventPush {
     return this.#sent !== undefined && !this.#isRunning && !this.#isNoted && this.#inFlight.length === 0;
   }
 
-  /** Called when the replica has everything up to `from`, and nothing later is on its way. Sends what follows. */
+  /** Called when the replica has everything up to `from`, and no later event is on its way. Sends the later events. */
   begin(from: Head): void {
     this.#epoch += 1;
     this.#sent = from;
@@ -103,7 +107,7 @@ export class EventPush {
     this.#sent = undefined;
   }
 
-  /** Called when the replica gets everything up to this event by a reconciliation instead. */
+  /** Called when the replica gets everything up to this event by a reconciliation, not by this push. */
   offered(sequence: number): void {
     this.#most = Math.max(this.#most, sequence);
   }
@@ -115,8 +119,9 @@ export class EventPush {
   }
 
   /**
-   * Notes that the replica holds everything up to this event. Returns false if that was known already; that it holds an
-   * empty history counts as new each time. Throws `INTEGRITY_VIOLATION` for an event that it cannot have.
+   * Notes that the replica holds everything up to this event. Returns false if that was known already. As long as
+   * nothing was sent, an acknowledgement of the empty history (0) returns true each time. Throws `INTEGRITY_VIOLATION`
+   * for an event that the replica cannot have.
    */
   acknowledge(sequence: number): boolean {
     if (sequence > this.#most) {
@@ -154,7 +159,8 @@ export class EventPush {
     const epoch = this.#epoch;
     const events = await this.#options.history.after(from, PAGE_BYTES);
     for await (const { last, bytes, messages } of this.#parcels(events)) {
-      // After another `begin` or `stop`, this page is out of date. A full window waits for an acknowledgement.
+      // After another `begin` or `stop`, this page is out of date. If the window is full, an acknowledgement continues
+      // the push.
       if (epoch !== this.#epoch || !this.#hasRoom) return;
       this.#sent = { seq: last.seq, hash: last.hash };
       this.#most = Math.max(this.#most, last.seq);
@@ -173,8 +179,8 @@ export class EventPush {
   }
 
   /**
-   * Yields one parcel for each event that can be sent as a notification, with its content if that is small, and one for
-   * each sequence of other events between them.
+   * Yields one parcel for each event that can be sent as a notification, with its content if the content is small.
+   * Yields one parcel for each sequence of other events between them.
    */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
@@ -208,7 +214,8 @@ export class EventPush {
     const inline = new Map<SealedEvent, Uint8Array>();
     for (const { event, hash, size } of named) {
       const bytes = contents.get(hash);
-      // A content that is not stored, or has another size than the event says, is left out: the replica asks for it.
+      // A content that is not stored, or whose size differs from that in the event, is left out. The replica then
+      // requests it.
       if (bytes?.length === size) inline.set(event, bytes);
     }
     return inline;

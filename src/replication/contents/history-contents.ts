@@ -27,13 +27,16 @@ const SLICE = 500;
 const PAGE = 5_000;
 
 /**
- * The contents that a history names or ever named: of files, and of what other records need (bases, filters, plans,
- * both sides of a conflict). Excludes contents that were freed, those that the store holds only for other workspaces,
- * and those kept of files outside of the workspace, which belong to its machine.
+ * The contents that a history names or ever named: the contents of files, and those that other records need (bases,
+ * filters, plans, both sides of a conflict). Excludes contents that were freed, and contents that the store holds only
+ * for other workspaces. Also excludes the contents of files outside of the workspace, because they belong to the
+ * machine.
  */
 export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks, SecretContents {
   readonly #context: HistoryContext;
-  /** The contents that other records than those of files name, up to event `#seq`, with their paths if stated. */
+  /**
+   * The contents that records other than those of files name, up to event `#seq`, with their paths if these are stated.
+   */
   readonly #others = new Map<Hash, readonly WorkspacePath[]>();
   #seq = 0;
   #reading: Promise<void> | undefined;
@@ -70,8 +73,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
       const ofFiles = names.hasAdded ? new Set(hashes) : await this.#protectedContents();
       const found = new Set<Hash>();
       for (const hash of hashes) if (ofFiles.has(hash) && (await this.#isSecretOfFiles(hash))) found.add(hash);
-      // The others are contents that no path has or had: both sides of a conflict, or contents that an operation is
-      // about to write.
+      // The other contents belong to no path, now or earlier. They are a side of a conflict, or contents that an
+      // operation is about to write.
       const known = await this.#context.index.withContents(hashes);
       const others = hashes.filter((hash) => !known.has(hash));
       if (others.length > 0) await this.#readOn(head.seq);
@@ -85,7 +88,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return (await protectedNames(this.#context)).holds(path);
   }
 
-  /** Returns all contents that protected paths have or had. Few paths are protected. */
+  /** Returns all contents that protected paths have or had. This is fast, because few paths are protected. */
   async #protectedContents(): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const hashes = new Set<Hash>();
@@ -112,7 +115,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
   async #names(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const ofOthers = () => hashes.filter((hash) => this.#others.has(hash));
-    // Most are contents of files, which the index already knows.
+    // Most contents belong to files, so the index already knows them.
     const known = new Set([...ofOthers(), ...(await index.withContents(hashes))]);
     if (known.size === new Set(hashes).size) return known;
     return answer(this.#context, async ({ head }) => {
@@ -124,7 +127,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
 
   /**
    * Reads the log up to an event, one page at a time. A concurrent caller waits for the running read, and then checks
-   * whether that was enough.
+   * whether it has read far enough.
    */
   async #readOn(upTo: number): Promise<void> {
     while (this.#seq < upTo) {
@@ -158,7 +161,7 @@ function contentsOf(event: LogEvent): Hash[] {
   return hashes;
 }
 
-/** Yields the contents of files that another record names, with their paths. */
+/** Yields the contents of files that a record of another kind names, with their paths. */
 async function* pathsOf(
   { blobs }: HistoryContext,
   { recordId, record }: LogEvent,

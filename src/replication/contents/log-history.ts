@@ -8,22 +8,22 @@ import { Signal } from "../../util/signal.ts";
 import type { Timers } from "../../util/timers.ts";
 import { oldestSeq } from "../../engine/log/history-start.ts";
 
-/** The number of events between two positions that are remembered. */
+/** The number of events between two remembered positions. */
 const MARK_EVERY = 256;
 
 /**
- * Delay before reading lines that may be another process's, in ms. That process is mostly still writing, and reading
- * would be in its way.
+ * The delay before lines are read that another process may have written, in ms. That process is usually still writing,
+ * and the read would delay it, because it locks out all writers.
  */
 const LOOK_LATER_MS = 20;
 
 /**
- * Delay before replicas are told of the end of an operation, in ms, unless the next event comes first. The end changes
- * no file, and would arrive while they work on the operation's changes.
+ * The delay before replicas are told of the end of an operation, in ms, unless another event is recorded before. The
+ * end changes no file, and would arrive while the replicas work on the operation's changes.
  */
 const ENDS_LATER_MS = 50;
 
-/** Processes that write to a log beside this one. */
+/** The other processes that write to a log. */
 interface OtherWriters {
   /** Locks out all writers. Throws `LOCKED`. */
   readonly holdOff: () => Promise<HeldLock>;
@@ -32,22 +32,28 @@ interface OtherWriters {
 
 interface LogHistoryOptions {
   /**
-   * Lines that this process did not record are only reported after they were read while nobody writes, because what
-   * another process has begun to write may be cut back. Default: nobody else writes.
+   * Set if other processes write to the log. Lines that this process did not record are then reported only after they
+   * were read while nobody writes, because a line that another process has begun to write may be cut off. Default: no
+   * other process writes.
    */
   readonly others?: OtherWriters;
-  /** Returns the position of an event's line, which may be wrong. Default: found by reading. */
+  /** Returns the position of an event's line, which may be wrong. Default: the position is found by reading. */
   readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
 }
 
-/** A workspace's log as replicas get it: exact lines, durable, in order. One for all replicas of a workspace. */
+/**
+ * A workspace's log as replicas get it: exact lines, durable, in order. All replicas of a workspace share one object.
+ */
 export class LogHistory {
   readonly workspace: string;
-  /** To be emitted when events may have been recorded. If that is omitted, replicas notice it at the next heartbeat. */
+  /**
+   * The caller emits this when events may have been recorded. Otherwise, replicas notice them only at the next
+   * heartbeat.
+   */
   readonly changed = new Signal<void>();
   readonly #log: EventLog;
   readonly #options: LogHistoryOptions;
-  /** Positions of events, by seq, each in the file that holds it. */
+  /** Positions of events, sorted by seq. Each is a position in the file that has the event's line. */
   #marks: LogPosition[] = [];
   #firstSeq: number | undefined;
   /** The seq of the log's first line when `#firstSeq` was found. */
@@ -59,7 +65,7 @@ export class LogHistory {
   #looking: Promise<Head> | undefined;
   #isToLook = false;
 
-  /** `log`: a separate object over the workspace's log, so that no other reader moves its head. */
+  /** `log` must be a separate object over the workspace's log, so that no other reader moves its head. */
   constructor(workspace: string, log: EventLog, options: LogHistoryOptions = {}) {
     this.workspace = workspace;
     this.#log = log;
@@ -77,8 +83,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns the last event, which is durable and cannot be cut off any more. If an origin could still lose a line that
-   * a replica has, one history would become two.
+   * Returns the last event that is durable and cannot be cut off any more. If an origin could still lose a line that a
+   * replica has, one history would become two.
    */
   async head(): Promise<Head> {
     const { seq, hash } = await this.#log.refresh();
@@ -89,8 +95,8 @@ export class LogHistory {
   }
 
   /**
-   * Like `head`, but returns at once: events of other processes may be missing, and are reported by `changed` a moment
-   * later.
+   * Returns a head as `head` does, but without a wait. The latest events of other processes may be missing. They are
+   * reported by `changed` a moment later.
    */
   async #headSoFar(): Promise<Head> {
     const { others } = this.#options;
@@ -104,14 +110,14 @@ export class LogHistory {
   async #lookLater(): Promise<void> {
     this.#isToLook = false;
     const before = this.#permanent?.seq ?? 0;
-    // A failure is reported to the next caller.
+    // A failure is ignored here, because the next caller of `head` gets it.
     const { seq } = await this.head().catch(() => ({ seq: before }));
     if (seq > before) this.changed.emit();
   }
 
   /**
-   * Notes that the log may have grown, by any process. This process reports its own events itself, mostly a moment
-   * later.
+   * Notes that any process may have recorded events. The log is read a moment later, because this process usually
+   * reports its own events itself before then.
    */
   grown(): void {
     const { others } = this.#options;
@@ -120,28 +126,30 @@ export class LogHistory {
     others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
   }
 
-  /** True if no later event is known. Events of others are reported by `changed`. */
+  /** Returns true if no later event is known. Later events of other processes are reported by `changed`. */
   isLastKnown(seq: number): boolean {
     return seq >= (this.#known?.seq ?? 0);
   }
 
-  /** The last event that is known to be permanent: from the last read, or recorded by this process since. */
+  /** The last event that is known to be permanent, from the last read or because this process has recorded it since. */
   get #known(): Head | undefined {
     const own = this.#own.head;
     return own.seq > (this.#permanent?.seq ?? 0) ? own : this.#permanent;
   }
 
-  /** The oldest event whose line exists, in an archive or not, as of the last `head`. */
+  /** The oldest event whose line exists in the log or its archive, as of the last call of `head`. */
   get firstSeq(): number {
     return this.#firstSeq ?? this.#log.firstSeq;
   }
 
-  /** Returns the hash of an event (`""` for event 0); `undefined` if neither its line exists nor the next one. */
+  /**
+   * Returns the hash of an event (`""` for event 0). Returns `undefined` if neither its line nor the next line exists.
+   */
   async hashAt(seq: number): Promise<Hash | "" | undefined> {
     const head = await this.head();
     if (seq === head.seq) return head.hash;
     if (seq === 0) return EMPTY_HEAD.hash;
-    // A dropped archive is noticed here.
+    // This read detects a dropped archive.
     if (seq < this.#log.firstSeq) await this.#findFirst();
     if (seq < this.firstSeq - 1 || seq > head.seq) return undefined;
     const isBefore = seq === this.firstSeq - 1;
@@ -150,8 +158,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns the events after `last`, at least one and about `maxBytes` of them; none if it is the last. Throws
-   * `LOG_DAMAGED` if the log does not continue from it.
+   * Returns the events after `last`, at least one and about `maxBytes` of them. Returns none if `last` is the last
+   * event. Throws `LOG_DAMAGED` if the log does not continue from `last`.
    */
   async after(last: Head, maxBytes: number): Promise<readonly SealedEvent[]> {
     const own = this.#own.after(last, maxBytes);
@@ -167,7 +175,7 @@ export class LogHistory {
       events.push(event);
       before = event;
       bytes += event.line.length;
-      // Later lines may not be durable: they came after the head was read.
+      // Later lines may not be durable, because they were written after the head was read.
       if (event.seq === head.seq) break;
     }
     if (events.length === 0) throw brokenAt(last.seq + 1);
@@ -175,8 +183,9 @@ export class LogHistory {
   }
 
   /**
-   * Reads the end of the log while nobody writes. If another process keeps writing, returns the known head. It must
-   * include every event that a replica was ever given: a replica that has more would take this for another history.
+   * Reads the end of the log while nobody writes. If another process keeps writing, returns the known head. That head
+   * must include every event that a replica was ever given, because a replica with more events would regard this as
+   * another history.
    */
   async #look(): Promise<Head> {
     try {
@@ -192,7 +201,7 @@ export class LogHistory {
     }
   }
 
-  /** Notes a permanent head. A read that began earlier and ends later does not move it back. */
+  /** Notes a permanent head. A read that began earlier and ends later does not move the head back. */
   async #note(head: Head): Promise<Head> {
     if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
     if (this.#permanent === undefined || head.seq > this.#permanent.seq) this.#permanent = head;
@@ -209,16 +218,17 @@ export class LogHistory {
     this.#logFirst = logFirst;
   }
 
-  /** Yields the events from this seq on; none if that event's line is gone. */
+  /** Yields the events from this seq on. Yields none if the line of that event is gone. */
   async *#from(seq: number, isAgain = false): AsyncGenerator<SealedEvent, void> {
     const start = await this.#startFor(seq);
     let at = start.seq;
     for await (const line of this.#linesFrom(start)) {
       const isMark = at >= (this.#marks.at(-1)?.seq ?? 0) + MARK_EVERY;
-      // The first line shows whether the position still holds, however short the log is.
+      // The first line shows whether the position is still right, however short the log is.
       if (at >= seq || isMark || at === start.seq) {
         const event = sealed(line);
-        // Others have dropped the archive since the position was noted: this reads the log after it.
+        // Another process has dropped the archive since the position was noted. The log is read again from new
+        // positions.
         if (event.seq !== at) return yield* this.#anew(Math.max(at, seq), isAgain);
         if (isMark) this.#marks.push({ seq: at, offset: line.offset });
         if (at >= seq) yield event;
@@ -242,7 +252,7 @@ export class LogHistory {
     await this.#findFirst();
   }
 
-  /** Returns a position from which to read a line: its own if known, else an earlier one. */
+  /** Returns a position from which to read a line: the line's own position if it is known, else an earlier one. */
   async #startFor(seq: number): Promise<LogPosition> {
     const mark = this.#marks.findLast((one) => one.seq <= seq) ?? { seq: this.firstSeq, offset: 0 };
     if (seq - mark.seq <= MARK_EVERY) return mark;
@@ -256,7 +266,7 @@ export class LogHistory {
       try {
         return readEventFast(line.bytes).seq === position.seq;
       } catch {
-        // No line begins there.
+        // No line begins at this position.
         return false;
       }
     }
@@ -264,7 +274,7 @@ export class LogHistory {
   }
 }
 
-/** True if the event only marks the end of an operation. */
+/** Returns true if the event only marks the end of an operation. */
 function isEnd({ recordId, record }: SealedEvent): boolean {
   return recordId.startsWith("intent:") && record["state"] !== "open";
 }
@@ -280,12 +290,12 @@ function brokenAt(seq: number): ChronicleError {
   });
 }
 
-/** The most characters of lines that are kept in memory. */
+/** The maximum number of characters of lines that are kept in memory. */
 const MOST_CHARACTERS = 256 * 1024;
 
 /**
- * The last events that this process has recorded. Readers that follow the log closely mostly want these, and need not
- * read them from the disk to which they were just written.
+ * The last events that this process has recorded. Readers that follow the log closely mostly need these events. They
+ * need not read them from the disk to which they were just written.
  */
 export class RecentEvents {
   #events: SealedEvent[] = [];
@@ -297,7 +307,7 @@ export class RecentEvents {
     return this.#head;
   }
 
-  /** Adds durable events, in order. If one does not follow the event before it, drops all events before it. */
+  /** Adds durable events, in order. If an event does not follow the one before it, drops all events before it. */
   add(events: readonly SealedEvent[]): void {
     for (const event of events) {
       if (event.seq <= this.#head.seq) continue;
@@ -310,8 +320,8 @@ export class RecentEvents {
   }
 
   /**
-   * Returns the events after `last`, at least one and about this many characters of them; none if the next event is not
-   * kept.
+   * Returns the events after `last`, at least one and about this many characters of them. Returns none if the next
+   * event is not in memory.
    */
   after(last: Head, maxCharacters: number): readonly SealedEvent[] {
     const [first] = this.#events;
@@ -326,7 +336,7 @@ export class RecentEvents {
     return this.#events.slice(from, end < 0 ? undefined : end);
   }
 
-  /** Returns the last events, half of what may be kept, so that the array is not moved again for each new event. */
+  /** Returns the last events, about half of what may be kept, so that the array is not copied for each new event. */
   #lastOnes(): SealedEvent[] {
     let characters = 0;
     const from = this.#events.findLastIndex(({ line }) => (characters += line.length) > MOST_CHARACTERS / 2);

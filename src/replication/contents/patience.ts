@@ -1,12 +1,15 @@
 import type { Channel } from "../channel.ts";
 
-/** The number of heartbeats without an answer after which a question is sent again, as one of the two may be lost. */
+/**
+ * The number of heartbeats after which an unanswered question is repeated, because the question or its answer may be
+ * lost.
+ */
 const BEATS = 4;
 
-/** The number of bytes between two heartbeats above which data is coming, so that the answer may be behind it. */
+/** If more bytes than this arrive between two heartbeats, data is still arriving, and the answer may follow it. */
 const QUIET_BYTES = 4_096;
 
-/** Decides, heartbeat by heartbeat, when a question without an answer is sent again. */
+/** Decides at each heartbeat whether an unanswered question is repeated. */
 export class Patience {
   readonly #channel: Pick<Channel, "arrived">;
   #beats = 0;
@@ -21,7 +24,7 @@ export class Patience {
     this.#beats = 0;
   }
 
-  /** Called with each heartbeat. True if it is time to ask again. */
+  /** Called with each heartbeat. Returns true if it is time to ask again. */
   isOver(): boolean {
     const { arrived } = this.#channel;
     const isComing = arrived - this.#arrived > QUIET_BYTES;

@@ -7,11 +7,11 @@ import type { WorkspaceBlocks } from "./block-server.ts";
 import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
 
-/** Knows which contents of a workspace are secrets by the names of their files. */
+/** Finds the contents of a workspace that are secrets by the names of their files. */
 export interface SecretContents {
-  /** Returns those of the contents that a secret has or had, and no ordinary path. */
+  /** Returns those of the hashes whose contents belong or belonged to a secret file, and to no ordinary path. */
   secrets(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
-  /** True if what is recorded at this path is a secret. */
+  /** Returns true if what is recorded at this path is a secret. */
   isSecretPath(path: WorkspacePath): Promise<boolean>;
 }
 
@@ -19,13 +19,13 @@ export interface SecretContents {
 export interface SessionSource {
   readonly contents: WorkspaceContents & NamedContents;
   readonly blocks?: WorkspaceBlocks;
-  /** Default: nothing is a secret. */
+  /** Default: no content is a secret. */
   readonly secrets?: SecretContents;
 }
 
 /**
- * The contents of a workspace as one session gives them. Secrets by name are excluded until the replica has asked for
- * them and may have them (`admitSecrets`).
+ * The contents of a workspace as one session serves them. Files that are secrets by their names are excluded until the
+ * replica has requested them and may have them (`admitSecrets`).
  */
 export class SessionContents implements WorkspaceContents, NamedContents, WorkspaceBlocks {
   readonly #source: SessionSource;
@@ -36,19 +36,19 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
     this.#givesSecrets = source.secrets === undefined;
   }
 
-  /** Gives secrets, too, from now on. */
+  /** From this call on, secrets are served too. */
   admitSecrets(): void {
     this.#givesSecrets = true;
   }
 
-  /** True if what is recorded at this path may be given. */
+  /** Returns true if the content that is recorded at this path may be served. */
   async gives(path: WorkspacePath): Promise<boolean> {
     return this.#givesSecrets || (await this.#source.secrets?.isSecretPath(path)) !== true;
   }
 
   /**
-   * True if an event may be given. Judges by the event's own class: it may be sent before its commit has ended, when no
-   * index knows its contents yet.
+   * Returns true if the content of an event may be served. The decision is based on the class in the event, because the
+   * event may be sent before its commit has ended, when no index knows its contents yet.
    */
   isGiven({ record }: Pick<SealedEvent, "record">): boolean {
     return this.#givesSecrets || record["class"] !== "protected";

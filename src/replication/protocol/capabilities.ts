@@ -17,7 +17,7 @@ export type Capability =
   | "ahead"
   | "times";
 
-/** The messages that need a capability as a whole. */
+/** The message types of which every message needs a capability. */
 const OF_MESSAGE: Readonly<Partial<Record<MessageType, Capability>>> = {
   Rename: "rename",
   TreeRequest: "tree",
@@ -35,7 +35,7 @@ export function agreedOn(theirs: readonly string[], ours: readonly Capability[])
   return new Set(ours.filter((one) => theirs.includes(one)));
 }
 
-/** Returns the capability that exact times in a message need; `undefined` if the message has none. */
+/** Returns the capability that exact times in a message need; `undefined` if the message has no exact times. */
 function neededByFields(message: Message): Capability | undefined {
   const isExact = ({ mtime_ns }: { readonly mtime_ns?: number | undefined }): boolean => mtime_ns !== undefined;
   if (message.type === "WriteBack") return message.entries.some(isExact) ? "times" : undefined;
@@ -44,8 +44,8 @@ function neededByFields(message: Message): Capability | undefined {
 }
 
 /**
- * Returns the capability that a message needs as a whole, or for its field `folder_away_since` or `anchor`; `undefined`
- * if it needs none.
+ * Returns the capability that a message needs because of its type, or of its field `folder_away_since` or `anchor`.
+ * Returns `undefined` if it needs none.
  */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";
@@ -53,7 +53,7 @@ function neededBy(message: Message): Capability | undefined {
   return OF_MESSAGE[message.type];
 }
 
-/** Throws `USAGE` for a message that needs a capability which the two sides have not both named. */
+/** Throws `USAGE` for a message that needs a capability which was not agreed on. */
 export function refuseUnagreed(message: Message, agreed: ReadonlySet<Capability>): void {
   const needed = [neededBy(message), neededByFields(message)].find((one) => one !== undefined && !agreed.has(one));
   if (needed === undefined) return;

@@ -35,7 +35,7 @@ export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Om
   };
 }
 
-/** Converts the fields of a message to a state and its path. Throws `PATH_INVALID`. */
+/** Converts the fields of a message to a state and its path. Throws `PATH_INVALID` for a refused path. */
 export function stateFromFields(fields: StateFields & { readonly mtime_ms: number }): {
   readonly path: WorkspacePath;
   readonly entry: Entry | undefined;
@@ -52,9 +52,9 @@ function goesInline(size: number): boolean {
 }
 
 /**
- * Returns the notification of an event. Returns `undefined` if the event is not about a file, its line is too long, or
- * the protocol refuses its path: the line then goes in `Events`. A small `content` is sent inline; omit it if the
- * replica may not have it.
+ * Returns the notification of an event. Returns `undefined` if the event is not about a file, if its line is too long,
+ * or if the protocol refuses its path. The line is then sent in `Events`. A small `content` is sent inline. Omit
+ * `content` if the replica may not have it.
  */
 export function notificationOf(event: SealedEvent, content?: Uint8Array): MessageOf<"Notification"> | undefined {
   const state = event.line.length > MAX_NOTIFIED_LINE ? undefined : stateOf(event);
@@ -65,8 +65,8 @@ export function notificationOf(event: SealedEvent, content?: Uint8Array): Messag
 }
 
 /**
- * Returns the message that sends a content ahead of its event; `undefined` if the event's notification would not have
- * the content inline.
+ * Returns the message that sends a content ahead of its event. Returns `undefined` if the event's notification would
+ * not have the content inline.
  */
 export function contentAheadOf({ path, hash, bytes }: AnnouncedContent): MessageOf<"ContentAhead"> | undefined {
   if (!goesInline(bytes.length) || !isAcceptable(path)) return undefined;
@@ -83,8 +83,8 @@ function isAcceptable(path: WorkspacePath): boolean {
 }
 
 /**
- * Returns one message for the deletion of a path and the creation of another one in the next event; `undefined` if the
- * two events cannot be sent as a rename.
+ * Returns one message for the deletion of a path and the creation of another path in the next event. Returns
+ * `undefined` if the two events cannot be sent as a rename.
  */
 export function renameOf(gone: SealedEvent, made: SealedEvent): MessageOf<"Rename"> | undefined {
   const [from, to] = [notificationOf(gone), notificationOf(made)];
@@ -115,7 +115,7 @@ function samePath(a: PathFields, b: PathFields): boolean {
 }
 
 /**
- * Packs consecutive events into as few `Events` messages as the limit allows. A line that exceeds the limit goes in
+ * Packs consecutive events into as few `Events` messages as the limit allows. A line that exceeds the limit is sent in
  * parts.
  */
 export function* eventsOf(events: Iterable<SealedEvent>): Generator<MessageOf<"Events">> {
@@ -152,8 +152,9 @@ function* partsOf(seq: number, line: Buffer): Generator<MessageOf<"Events">> {
 }
 
 /**
- * Returns the event of a notification. Throws `INTEGRITY_VIOLATION` if its line does not follow `prev`, disagrees with
- * the fields of the message, or has another hash than the inline content. Throws `PATH_INVALID` for a refused path.
+ * Returns the event of a notification. Throws `INTEGRITY_VIOLATION` if the line does not follow `prev` or disagrees
+ * with the other fields of the message, or if the inline content does not match its hash. Throws `PATH_INVALID` for a
+ * refused path.
  */
 export function openNotification(message: MessageOf<"Notification">, prev: Head): LogEvent {
   const { event, state } = openLine(Buffer.from(message.line), prev);
@@ -170,7 +171,7 @@ export function openNotification(message: MessageOf<"Notification">, prev: Head)
   return event;
 }
 
-/** Returns both events of a rename. Throws as `openNotification`. */
+/** Returns both events of a rename. Throws as `openNotification` does. */
 export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [LogEvent, LogEvent] {
   const [first, second] = message.lines;
   const { event: gone, state: from } = openLine(Buffer.from(first), prev);
@@ -187,7 +188,7 @@ export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [
   return isSame ? [gone, made] : violated(`the rename at event ${gone.seq} disagrees with its lines`);
 }
 
-/** Returns the events of a message that has whole lines (no `part`). Throws as `openNotification`. */
+/** Returns the events of a message that has whole lines (no `part`). Throws as `openNotification` does. */
 export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"Events">, prev: Head): LogEvent[] {
   const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
   const events: LogEvent[] = [];
@@ -217,7 +218,7 @@ export function checkInline(fields: {
 
 interface OpenedLine {
   readonly event: LogEvent;
-  /** The state, if the event is about a file. */
+  /** The state of the file; `undefined` if the event is not about a file. */
   readonly state: FileState | undefined;
 }
 
@@ -229,8 +230,8 @@ function openLine(line: Uint8Array, prev: Head): OpenedLine {
 }
 
 /**
- * Decodes the state of an event that a peer has sent. Throws `PATH_INVALID` for a refused path, `INTEGRITY_VIOLATION`
- * for an invalid state.
+ * Decodes the state of an event that a peer has sent. Throws `PATH_INVALID` for a refused path, and
+ * `INTEGRITY_VIOLATION` for an invalid state.
  */
 function soundState(event: LogEvent): FileState | undefined {
   try {

@@ -21,11 +21,11 @@ const HEADER_BYTES = 28;
 const MAGIC = 0x434852;
 const CRC_AT = 24;
 
-/** A control frame has no body; a content frame has one, which may be empty. */
+/** A control frame has no body. A content frame has one, which may be empty. */
 type FrameKind = "control" | "content";
 
 interface FrameHeader {
-  /** Protocol version, to be trusted once the checksum is correct. */
+  /** The protocol version. It can be trusted only once the checksum is verified. */
   readonly version: number;
   readonly kind: FrameKind;
   readonly headBytes: number;
@@ -37,14 +37,14 @@ interface FrameHeader {
 /** The contents of a frame. */
 export interface FramePayload {
   readonly head: Uint8Array;
-  /** Undefined in a control frame. */
+  /** The body; `undefined` in a control frame. */
   readonly body: Uint8Array | undefined;
 }
 
 /** A frame that was read. */
 export interface Frame extends FramePayload {
   readonly sent: number;
-  /** Its length with the header, in bytes. */
+  /** The length of the frame with its header, in bytes. */
   readonly bytes: number;
 }
 
@@ -74,8 +74,8 @@ export function encodeFrame(payload: FramePayload, sent: number): Buffer {
 const HTTP = Buffer.from("HTTP/");
 
 /**
- * Throws `INTEGRITY_VIOLATION` if the bytes do not begin as a header does, and `UNAVAILABLE` for a server's answer by
- * HTTP. They may be fewer than a header, so that a peer that speaks HTTP is told at once.
+ * Throws `INTEGRITY_VIOLATION` if the bytes do not begin as a header does, and `UNAVAILABLE` if they begin as an HTTP
+ * answer does. Accepts fewer bytes than a header, so that a peer that speaks HTTP is detected at once.
  */
 function checkStart(bytes: Buffer): void {
   const answer = bytes.subarray(0, HTTP.length);
@@ -85,8 +85,9 @@ function checkStart(bytes: Buffer): void {
 }
 
 /**
- * Decodes the header at the beginning of at least `HEADER_BYTES` bytes. Throws `INTEGRITY_VIOLATION` for an invalid
- * header, `LIMIT_EXCEEDED` for lengths over the limits.
+ * Decodes the header at the beginning of `bytes`, which must have at least `HEADER_BYTES` bytes. Throws
+ * `INTEGRITY_VIOLATION` for an invalid header, `UNAVAILABLE` for an HTTP answer, and `LIMIT_EXCEEDED` for lengths over
+ * the limits.
  */
 export function decodeHeader(bytes: Buffer): FrameHeader {
   checkStart(bytes);
@@ -104,9 +105,9 @@ export function decodeHeader(bytes: Buffer): FrameHeader {
 }
 
 /**
- * Decodes a frame from exactly its bytes. Head and body are views. Throws `INTEGRITY_VIOLATION` for a wrong checksum,
- * and `FORMAT_UNSUPPORTED` for another version. The checksum is checked first: another version in a damaged frame may
- * be just a damaged byte.
+ * Decodes a frame from exactly its bytes. Head and body are views of `bytes`. Throws `INTEGRITY_VIOLATION` for a wrong
+ * checksum, and `FORMAT_UNSUPPORTED` for another version. The checksum is checked first, because another version in a
+ * damaged frame may be just a damaged byte.
  */
 export function decodeFrame(bytes: Buffer, header: FrameHeader): Frame {
   if (crcOf(bytes) !== header.crc) broken("its checksum differs: it was damaged on its way");
@@ -138,9 +139,9 @@ const NOTHING = Buffer.alloc(0);
 const LEAST_CAPACITY = 4096;
 
 /**
- * Reads frames from bytes that come in pieces of any size: a socket's, or a WebSocket's messages. Checks a header as
- * soon as it is complete. Takes memory for 4 KiB, or for at most twice the bytes that have come, whatever the header
- * announces.
+ * Reads frames from bytes that come in pieces of any size, for instance the messages of a WebSocket. Checks a header as
+ * soon as it is complete. Allocates 4 KiB or at most twice the number of bytes that have arrived, whatever length the
+ * header announces.
  */
 export class FrameReader {
   #held = NOTHING;
@@ -149,14 +150,15 @@ export class FrameReader {
   #header: FrameHeader | undefined;
   #failure: unknown;
 
-  /** True between two frames. A stream that ends elsewhere was cut. */
+  /** True between two frames. A stream that ends at another position was cut. */
   get isBetween(): boolean {
     return this.#length === 0;
   }
 
   /**
-   * Yields the frames that are complete with this piece; their bytes may be views of it. Throws as `decodeHeader` and
-   * `decodeFrame`, and then for every further piece too, since the start of the next frame is unknown.
+   * Yields the frames that are complete with this piece. Their bytes may be views of the piece. Throws as
+   * `decodeHeader` and `decodeFrame` do. After an error it throws for every further piece too, because the start of the
+   * next frame is unknown.
    */
   *push(piece: Uint8Array): Generator<Frame, void> {
     if (this.#failure !== undefined) throw this.#failure;
@@ -181,7 +183,7 @@ export class FrameReader {
     if (rest.length > 0) this.#hold(rest);
   }
 
-  /** Continues the partial frame; returns the rest of the piece. */
+  /** Continues the partial frame with a piece. Returns the bytes of the piece that follow the frame. */
   *#complete(piece: Buffer): Generator<Frame, Buffer> {
     let rest = piece;
     if (this.#header === undefined) {
@@ -193,7 +195,7 @@ export class FrameReader {
     rest = this.#take(rest, total);
     if (this.#length < total) return rest;
     const frame = decodeFrame(this.#held.subarray(0, total), this.#header);
-    // The frame has views of these bytes.
+    // The buffer is not used again, because the frame has views of it.
     this.#held = NOTHING;
     this.#length = 0;
     this.#header = undefined;
@@ -201,7 +203,7 @@ export class FrameReader {
     return rest;
   }
 
-  /** Holds bytes up to a total; returns the rest of the piece. */
+  /** Buffers bytes of a piece until `total` bytes are buffered. Returns the other bytes of the piece. */
   #take(piece: Buffer, total: number): Buffer {
     const wanted = Math.min(Math.max(total - this.#length, 0), piece.length);
     this.#hold(piece.subarray(0, wanted));
@@ -213,7 +215,7 @@ export class FrameReader {
     if (needed > this.#held.length) {
       const larger = Buffer.allocUnsafe(Math.max(LEAST_CAPACITY, needed, this.#held.length * 2));
       this.#held.copy(larger, 0, 0, this.#length);
-      // Nobody has a view of a partial frame.
+      // The old buffer can be freed, because nobody has a view of a partial frame.
       freeBytes(this.#held);
       this.#held = larger;
     }

@@ -1,6 +1,6 @@
 /**
  * Limits on what a peer may send. A length or count in a frame is checked before memory is allocated for it. Both sides
- * must have the same limits, so a changed limit needs a new version of the protocol. docs/protocol.md lists them.
+ * must have the same limits, so a changed limit needs a new version of the protocol. docs/protocol.md lists the limits.
  */
 
 /** The protocol version of this implementation. */
@@ -31,11 +31,11 @@ export const MAX_PIECE_BYTES = 2 * MIB;
 export const MAX_LINES_BYTES = 2 * MIB;
 
 /**
- * Maximum length of a line in a notification, in characters. A longer line goes in `Events`, in parts if necessary.
+ * Maximum length of a line in a notification, in characters. A longer line is sent in `Events`, in parts if necessary.
  */
 export const MAX_NOTIFIED_LINE = 128 * KIB;
 
-/** Maximum number of entries in one `WriteBack`, and of accepted or rejected ones in one `WriteBackResult`. */
+/** Maximum number of entries in one `WriteBack`, and of accepted and of rejected entries in one `WriteBackResult`. */
 export const MAX_ENTRIES = 500;
 
 /** Maximum number of chunks in one manifest. */
@@ -50,18 +50,18 @@ export const MAX_FOLDERS = 256;
 /** Maximum number of children of all folders in one `TreeResponse`. */
 export const MAX_CHILDREN = 4_000;
 
-/** Maximum length of the erasures of one state, as rows, in bytes: as much as the longest line. */
+/** Maximum length of the erasures of one state, as rows, in bytes. It equals the maximum length of a line. */
 export const MAX_ERASURES_BYTES = 64 * MIB;
 
 /** Maximum number of contents in one `BlocksRequest`. */
 export const MAX_ASKED = 10_000;
 /** Maximum number of contents in each of `absent` and `apart` of one `BlocksResponse`. */
 export const MAX_NOT_IN_BLOCKS = 4_000;
-/** Maximum number of contents that a replica has asked for in blocks and not received yet. */
+/** Maximum number of contents that a replica has requested in blocks and not received yet. */
 export const MAX_PENDING = 4 * MAX_ASKED;
 
-/** Maximum length of the blocks in one `BlocksResponse`, in bytes. A single longer block cannot be sent. */
+/** Maximum length of the blocks in one `BlocksResponse`, in bytes. A longer block cannot be sent. */
 export const MAX_BLOCKS_BYTES = 3.5 * MIB;
 
-/** The limit of each side before it receives `Credit`, in bytes of credited frames. */
+/** The number of bytes of credited frames that each side may send before it receives `Credit`. */
 export const INITIAL_CREDIT_BYTES = MIB;

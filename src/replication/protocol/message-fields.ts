@@ -14,17 +14,20 @@ const MAX_PATH_TEXT = 88_000;
 
 export const hash = z.custom<Hash>((value) => typeof value === "string" && isHash(value), "is no SHA-256 in hex");
 
-/** The number of an event, an iteration or a journal's entry; 0 for none. */
+/**
+ * An integer of at least 0. As the number of an event, of an iteration or of an entry of a journal, 0 means that there
+ * is none.
+ */
 export const count = z.int().min(0);
 
-/** The nanoseconds of a time after its milliseconds. There is no such field for 0. */
+/** The nanoseconds of a time after its milliseconds. The field is omitted if they are 0. */
 export const restOfTime = z.int().min(1).max(999_999);
 
 export const name = z.string().min(1).max(MAX_NAME);
 
 /**
- * The name of an actor, or the id of a session, a turn or an action. It has no invisible characters, so that it cannot
- * look like another one in a terminal: see `checkActorName`.
+ * The name of an actor, or the id of a session, a turn or an action. It has no invisible characters, so that no name
+ * can look like another one in a terminal. See `checkActorName`.
  */
 export const plainName = name.refine((text) => isPlain(text), "is empty, or holds invisible or control characters");
 
@@ -34,8 +37,8 @@ function isPlain(text: string): boolean {
 }
 
 /**
- * Returns a name in the form that may be sent: invisible characters are escaped, and it is cut to the maximum length.
- * Returns `undefined` for no name, or one of spaces only.
+ * Returns a name in the form that may be sent. Invisible characters are escaped, and the name is cut to the maximum
+ * length. Returns `undefined` if there is no name, or if the name has only spaces.
  */
 export function plainNameOf(text: string | undefined): string | undefined {
   const shown = text
@@ -54,14 +57,16 @@ export const head = z
     "a head must have both a sequence and a hash, or neither",
   );
 
-/** A byte field: its bytes are in the body of the frame, and the JSON has their number. */
+/** A byte field. Its bytes are in the body of the frame. The JSON has the number of bytes. */
 export function bytes(max: number) {
   return z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length <= max, `is at most ${max} bytes`);
 }
 
 const rootId = z.string().max(63);
 
-/** A path in a message, as text, or in Base64 if its bytes are not UTF-8. `root` is set for a further tracked root. */
+/**
+ * A path in a message: text, or Base64 if its bytes are not UTF-8. `root` is set for a path in a further tracked root.
+ */
 export const pathFields = {
   filepath: z.string().max(MAX_PATH_TEXT).optional(),
   filepath_b64: z.string().min(1).max(MAX_PATH_TEXT).optional(),
@@ -83,14 +88,14 @@ export function pathToFields(path: WorkspacePath): PathFields {
 }
 
 /**
- * Matches absolute paths on Windows. They are refused on other systems too, since a later copy may be on Windows, and
- * such a name is hardly intended.
+ * Matches absolute paths on Windows. They are refused on other systems too, because a later copy may be on Windows, and
+ * because such a name is hardly intended.
  */
 const DRIVE = /^[A-Za-z]:[\\/]|^\\\\/;
 
 /**
- * Returns the path in a message. Throws `PATH_INVALID` for a path that leaves the workspace, for a path that is
- * absolute on Windows, for Base64 of valid UTF-8, and unless the message has exactly one path.
+ * Returns the path in a message. Throws `PATH_INVALID` if the message does not have exactly one path, if the path
+ * leaves the workspace or is absolute on Windows, or if it is in Base64 although its bytes are UTF-8.
  */
 export function pathFromFields(fields: PathFields): WorkspacePath {
   const path = anyPathFromFields(fields);
@@ -99,8 +104,8 @@ export function pathFromFields(fields: PathFields): WorkspacePath {
 }
 
 /**
- * Returns the path in a message like `pathFromFields`, but accepts paths that are absolute on Windows. Used for
- * requested and listed folders, because the hash of a folder covers such names too.
+ * Returns the path in a message like `pathFromFields`, but also accepts paths that are absolute on Windows. Requested
+ * and listed folders need this, because the hash of a folder covers such names too.
  */
 export function anyPathFromFields(fields: PathFields): WorkspacePath {
   const { filepath, filepath_b64, root } = fields;
@@ -117,7 +122,7 @@ function refuse(reason: string): never {
   throw new ChronicleError("PATH_INVALID", reason);
 }
 
-/** Returns true if the path is not the root. Throws as `pathFromFields`. */
+/** Returns true if the path is not the root. Throws as `pathFromFields` does. */
 export function namesPath(fields: PathFields): boolean {
   return pathFromFields(fields) !== "";
 }
@@ -127,7 +132,7 @@ export const stateFields = {
   ...pathFields,
   kind: z.enum(["file", "symlink", "dir", "absent"]),
   content_hash: hash.nullable(),
-  /** Size of the content or the link's target, in bytes. */
+  /** Size of the content or of the link's target, in bytes. */
   size: z.int().min(0),
   permissions: z.int().min(0).max(0o7777),
   is_deletion: z.boolean(),
@@ -144,7 +149,7 @@ export interface StateFields extends PathFields {
   readonly inline_content?: Uint8Array | undefined;
 }
 
-/** Returns true if the fields of a state agree with each other. Throws as `pathFromFields`. */
+/** Returns true if the fields of a state agree with each other. Throws as `pathFromFields` does. */
 export function isState(fields: StateFields): boolean {
   const { kind, content_hash, size, is_deletion, inline_content } = fields;
   if (!namesPath(fields) || is_deletion !== (kind === "absent")) return false;

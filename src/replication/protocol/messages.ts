@@ -35,7 +35,7 @@ const HASH_BYTES = 32;
 
 const hashes = z.array(hash).max(MAX_NOT_IN_BLOCKS);
 
-/** Asks for many contents at once, as blocks of a pack (docs/format.md). Requires the capability `blocks`. */
+/** Requests many contents at once, as blocks of a pack (docs/format.md). Requires the capability `blocks`. */
 const blocksRequest = z.strictObject({
   type: z.literal("BlocksRequest"),
   /** The requested contents: 32 bytes each, concatenated. */
@@ -45,21 +45,21 @@ const blocksRequest = z.strictObject({
   ),
 });
 
-/** Answers some contents of one or more requests. */
+/** Answers for some contents of one or more requests. */
 const blocksResponse = z.strictObject({
   type: z.literal("BlocksResponse"),
-  /** Whole blocks, concatenated, that contain only requested contents. */
+  /** Whole blocks, concatenated. They contain only requested contents. */
   blocks: bytes(MAX_BLOCKS_BYTES),
   /** Contents that the origin does not have. */
   absent: hashes,
-  /** Contents that the origin has but does not send in a block: ask for them by `ContentFetchRequest`. */
+  /** Contents that the origin has but does not send in a block. Request them by `ContentFetchRequest`. */
   apart: hashes,
 });
 
-/** Asks for the erasures of the state at which a full reconciliation ends. Requires the capability `erasures`. */
+/** Requests the erasures of the state at which a full reconciliation ends. Requires the capability `erasures`. */
 const erasuresRequest = z.strictObject({
   type: z.literal("ErasuresRequest"),
-  /** The event that `FullResyncRequired` has named. */
+  /** The event that `FullResyncRequired` has named as `current_sequence`. */
   sequence: count,
   /** Offset of the requested piece. */
   offset: count,
@@ -82,18 +82,21 @@ const erasuresResponse = z
 
 const length = z.int().min(1).max(MAX_PIECE_BYTES);
 
-/** Asks for a content. Either side may ask: the origin may lack a content that is written back. */
+/** Requests a content. Either side may send it, because the origin may lack a content that is written back. */
 const contentFetchRequest = z.strictObject({
   type: z.literal("ContentFetchRequest"),
   content_hash: hash,
-  /** Where the requested piece begins. If omitted: the whole content, or its manifest if longer than one piece. */
+  /**
+   * The offset of the requested piece. If it is omitted, the whole content is requested, or its manifest if the content
+   * is longer than one piece.
+   */
   offset: count.optional(),
   length: length.optional(),
 });
 
 const chunk = z.strictObject({ hash, offset: count, size: z.int().min(1).max(MAX_CHUNK_BYTES) });
 
-/** The chunks that make up a content, one after the other, all of equal size except for the last one. */
+/** The chunks that make up a content, in order. All chunks have the same size, except for the last one. */
 const chunkManifest = z
   .strictObject({
     total_size: z.int().min(1),
@@ -127,7 +130,8 @@ const contentFetchResponse = z
 const contentNotFound = z.strictObject({ type: z.literal("ContentNotFound"), content_hash: hash });
 
 /**
- * A small content that an event of this path is about to name. The receiver may store it before that event comes.
+ * A small content that an event of this path is about to name. The receiver may store the content before the event
+ * arrives.
  */
 const contentAhead = z
   .strictObject({
@@ -140,7 +144,7 @@ const contentAhead = z
 
 const capabilities = z.array(z.string().regex(/^[a-z][a-z0-9-]{0,63}$/)).max(64);
 
-/** A workspace's id, or in `Hello` its name. */
+/** A workspace's id. In `Hello`, its name is allowed as well. */
 const workspace = z.string().min(1).max(128);
 
 const hello = z.strictObject({
@@ -149,7 +153,8 @@ const hello = z.strictObject({
   versions: z.array(z.int().min(1).max(65_535)).min(1).max(16),
   capabilities,
   /**
-   * Default: the workspace of the address, else that of the folder in which the server was started, else its only one.
+   * The workspace. If it is omitted, the server takes the workspace in the address, else that of the folder in which
+   * the server was started, else the only workspace of the server.
    */
   workspace: workspace.optional(),
   sandbox_id: sandboxId,
@@ -157,7 +162,7 @@ const hello = z.strictObject({
   token: z.string().min(1).max(4096).optional(),
   /** The last event of the origin that the replica has verified and holds. */
   head,
-  /** The last entry of the replica for which it has an answer; 0 for none. */
+  /** The last entry of the replica's journal for which it has an answer; 0 for none. */
   settled_local_seq: count,
 });
 
@@ -169,23 +174,32 @@ const helloAck = z.strictObject({
   workspace,
   /** The origin's last event. */
   head,
-  /** The last entry of this replica that the origin has decided. The replica sends later entries, perhaps again. */
+  /**
+   * The last entry of this replica that the origin has decided. The replica then sends the later entries, some perhaps
+   * again.
+   */
   settled_local_seq: count,
   /**
-   * The `event_hash` of that entry, if it had one. A replica that has another event as that entry, or none, was put
-   * back to an earlier state, or is a copy.
+   * The `event_hash` of that entry, if it had one. If the replica has no such entry, or one with another event, the
+   * replica was put back to an earlier state, or is a copy.
    */
   settled_hash: hash.optional(),
-  /** Each side sends something at least this often, in ms; after three times that, the other side counts as gone. */
+  /**
+   * The interval in which each side sends something at least once, in ms. After three silent intervals, the other side
+   * is regarded as gone.
+   */
   heartbeat_ms: z.int().min(100).max(600_000),
 });
 
 const heartbeat = z.strictObject({
   type: z.literal("Heartbeat"),
   agent_sequence: count,
-  /** The iteration of the last event of a path that this replica was sent; 0 if none was. */
+  /** The iteration of the last event of a path that was sent to this replica; 0 if none was. */
   agent_iteration: count,
-  /** Since when the origin's folder is missing, by its clock (epoch milliseconds). Requires the capability `folder`. */
+  /**
+   * The time since which the origin's folder is missing, by the origin's clock (epoch milliseconds). Requires the
+   * capability `folder`.
+   */
   folder_away_since: count.optional(),
 });
 
@@ -203,7 +217,7 @@ const headWitness = z.strictObject({
   type: z.literal("HeadWitness"),
   workspace,
   sequence: z.int().min(1),
-  /** The hash of event `sequence`, as the sender has it. */
+  /** The hash of event `sequence` in the sender's log. */
   head_hash: hash,
   /** The Merkle root of the files after that event. */
   root: hash,
@@ -241,8 +255,8 @@ const entry = z
     mtime_ms: count,
     mtime_ns: restOfTime.optional(),
     /**
-     * The origin's event on which the change is based: the last event of this path that the replica had applied; 0 if
-     * none.
+     * The origin's event on which the change is based. This is the last event of this path that the replica had
+     * applied; 0 if there was none.
      */
     master_rowid_seen: count,
     actor: plainName,
@@ -253,12 +267,13 @@ const entry = z
   .refine(isState, "the fields of the state do not agree");
 
 /**
- * The reason why an entry was not taken. After `unavailable` the replica sends it again; after the others it does not.
+ * The reason why an entry was not accepted. After `unavailable`, the replica sends the entry again. After any other
+ * reason, it does not.
  */
 const reason = z.enum([
   /** The origin has a later state of this path. */
   "stale",
-  /** The entry claims to be based on an event that does not exist, or is not about this path. */
+  /** The entry claims to be based on an event that does not exist or that is not about this path. */
   "causal-lie",
   "hash-mismatch",
   "path",
@@ -269,7 +284,7 @@ const reason = z.enum([
   "content-missing",
   /** The origin has erased the content. */
   "erased",
-  /** The origin cannot take anything at present: no entry of the batch was decided. */
+  /** The origin cannot accept anything at present. No entry of the batch was decided. */
   "unavailable",
 ]);
 
@@ -287,7 +302,7 @@ const writeBack = z
 /** Where the origin keeps the state of a rejected entry. */
 const kept = z.strictObject({
   content_hash: hash.nullable(),
-  /** The iteration that the state became. */
+  /** The number of the iteration under which the state is kept. */
   iteration: z.int().min(1).optional(),
   /** The conflict that holds the state. */
   conflict_id: name.optional(),
@@ -301,9 +316,9 @@ const writeBackResult = z.strictObject({
     .array(
       z.strictObject({
         local_seq: z.int().min(1),
-        /** The iteration of event `sequence`. Both are 0 for the deletion of a path that never existed. */
+        /** The iteration that event `sequence` recorded. Both are 0 for the deletion of a path that never existed. */
         master_iteration: count,
-        /** The event that the entry became, or that had already made the same change. */
+        /** The event that records the entry, or an earlier event that had already made the same change. */
         sequence: count,
       }),
     )
@@ -324,7 +339,10 @@ const writeBackResult = z.strictObject({
 /** An event's line exactly as in the log, without the newline. */
 const line = z.string().min(1).max(MAX_NOTIFIED_LINE);
 
-/** An event of a path, with its state. Lines are sent in order, each in a `Notification`, a `Rename` or an `Events`. */
+/**
+ * An event of a path, with its state. Lines are sent in the order of the log, each in a `Notification`, a `Rename` or
+ * an `Events`.
+ */
 const notification = z
   .strictObject({ type: z.literal("Notification"), sequence: z.int().min(1), ...stateFields, line })
   .refine(isState, "the fields of the state do not agree");
@@ -333,7 +351,7 @@ const notification = z
 const rename = z
   .strictObject({
     type: z.literal("Rename"),
-    /** The deletion's sequence; the creation is the next event. */
+    /** The sequence of the deletion. The creation is the next event. */
     sequence: z.int().min(1),
     from: z.strictObject(pathFields).refine(namesPath, "is the root"),
     to: z.strictObject(pathFields).refine(namesPath, "is the root"),
@@ -353,7 +371,7 @@ const events = z
     type: z.literal("Events"),
     first_sequence: z.int().min(1),
     last_sequence: z.int().min(1),
-    /** Whole lines with their newlines; or, with `part`, bytes of one line with its newline. */
+    /** Whole lines with their newlines. If `part` is set, bytes of one line with its newline. */
     lines: z.custom<Uint8Array>(
       (value) => value instanceof Uint8Array && value.length > 0 && value.length <= MAX_LINES_BYTES,
       `is 1 to ${MAX_LINES_BYTES} bytes`,
@@ -393,10 +411,10 @@ const catchupRequest = z.strictObject({
   since_sequence: count,
 });
 
-/** A JSON object. Its reader validates the fields. */
+/** A JSON object. The code that reads it validates its fields. */
 const body = z.custom<RecordBody>((value) => value !== null && typeof value === "object" && !Array.isArray(value));
 
-/** The end of a full reconciliation: the event, and the state after it. */
+/** The state at which a full reconciliation ends. */
 const anchor = z.strictObject({
   /** The hash of event `current_sequence`. */
   event_hash: hash,
@@ -406,7 +424,7 @@ const anchor = z.strictObject({
   frontier: z.array(hash).max(53),
   /** The workspace record in force after that event. */
   record: body,
-  /** The event that recorded it. */
+  /** The event that recorded `record`. */
   sequence: z.int().min(1),
   ts: z.string().max(64),
 });
@@ -424,8 +442,8 @@ const fullResyncRequired = z.strictObject({
 });
 
 /**
- * All messages; docs/protocol.md has a table of them. A message is a plain object with the fields of its JSON; only
- * byte fields hold the bytes themselves.
+ * All messages; docs/protocol.md has a table of them. A message is a plain object with the fields of its JSON. Only a
+ * byte field differs: it has the bytes themselves.
  */
 export const MESSAGE = z.discriminatedUnion("type", [
   notification,
@@ -465,8 +483,8 @@ export type MessageType = Message["type"];
 export type MessageOf<Type extends MessageType> = Extract<Message, { readonly type: Type }>;
 
 /**
- * The messages that wait for credit: those that carry lines, contents or listings. All others are small and overtake
- * them.
+ * The messages that wait for credit: those that carry lines, contents or listings. All other messages are small and
+ * overtake them.
  */
 const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "Notification",
@@ -485,7 +503,10 @@ export function isCredited(type: MessageType): boolean {
   return CREDITED.has(type);
 }
 
-/** Returns the name of the byte field of a message, or of the entries of a `WriteBack`. `undefined` if it has none. */
+/**
+ * Returns the name of the byte field of a message, or of the entries of a `WriteBack`; `undefined` if there is no such
+ * field.
+ */
 export function bytesFieldOf(type: unknown): string | undefined {
   if (type === "Notification" || type === "WriteBack") return "inline_content";
   if (type === "ContentFetchResponse" || type === "ContentAhead") return "content";
@@ -498,7 +519,7 @@ export function bytesFieldOf(type: unknown): string | undefined {
 /** Maximum length of the text about an invalid message, in characters. */
 const MOST_COMPLAINT = 300;
 
-/** Validates a message. Throws `USAGE` with the invalid field, and `PATH_INVALID` for a refused path. */
+/** Validates a message. Throws `USAGE` with the name of the invalid field, and `PATH_INVALID` for a refused path. */
 export function checkMessage(given: unknown): Message {
   const parsed = MESSAGE.safeParse(given);
   if (parsed.success) return parsed.data;

@@ -19,7 +19,7 @@ export function nameToFields(name: string): NameFields {
 
 /**
  * Returns the name in a message. Accepts names that are absolute paths on Windows, because the hash of a folder covers
- * them too. Throws `PATH_INVALID`.
+ * such names too. Throws `PATH_INVALID` for an invalid name.
  */
 export function nameFromFields({ name, name_b64 }: NameFields): string {
   if (name_b64 !== undefined) return anyPathFromFields({ filepath: name, filepath_b64: name_b64 });
@@ -28,28 +28,29 @@ export function nameFromFields({ name, name_b64 }: NameFields): string {
 
 const folder = z.strictObject({
   ...pathFields,
-  /** Only children after this name are requested: those before were in an earlier message. */
+  /** Only children after this name are requested. The earlier ones were listed in an earlier message. */
   after: childName.optional(),
   after_b64: childName.optional(),
   /**
-   * The folder's Merkle hash at the replica. If the origin has the same hash, and nothing in the folder has an event
-   * after `since`, the answer has no children of it.
+   * The folder's Merkle hash at the replica. The answer lists no children of the folder if the origin has the same
+   * hash, and nothing in the folder has an event after `since`.
    */
   hash: hash.optional(),
 });
 
 /**
- * Returns false if both `after` and `after_b64` are set. Throws `PATH_INVALID` for an invalid path; `""` is the root.
+ * Returns false if both `after` and `after_b64` are set. Throws `PATH_INVALID` for an invalid path. The path `""` (the
+ * root) is valid.
  */
 function isFolder(fields: z.output<typeof folder>): boolean {
   anyPathFromFields(fields);
   return fields.after === undefined || fields.after_b64 === undefined;
 }
 
-/** Asks for folders of a state. The replica then asks for those in them whose Merkle hashes differ from its own. */
+/** Requests folders of a state. The replica then requests those subfolders whose Merkle hashes differ from its own. */
 export const treeRequest = z.strictObject({
   type: z.literal("TreeRequest"),
-  /** The event after which the state is asked for: `current_sequence` of `FullResyncRequired`. */
+  /** The event after which the state is requested: `current_sequence` of `FullResyncRequired`. */
   sequence: count,
   /** The last event that the replica holds. Later deletions are listed, and folders touched later are marked. */
   since: count,
@@ -60,18 +61,18 @@ const child = z
   .strictObject({
     name: childName.optional(),
     name_b64: childName.optional(),
-    /** `absent`: the path was deleted after `since`. */
+    /** The kind. `absent` means that the path was deleted after `since`. */
     kind: z.enum(["file", "symlink", "dir", "absent"]),
     permissions: z.int().min(0).max(0o7777),
     size: count,
     mtime_ms: z.int(),
     mtime_ns: restOfTime.optional(),
-    /** The hash of the content or the link's target, or the folder's Merkle hash; null for `absent`. */
+    /** The hash of the content or of the link's target, or the folder's Merkle hash; null for `absent`. */
     hash: hash.nullable(),
     /** The event that recorded this state. */
     sequence: z.int().min(1),
     iteration: z.int().min(1),
-    /** For a folder, or a path that was one: true if something in it has an event after `since`. */
+    /** Only for a folder, or a path that was one: true if something in it has an event after `since`. */
     touched: z.boolean().optional(),
     /** Set if the file was recorded as protected. */
     class: z.literal("protected").optional(),
@@ -89,9 +90,9 @@ const listing = z
     hash: hash.nullable(),
     /** True if something in the folder has an event after `since`. */
     touched: z.boolean(),
-    /** Sorted by bytes. */
+    /** The children, sorted by the bytes of their names. */
     children: z.array(child).max(MAX_CHILDREN),
-    /** True if the folder has further children after the last of these. */
+    /** True if the folder has further children after the last one in `children`. */
     more: z.boolean(),
   })
   .refine((fields) => anyPathFromFields(fields) !== undefined);

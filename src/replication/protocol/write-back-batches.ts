@@ -7,12 +7,12 @@ type WriteBack = MessageOf<"WriteBack">;
 /** An entry of `WriteBack`: one change of a replica. */
 export type WriteBackEntry = WriteBack["entries"][number];
 
-/** Bytes of a head that are left for the fields beside the entries. */
+/** The number of bytes of a head that are reserved for the fields other than the entries. */
 const SPARE_BYTES = 1024;
 
 /**
  * Packs entries, in order, into as few messages as the limits of a frame allow. Throws `LIMIT_EXCEEDED` for an entry
- * that alone is too long for a frame; a valid entry is not.
+ * that alone is too long for a frame. A valid entry is never that long.
  */
 export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntry>): Generator<WriteBack> {
   let batch: WriteBackEntry[] = [];

@@ -6,12 +6,15 @@ import { optional } from "../../util/optional.ts";
 
 type WireEntry = MessageOf<"WriteBack">["entries"][number];
 
-/** The form in which entries are sent. `isExact`: true if the capability `times` was agreed on. */
+/** The form in which entries are sent. `isExact` is true if the capability `times` was agreed on. */
 interface WireForm {
   readonly isExact: boolean;
 }
 
-/** Converts an entry to its wire form. Throws `PATH_INVALID` for a path that peers refuse: one absolute on Windows. */
+/**
+ * Converts an entry to its wire form. Throws `PATH_INVALID` for a path that is absolute on Windows, because peers
+ * refuse it.
+ */
 export function entryToWire(
   { localSeq, eventHash, path, entry, seen, actor, session, turn, action }: WriteBackEntry,
   inline: Uint8Array | undefined,
@@ -31,20 +34,20 @@ export function entryToWire(
     ...optional({ inline_content: inline }),
     ...timeToWire(entry, isExact),
     master_rowid_seen: seen,
-    // An entry must have an actor.
+    // The message requires an actor.
     actor: plainNameOf(actor) ?? "unknown",
     ...workOf({ session: plainNameOf(session), turn: plainNameOf(turn), action: plainNameOf(action) }),
   };
 }
 
-/** A time before 1970 is sent as 0. */
+/** Returns the fields of an entry's time. A time before 1970 is sent as 0. */
 function timeToWire(entry: Entry | undefined, isExact: boolean): Pick<WireEntry, "mtime_ms" | "mtime_ns"> {
   const { mtimeMs = 0, mtimeRestNs = 0 } = entry ?? {};
   if (!isExact || mtimeMs < 0 || mtimeRestNs === 0) return { mtime_ms: Math.max(0, mtimeMs) };
   return { mtime_ms: mtimeMs, mtime_ns: mtimeRestNs };
 }
 
-/** Converts an entry of a validated message. Throws `PATH_INVALID`. */
+/** Converts an entry of a validated message. Throws `PATH_INVALID` for a refused path. */
 export function entryFromWire(wire: WireEntry): WriteBackEntry {
   const path = pathFromFields(wire);
   const { kind, content_hash, size, permissions, mtime_ms, mtime_ns } = wire;

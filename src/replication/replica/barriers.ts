@@ -4,22 +4,28 @@ import type { MessageOf } from "../protocol/messages.ts";
 
 /** A caller that waits for the answer to a barrier request. */
 interface Waiting {
-  /** The last event that this replica held at the request; it identifies the answer. */
+  /** The last event that this replica held at the request. It identifies the answer. */
   readonly sequence: number;
-  /** False while another request with this sequence is unanswered: its answer may miss what came before this call. */
+  /**
+   * False while another request with this sequence is unanswered. The answer to that request may not include events
+   * that the origin recorded before this call.
+   */
   isAsked: boolean;
   readonly resolve: (current: number) => void;
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Asks an origin for its last event, for callers that wait until this replica holds that event. */
+/** Asks an origin for its last event, on behalf of callers that wait until this replica holds that event. */
 export class Barriers {
   readonly #channel: Channel;
   #waiting: Waiting[] = [];
   #isWelcome = false;
-  /** The sequences of requests that were sent again and have no answer yet: two answers may come. */
+  /** The sequences of requests that were repeated and have no answer yet. Two answers may arrive. */
   readonly #repeated = new Set<number>();
-  /** The sequences of answered requests that may get a second answer, which may miss what came before a later call. */
+  /**
+   * The sequences of answered requests that may get a second answer. Such an answer may not include events that the
+   * origin recorded before a later call.
+   */
   readonly #stray = new Set<number>();
   #end: ChronicleError | undefined;
 
@@ -28,8 +34,8 @@ export class Barriers {
   }
 
   /**
-   * Resolves to the origin's last event once the origin answers. Rejects with `UNAVAILABLE` if the conversation ends
-   * before. `sequence`: the last event held here.
+   * Resolves to the origin's last event once the origin answers. `sequence` is the last event that this replica holds.
+   * Rejects with `UNAVAILABLE` if the conversation ends before the answer.
    */
   ask(sequence: number): Promise<number> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -40,21 +46,22 @@ export class Barriers {
     });
   }
 
-  /** Called once the origin has welcomed this replica. Sends the requests made before. */
+  /** Called once the origin has welcomed this replica. Sends the requests that were made before. */
   begin(): void {
     this.#isWelcome = true;
     this.#sendAsked();
   }
 
   /**
-   * Called with each heartbeat. Sends unanswered requests again: the origin does not answer a request that fails there.
+   * Called with each heartbeat. Repeats unanswered requests, because the origin does not answer a request that fails at
+   * its side.
    */
   beat(): void {
     for (const { sequence, isAsked } of this.#waiting) if (isAsked) this.#repeated.add(sequence);
     this.#sendAsked();
   }
 
-  /** Takes an answer. */
+  /** Passes an answer to the callers that wait for it. */
   took({ sequence, current_sequence }: MessageOf<"BarrierConfirmation">): void {
     if (this.#stray.delete(sequence)) {
       if (this.#waiting.some((one) => one.sequence === sequence)) this.#send(sequence);
@@ -80,7 +87,7 @@ export class Barriers {
   }
 
   #send(sequence: number): void {
-    // A channel that has ended ends the session, which calls `end`.
+    // An error is ignored, because a channel that has ended ends the session, which calls `end`.
     this.#channel.send({ type: "BarrierRequest", sequence }).catch(() => undefined);
   }
 }

@@ -9,37 +9,38 @@ import { Patience } from "../contents/patience.ts";
 type Response = MessageOf<"BlocksResponse">;
 
 /**
- * The new contents of one `BlocksResponse`: only those that were pending. A block may hold others that came before.
+ * The new contents of one `BlocksResponse`. They are only those that were pending, although a block may also have
+ * contents that arrived before.
  */
 export interface FetchedBlocks {
   readonly blocks: readonly FetchedBlock[];
   /** Contents that the origin does not have. */
   readonly absent: readonly Hash[];
-  /** Contents that the caller must ask for one by one. */
+  /** Contents that the caller must request one by one. */
   readonly apart: readonly Hash[];
 }
 
 /** A block with at least one new content. Only its table has been read, so no content is checked yet. */
 export interface FetchedBlock {
   readonly block: BlobBlock;
-  /** The contents that had not come before. */
+  /** The contents that had not arrived before. */
   readonly fresh: ReadonlySet<Hash>;
 }
 
-/** The number of messages waiting for the caller at which the channel is not read any further. */
+/** If this many messages wait for the caller, the channel is not read any further. */
 const MOST_HELD = 2;
 /**
- * More contents are asked for once at most this many are pending. Each request then names as many as allowed: the
- * origin has to pack a block anew if only some of its contents were asked for.
+ * More contents are requested when at most this many are pending. Each request then names as many contents as allowed,
+ * because the origin must pack a block anew if only some of its contents are requested.
  */
 const LOW = MAX_PENDING - MAX_ASKED;
 
 /** One call of `get`, until all its contents are answered. */
 interface Asking {
   readonly asked: ReadonlySet<Hash>;
-  /** Contents that were asked for and are not answered yet. */
+  /** Contents that were requested and are not answered yet. */
   readonly pending: Set<Hash>;
-  /** Contents that were not asked for yet; the next one is last. */
+  /** Contents that were not requested yet. The last one is requested next. */
   readonly later: Hash[];
   /** Answers that wait for the caller. */
   readonly held: Response[];
@@ -56,7 +57,7 @@ export class BlockFetch {
   readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
-  /** True if the capability `blocks` was agreed on. The caller must not ask for blocks otherwise. */
+  /** True if the capability `blocks` was agreed on. Unless it is true, the caller must not request blocks. */
   isKnown = false;
 
   constructor(channel: Channel) {
@@ -65,9 +66,10 @@ export class BlockFetch {
   }
 
   /**
-   * Yields the answers for these contents as they arrive; one call at a time. Throws `INTEGRITY_VIOLATION` for a
-   * malformed block, and for a content that was not asked for beside one that was; `UNAVAILABLE` if the conversation
-   * ends before all contents are answered. Ignores blocks without a pending content.
+   * Yields the answers for these contents as they arrive. Only one call may run at a time. Ignores blocks without a
+   * pending content. Throws `INTEGRITY_VIOLATION` for a malformed block, and for a block with a pending content that
+   * also has a content which was not requested. Throws `UNAVAILABLE` if the conversation ends before all contents are
+   * answered.
    */
   async *get(hashes: Iterable<Hash>): AsyncGenerator<FetchedBlocks, void> {
     if (this.#asking !== undefined) throw new ChronicleError("USAGE", "contents are being asked for already");
@@ -97,8 +99,9 @@ export class BlockFetch {
   }
 
   /**
-   * Takes an answer. Resolves when there is room for another one: until then the session does not read the channel, so
-   * that the origin waits too. Ignores an answer if no call waits: it came twice.
+   * Passes an answer to the running call of `get`. Ignores the answer if no call runs, because it arrived twice.
+   * Resolves when there is room for another answer. Until then, the session does not read the channel, so that the
+   * origin waits too.
    */
   async took(message: Response): Promise<void> {
     const asking = this.#asking;
@@ -109,7 +112,7 @@ export class BlockFetch {
     if (asking.held.length >= MOST_HELD) await new Promise<void>((resolve) => (asking.room = resolve));
   }
 
-  /** Called with each heartbeat. Asks again for the pending contents if no answer has come for long. */
+  /** Called with each heartbeat. Requests the pending contents again if no answer has arrived for a long time. */
   beat(): void {
     const asking = this.#asking;
     if (asking === undefined || asking.held.length > 0) return;
@@ -150,13 +153,13 @@ export class BlockFetch {
   #ask(hashes: readonly Hash[]): void {
     for (let at = 0; at < hashes.length; at += MAX_ASKED) {
       const some = Buffer.concat(hashes.slice(at, at + MAX_ASKED).map(hashToBytes));
-      // A channel that has ended ends the session, which calls `end`.
+      // An error is ignored, because a channel that has ended ends the session, which calls `end`.
       this.#channel.send({ type: "BlocksRequest", hashes: some }).catch(() => undefined);
     }
   }
 }
 
-/** Removes the contents of an answer from the pending ones. Returns `undefined` if none of them was pending. */
+/** Removes the contents of an answer from the pending contents. Returns `undefined` if none of them was pending. */
 function settle({ asked, pending }: Asking, { blocks, absent, apart }: Response): FetchedBlocks | undefined {
   const fresh: FetchedBlock[] = [];
   for (const block of splitBlocks(blocks)) {

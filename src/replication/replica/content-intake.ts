@@ -13,17 +13,20 @@ import type { EarlyFiles } from "./early-files.ts";
 
 type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
 
-/** Maximum number of requests under way at once. */
+/** The maximum number of concurrent requests. */
 const PARALLEL = 16;
 
-/** Maximum number of answers that workers check at once: they stay busy while this thread makes other ones durable. */
+/**
+ * The maximum number of answers that workers check at once. With several, they stay busy while this thread makes other
+ * answers durable.
+ */
 const MOST_CHECKING = 8;
 
-/** The contents that need not be fetched, if other than what the store holds. */
+/** The contents that need not be fetched. By default, these are the contents of the store. */
 export interface HeldContents {
   /**
-   * Returns those of the hashes whose contents are held and not damaged. `inline`: contents that arrived with their
-   * entries; they need not be looked up, since they can be stored at once.
+   * Returns those of the hashes whose contents are held and not damaged. The contents in `inline` arrived with their
+   * entries. They need not be looked up, because they can be stored at once.
    */
   has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>>;
   /** Notes a content that was fetched and is durable. */
@@ -37,7 +40,7 @@ interface IntakeParts {
   readonly blocks?: BlockFetch;
   /** Called for each chunk while a large content is joined, which may take long. Must not throw. */
   readonly onJoining?: () => void;
-  /** Workers that check blocks. */
+  /** Workers that check blocks in other threads. */
   readonly early?: EarlyFiles | undefined;
   /** Called with the progress of a content that is fetched in pieces. Must not throw. */
   readonly onBytes?: OnBytes | undefined;
@@ -46,18 +49,18 @@ interface IntakeParts {
 /** Receives the number of bytes done, and the total. */
 type OnBytes = (done: number, total: number) => void;
 
-/** An answer, and the running checks of its blocks. */
+/** An answer with the running checks of its blocks. */
 interface Checking {
   readonly answer: FetchedBlocks;
   readonly checks: ReadonlyMap<FetchedBlock, Promise<void>>;
 }
 
-/** Contents that a call of `ensure` stores. */
+/** The contents that a call of `ensure` stores. */
 interface WantedContents {
   readonly hashes: readonly Hash[];
   /** Contents that arrived with their events or entries. */
   readonly inline?: ReadonlyMap<Hash, Uint8Array>;
-  /** Expected sizes. A content of another size is refused. */
+  /** The expected sizes. A fetched content of another size is refused. */
   readonly sizes?: ReadonlyMap<Hash, number>;
   /** Called with the number of contents held or fetched so far. Must not throw. */
   readonly onTaken?: (contents: number) => void;
@@ -66,8 +69,8 @@ interface WantedContents {
 /**
  * Fetches the contents that events or entries name, and stores them durably. Every content is compared with its hash.
  * Many contents are fetched at once as blocks, if the other side supports it. A content longer than one piece is
- * fetched in chunks. Each chunk is stored under its own hash, so that after an interruption only missing chunks are
- * fetched. No record names the chunks, so the collector frees them later.
+ * fetched in chunks. Each chunk is stored under its own hash, so that only missing chunks are fetched after an
+ * interruption. No record names the chunks, so the collector frees them later.
  */
 export class ContentIntake {
   readonly #blobs: BlobStore;
@@ -89,9 +92,10 @@ export class ContentIntake {
   }
 
   /**
-   * Stores all contents that are not held. Resolves, once they are durable, to those that the other side does not have
-   * (pruned, or withheld). The caller holds a lease of the store until the events that name the contents are durable
-   * too. Rejects with `INTEGRITY_VIOLATION` for a content that does not match its hash or stated size.
+   * Stores all contents that are not held. Once they are durable, resolves to the hashes of those that the other side
+   * does not have (pruned or withheld). The caller must hold a lease of the store until the events that name the
+   * contents are durable too. Rejects with `INTEGRITY_VIOLATION` for a content that does not match its hash or stated
+   * size.
    */
   async ensure({ hashes, inline = new Map(), sizes, onTaken }: WantedContents): Promise<Hash[]> {
     const held = await this.#held.has(hashes, inline);
@@ -124,8 +128,8 @@ export class ContentIntake {
   }
 
   /**
-   * Stores the contents that the origin sends in blocks. Returns those that are `absent` at the origin, and those to be
-   * asked for one by one (`apart`).
+   * Stores the contents that the origin sends in blocks. Returns the contents that the origin does not have (`absent`),
+   * and those that must be requested one by one (`apart`).
    */
   async #takeBlocks(
     asked: readonly Hash[],
@@ -135,7 +139,7 @@ export class ContentIntake {
     const absent: Hash[] = [];
     if (this.#blocks?.isKnown !== true) return { absent, apart: asked };
     const apart: Hash[] = [];
-    // Further answers are fetched while workers check blocks.
+    // While workers check blocks, further answers are fetched.
     const most = this.#early === undefined ? 1 : MOST_CHECKING;
     for await (const { answer, checks } of ahead(this.#blocks.get(asked), most, async (one) => this.#check(one))) {
       for (const one of answer.blocks) {
@@ -149,7 +153,7 @@ export class ContentIntake {
     return { absent, apart };
   }
 
-  /** Starts the workers' checks of those blocks of an answer that are stored whole. */
+  /** Starts the workers' checks of those blocks of an answer that will be stored whole. */
   #check(answer: FetchedBlocks): Checking {
     const whole = answer.blocks.filter(isTakenWhole);
     const checks = this.#early?.check(whole.map(({ block }) => block)) ?? [];
@@ -179,7 +183,9 @@ export class ContentIntake {
     return true;
   }
 
-  /** Reports the bytes of a chunk to `onBytes`. Chunks are fetched in order, so all bytes before `from` are here. */
+  /**
+   * Reports the bytes of a chunk to `onBytes`. Chunks are fetched in order, so all bytes before `from` have arrived.
+   */
   async *#counted(
     pieces: AsyncIterable<Uint8Array>,
     { from, total }: { readonly from: number; readonly total: number },
@@ -212,14 +218,14 @@ export class ContentIntake {
       if (reader === undefined) throw new ChronicleError("UNAVAILABLE", `the chunk ${chunk} was freed meanwhile`);
       yield* reader.pieces();
       this.#onJoining?.();
-      // Nothing else in this loop waits for I/O. Without a yield, no conversation of this process could send
+      // Nothing else in this loop waits for I/O. Without this yield, no conversation of this process could send
       // heartbeats.
       await yieldToEventLoop();
     }
   }
 }
 
-/** Stores a block as a whole, or only its new contents if they are less than half of it. */
+/** Stores a block as a whole. If its new contents are less than half of it, stores only the new contents. */
 async function takeBlock(batch: GrowingBatch, one: FetchedBlock, checked: Promise<void> | undefined): Promise<void> {
   if (isTakenWhole(one)) return batch.putBlock(one.block, checked);
   const raw = openBlock(one.block);
@@ -252,11 +258,13 @@ function missing(hash: Hash, reason: string): ChronicleError {
   return new ChronicleError("BLOB_MISSING", `the content ${hash} cannot be fetched: ${reason}`, { data: { hash } });
 }
 
-/** The number of bytes after which a batch is committed, so that they need not be fetched again after a crash. */
+/**
+ * The number of bytes after which a batch is committed, so that these bytes need not be fetched again after a crash.
+ */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /**
- * A batch of any length. It commits a portion in the background while it takes the next one. Disposing of it drops what
+ * A batch of any length. It commits a portion in the background while it receives the next one. Its disposal drops what
  * was not committed.
  */
 class GrowingBatch implements AsyncDisposable {
@@ -264,7 +272,7 @@ class GrowingBatch implements AsyncDisposable {
   readonly #portionBytes: number;
   #batch: BlobBatch | undefined;
   #bytes = 0;
-  /** The commit under way; rejects if that has failed. */
+  /** The running commit. It rejects if that commit has failed. */
   #committing: Promise<void> = Promise.resolve();
 
   constructor(blobs: BlobStore, portionBytes = PORTION_BYTES) {
@@ -284,7 +292,7 @@ class GrowingBatch implements AsyncDisposable {
     await batch.putBlock(block, checked);
   }
 
-  /** Makes everything put so far durable and visible. Further contents may be put. */
+  /** Makes all contents so far durable and visible. Further contents may follow. */
   async commit(): Promise<void> {
     await this.#beginCommit();
     await this.#committing;
@@ -296,7 +304,8 @@ class GrowingBatch implements AsyncDisposable {
   }
 
   /**
-   * Starts a commit once the one before has ended, so that memory stays bounded if the disk is slower than the network.
+   * Starts a commit once the previous one has ended, so that memory stays bounded if the disk is slower than the
+   * network.
    */
   async #beginCommit(): Promise<void> {
     const batch = this.#batch;
@@ -310,7 +319,7 @@ class GrowingBatch implements AsyncDisposable {
     }
     if (batch === undefined) return;
     this.#committing = batch.commit({ beside: true });
-    // The next commit reports the error.
+    // The error is handled here, because only the next commit reports it.
     this.#committing.catch(() => undefined);
   }
 

@@ -3,17 +3,17 @@ import type { BlobBlock } from "../../storage/blob-block.ts";
 
 /**
  * Workers that check blocks in other threads, and write the files in them to the early stage. The next step of the sync
- * moves these files into the folder; they are neither visible nor counted before. Backends: `StagedEarlyFiles`.
+ * moves these files into the folder. Before that, they are neither visible nor counted. Backends: `StagedEarlyFiles`.
  */
 export interface EarlyFiles {
   /**
-   * Announces entries that the folder is to hold, each folder before what is in it. Their contents arrive after this
-   * call, in blocks or one by one.
+   * Announces entries that the folder will get, each folder before its children. Their contents arrive after this call,
+   * in blocks or one by one.
    */
   expect(entries: readonly Entry[]): void;
   /**
-   * Starts to check blocks. Returns a promise for each block, which rejects where `checkBlock` would throw; `undefined`
-   * if the caller must check them itself. A file is written only after its block was found correct.
+   * Starts to check blocks. Returns a promise for each block, which rejects where `checkBlock` would throw. Returns
+   * `undefined` if the caller must check the blocks itself. A file is written only after its block was found correct.
    */
   check(blocks: readonly BlobBlock[]): readonly Promise<void>[] | undefined;
   /** Called when no more contents are expected for now. Resolves once no file is being written. */

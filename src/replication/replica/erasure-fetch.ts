@@ -16,21 +16,22 @@ export class ErasureFetch {
   #isDone = false;
   /** The number of bytes that have arrived. */
   #held = 0;
-  /** The number of bytes in all; `undefined` before the first piece. */
+  /** The total number of bytes; `undefined` before the first piece. */
   #total: number | undefined;
 
-  /** `sequence`: the event as of which the erasures are fetched. */
+  /** Fetches the erasures as of event `sequence`. */
   constructor(channel: Channel, sequence: number) {
     this.#channel = channel;
     this.#sequence = sequence;
     this.#patience = new Patience(channel);
-    // `get` reports a failure, even one that comes before its call.
+    // The rejection is handled here, because it may come before `get` is called. `get` reports it.
     this.#result.promise.catch(() => undefined);
   }
 
   /**
    * Resolves to the last event of each `erase:` record as of that event, by ascending seq. Rejects with `UNAVAILABLE`
-   * if the conversation ends before, and with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the received rows are invalid.
+   * if the conversation ends before all pieces have arrived, and with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the
+   * received rows are invalid.
    */
   get(): Promise<readonly BaseRecord[]> {
     this.#isAsked = true;
@@ -38,7 +39,7 @@ export class ErasureFetch {
     return this.#result.promise;
   }
 
-  /** Takes the next piece. Ignores any other, which came twice. */
+  /** Adds the next piece. Ignores any other piece, because it arrived twice. */
   took({ sequence, offset, total, rows }: MessageOf<"ErasuresResponse">): void {
     if (!this.#isWaiting || sequence !== this.#sequence || offset !== this.#held) return;
     this.#patience.heard();
@@ -58,7 +59,7 @@ export class ErasureFetch {
     }
   }
 
-  /** Called with each heartbeat. Asks again if no piece has come for long. */
+  /** Called with each heartbeat. Repeats the request if no piece has arrived for a long time. */
   beat(): void {
     if (this.#patience.isOver() && this.#isWaiting) this.#ask();
   }
@@ -96,7 +97,7 @@ function erasuresIn(rows: Buffer, sequence: number): BaseRecord[] {
         `${recordId} of event ${seq} is invalid among the erasures, or not in order`,
       );
     }
-    // Throws for an invalid record.
+    // This throws for an invalid record.
     void decodeErase(record);
     ids.add(recordId);
     last = seq;

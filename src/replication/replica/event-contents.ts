@@ -18,38 +18,38 @@ import { optional } from "../../util/optional.ts";
 /** An event that has arrived. */
 export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
   readonly event: Event;
-  /** The event's content, if it arrived with it. It was compared with its hash. */
+  /** The event's content, if both arrived together. It was compared with its hash. */
   readonly inline: { readonly hash: Hash; readonly bytes: Uint8Array } | undefined;
 }
 
 type WantsPath = (path: WorkspacePath) => boolean;
 
-/** Contents that events name and this replica did not take. */
+/** The contents that events name and that this replica did not store. */
 export interface NotTaken {
-  /** Contents that the origin does not have: it has freed them, or withholds them. */
+  /** Contents that the origin does not have, because it has freed them, or withholds. */
   readonly gone: readonly Hash[];
   /** Contents that the rules leave out, or that an erasure covers. */
   readonly unwanted: readonly Hash[];
 }
 
-/** Rules for taking the contents of events. Lines are always taken. */
+/** The rules for storing the contents of events. Lines are always stored. */
 export interface TakeRules {
-  /** Selects the paths whose contents are taken. Default: all paths. */
+  /** Selects the paths whose contents are stored. Default: all paths. */
   readonly wants?: WantsPath | undefined;
-  /** Called with the number of entries of a base whose contents are stored, and their total. Must not throw. */
+  /** Called with the number of entries of a base whose contents are stored, and with the total. Must not throw. */
   readonly onReceived?: ((done: number, total: number) => void) | undefined;
   /** Workers that write the files of a base early, while further contents are fetched. */
   readonly early?: EarlyFiles | undefined;
 }
 
 /**
- * The number of batches of a base (of at most 4,096 rows each) whose contents are taken together. It is large because
+ * The number of batches of a base (of at most 4,096 rows each) whose contents are stored together. It is large because
  * no request is under way between two such groups, and because a file whose content came with an earlier group is not
  * written early.
  */
 const GROUP_BATCHES = 24;
 
-/** Stores the contents that events name, as far as the rules take them, before the lines of the events are stored. */
+/** Stores the contents that events name and that the rules select. Runs before the lines of the events are stored. */
 export class EventContents {
   readonly #blobs: BlobStore;
   readonly #intake: ContentIntake;
@@ -66,8 +66,8 @@ export class EventContents {
   }
 
   /**
-   * Stores the contents of events as `ContentIntake.ensure` does, as far as the rules take them. Rejects with
-   * `UNAVAILABLE` if the origin does not have an event's base: the state after the event is unknown without it.
+   * Stores the contents of events that the rules select, as `ContentIntake.ensure` does. Rejects with `UNAVAILABLE` if
+   * the origin does not have the base of an event, because the state after the event is unknown without it.
    */
   async take(arrived: readonly ArrivedEvent[]): Promise<NotTaken> {
     const inline = new Map<Hash, Uint8Array>();
@@ -91,14 +91,17 @@ export class EventContents {
   }
 
   /**
-   * Asks again for contents that were not taken with their events. Returns the number of those that are held now. The
-   * caller holds a lease.
+   * Requests contents again that were not stored with their events. Returns the number of those that are stored now.
+   * The caller must hold a lease.
    */
   async takeAgain(hashes: readonly Hash[]): Promise<number> {
     return hashes.length - (await this.#intake.ensure({ hashes })).length;
   }
 
-  /** Stores the content of a path before an event names it, if the rules take it. Rejects as `ContentIntake.ensure`. */
+  /**
+   * Stores the content of a path before an event names it, if the rules select the path. Rejects as
+   * `ContentIntake.ensure` does.
+   */
   async takeAhead(path: WorkspacePath, { hash, bytes }: NonNullable<ArrivedEvent["inline"]>): Promise<void> {
     if (!this.#wants(path)) return;
     using _lease = await this.#blobs.lease();
@@ -106,7 +109,8 @@ export class EventContents {
   }
 
   /**
-   * Stores the contents that the rows of the events' bases name. Adds those that are not taken to `gone`, `unwanted`.
+   * Stores the contents that the rows of the events' bases name. Adds the contents that are not stored to `gone` or
+   * `unwanted`.
    */
   async #takeBases(
     arrived: readonly ArrivedEvent[],
@@ -137,14 +141,16 @@ export class EventContents {
     const total = typeof record["entries"] === "number" ? record["entries"] : 0;
     let before = 0;
     return {
-      /** Reports the contents stored so far for the next `rows`, of which some (folders) have none. */
+      /** Reports the number of contents stored so far for the next `rows`. Some rows (folders) have no content. */
       within: (contents: number, rows: number) => this.#onReceived?.(before + Math.min(contents, rows), total),
       /** Reports that all contents of the next `rows` are stored. */
       all: (rows: number) => this.#onReceived?.((before += rows), total),
     };
   }
 
-  /** Stores the contents that rows of a base name, as far as the rules take them. `event`: the one with that base. */
+  /**
+   * Stores the contents that rows of a base name and that the rules select. `event` is the event that names the base.
+   */
   async takeRows(
     batches: readonly BaseBatch[],
     event: Pick<LogEvent, "seq">,
@@ -163,7 +169,7 @@ export class EventContents {
   }
 }
 
-/** Returns the erasures among these events: contents that they erase are not asked for. */
+/** Returns the erasures among these events. Contents that they erase are not requested. */
 function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
   const erasures = new Erasures();
   for (const { event } of arrived)
@@ -172,9 +178,9 @@ function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
 }
 
 /**
- * Throws `UNAVAILABLE` if the origin does not have the base of an event: it has compacted the event away while that was
- * being sent, and freed the base. A new connection gets the history as it begins now. The base of a compaction may be
- * missing, because this replica holds its state, or gets it by a reconciliation.
+ * Throws `UNAVAILABLE` if the origin does not have the base of an event. The origin has then compacted the event away
+ * while it was being sent, and has freed the base. A new connection gets the history as it begins now. The base of a
+ * compaction may be missing, because this replica already holds the state in it, or gets the state by a reconciliation.
  */
 function refuseBaseless(arrived: readonly ArrivedEvent[], gone: readonly Hash[]): void {
   for (const { event } of arrived) {
@@ -199,8 +205,8 @@ async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<read
 }
 
 /**
- * Returns the contents that `verify` would miss for an event. Those of the rows of its base are returned by
- * `contentsOfRows`. An event that withdraws an erasure names the contents that are in the store again.
+ * Returns the contents that `verify` would report as missing for an event. Excludes those that the rows of its base
+ * name (`contentsOfRows`). An event that withdraws an erasure names the contents that are in the store again.
  */
 export function contentsOf(event: LogEvent): readonly Hash[] {
   if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));
@@ -212,7 +218,7 @@ function baseNamedBy(event: LogEvent): Hash | undefined {
   return baseOf(event);
 }
 
-/** Returns the contents that rows of a base name. `event`: the event that names the base. */
+/** Returns the contents that rows of a base name. `event` is the event that names the base. */
 function contentsOfRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Hash[] {
   return collect((needs) => needs.rows(rows, event, ""));
 }

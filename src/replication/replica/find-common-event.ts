@@ -26,19 +26,19 @@ export interface CommonHistory {
   /** The origin's last event. */
   readonly origin: number;
   /**
-   * The last event that both have. `undefined` if that cannot be found out: the origin has compacted it away, or this
-   * side does not hold it.
+   * The last event that both have. `undefined` if it cannot be determined, because the origin has compacted it away, or
+   * because this side does not hold it.
    */
   readonly common: number | undefined;
 }
 
-/** The origin's answer about one event: it has the same, or another one, or cannot tell. */
+/** The origin's answer about one event: it has the same event, or another one, or cannot tell. */
 type Answer = "same" | "other" | "unknown";
 
 /**
  * Finds the last event that this replica and its origin have in common, by binary search. Each probe is one short
- * conversation: `Hello` names an event as the last one held, and the origin sends what follows it or says that it has
- * another event there. Rejects if the origin cannot be reached, or refuses this replica.
+ * conversation. Its `Hello` names an event as the last one held, and the origin either sends the events after it or
+ * says that it has another event there. Rejects if the origin cannot be reached, or refuses this replica.
  */
 export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHistory> {
   const { mirror } = parts;
@@ -46,7 +46,7 @@ export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHi
   const last = await ask(parts, held);
   const { origin } = last;
   if (last.answer === "same") return { held, origin, common: held };
-  // The last event known to be common: 0 always is, since all histories begin empty.
+  // The last event that is known to be common. Event 0 always is, because all histories begin empty.
   let confirmed = 0;
   let low = Math.max(0, mirror.start - 1);
   let high = Math.min(held - 1, origin);
@@ -103,7 +103,7 @@ async function answerFrom(channel: Channel, { seq, hash }: { seq: number; hash: 
       }
     }
   } catch (error) {
-    // With this error the origin ends a conversation about an event that it does not have.
+    // With this error, the origin ends a conversation about an event that it does not have.
     const isOther = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" && isFromPeer(error);
     if (isOther && origin !== undefined) return { answer: "other", origin };
     throw error;
@@ -117,8 +117,8 @@ function welcomed({ version, head }: MessageOf<"HelloAck">): number {
 }
 
 /**
- * Returns what a message says about the event that `Hello` named; `undefined` if nothing. `too-far` means that the
- * origin has the event.
+ * Returns what a message says about the event that `Hello` named; `undefined` if it says nothing about it. `too-far`
+ * means that the origin has the event.
  */
 function answerOf(message: Message): Answer | undefined {
   switch (message.type) {

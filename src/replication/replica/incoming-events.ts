@@ -7,15 +7,15 @@ import type { ArrivedEvent } from "./event-contents.ts";
 type EventMessage = MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">;
 
 /**
- * The result of taking a message. `old`: the events have arrived before. `gap`: an earlier event is missing, or too
- * many bytes wait to be stored.
+ * The result of adding a message. `taken`: the events are queued. `old`: they have arrived before. `gap`: an earlier
+ * event is missing, or too many bytes wait to be stored.
  */
 type Taken = "taken" | "old" | "gap";
 
-/** The maximum of bytes that wait to be stored. An origin stays far below it, because of its window. */
+/** The maximum number of bytes that wait to be stored. Because of its window, an origin stays far below this limit. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
-/** The queue of events that have arrived, were checked, and wait to be stored. Each follows the one before it. */
+/** The queue of events that have arrived, were checked, and wait to be stored. Each event follows the one before it. */
 export class IncomingEvents {
   readonly #parts = new LineParts();
   #tail: Head;
@@ -24,7 +24,7 @@ export class IncomingEvents {
   #waiting: ArrivedEvent<SealedEvent>[] = [];
   #waitingBytes = 0;
 
-  /** `from`: the last stored event. */
+  /** `from` is the last stored event. */
   constructor(from: Head) {
     this.#tail = from;
   }
@@ -40,8 +40,8 @@ export class IncomingEvents {
   }
 
   /**
-   * Takes the events of a message if they follow `tail`. Throws `INTEGRITY_VIOLATION` for events that should follow it
-   * by their numbers and do not; `data.kind` is then the fault of the line.
+   * Queues the events of a message if they follow `tail`. Throws `INTEGRITY_VIOLATION` for events whose numbers follow
+   * `tail` but whose lines do not. `data.kind` of the error is then the fault of the line.
    */
   add(message: EventMessage): Taken {
     const [first, last] = rangeOf(message);
@@ -82,7 +82,7 @@ export class IncomingEvents {
   #addEvents(message: MessageOf<"Events">): Taken {
     const { part } = message;
     if (part !== undefined) {
-      // After a catch-up a line is sent from its beginning again. Without its beginning, a part is useless.
+      // A catch-up sends a line from its beginning again. Without its beginning, a part is useless.
       if (part.offset === 0) this.#parts.clear();
       else if (!this.#inParts) return this.#lost();
     }
@@ -115,8 +115,8 @@ function rangeOf(message: EventMessage): readonly [first: number, last: number] 
 type Events = MessageOf<"Events">;
 
 /**
- * Joins a line that is sent in parts. The parts of a line come in order, without other `Events` between them. Memory is
- * used only for bytes that have arrived, whatever total a part states.
+ * Joins a line that is sent in parts. The parts of a line arrive in order, without other `Events` between them. Memory
+ * is used only for bytes that have arrived, whatever total a part states.
  */
 export class LineParts {
   #parts: Uint8Array[] = [];
@@ -125,8 +125,9 @@ export class LineParts {
   #total = 0;
 
   /**
-   * Takes a message. Returns it if it has no part; the whole line after its last part; else `undefined`. Throws
-   * `INTEGRITY_VIOLATION` for a part that does not continue the one before, and for a line without its last part.
+   * Adds a message. Returns the message if it has no part, or the whole line if this was its last part; else
+   * `undefined`. Throws `INTEGRITY_VIOLATION` for a part that does not continue the previous one, and for a line whose
+   * last part is missing.
    */
   add(message: Events): Events | undefined {
     const { part, lines, first_sequence } = message;

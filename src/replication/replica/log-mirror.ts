@@ -13,20 +13,20 @@ import { MirrorPart, type MirrorFiles } from "./mirror-part.ts";
 /** Stores the parts of a mirror. */
 export interface MirrorPlaces {
   /**
-   * Returns the anchors after which the parts start, oldest first; `undefined` for a part from event 1 on. There is at
-   * least one part; the last one is in force.
+   * Returns the anchors after which the parts start, oldest first, with `undefined` for a part that starts at event 1.
+   * There is at least one part, and the last one is in force.
    */
   list(): readonly (HistoryAnchor | undefined)[];
   open(anchor: HistoryAnchor | undefined): Promise<MirrorFiles>;
-  /** Creates a part that starts after this anchor, durably. It is in force from then on. */
+  /** Durably creates a part that starts after this anchor. The part is in force from then on. */
   begin(anchor: HistoryAnchor): void;
-  /** Removes a closed part, except for its lines. `last`: the seq of the last line. */
+  /** Removes a closed part, except for its lines. `last` is the seq of the last line. */
   giveUp(anchor: HistoryAnchor | undefined, last: number): void;
 }
 
 /**
- * A mirror in parts, each a log. Each full reconciliation begins a part, which is in force then. The parts before it
- * are kept until the folder has applied its state.
+ * A mirror that consists of parts, each with its own log. Each full reconciliation begins a part, which is then in
+ * force. The earlier parts are kept until the folder has applied the state of the new part.
  */
 export class LogMirror implements Mirror {
   readonly changed = new Signal<void>();
@@ -34,7 +34,10 @@ export class LogMirror implements Mirror {
   /** The parts, oldest first; at least one. */
   readonly #parts: MirrorPart[];
 
-  /** Opens the mirror. Only one process may have it open: the one that follows the origin. Throws `LOG_DAMAGED`. */
+  /**
+   * Opens the mirror. Only one process may have it open: the one that follows the origin. Throws `LOG_DAMAGED` if a
+   * part is damaged.
+   */
   static async open(places: MirrorPlaces): Promise<LogMirror> {
     const parts: MirrorPart[] = [];
     try {
@@ -133,7 +136,7 @@ export class LogMirror implements Mirror {
   }
 
   async erasures(): Promise<readonly LoggedErasure[]> {
-    // Each part knows only some erasures; for one that several parts know, the last part is right.
+    // Each part knows only some erasures. If several parts know an erasure, the last part is right.
     const all = new Map<string, LoggedErasure>();
     for (const part of this.#parts) for (const one of await part.erasures()) all.set(one.recordId, one);
     return [...all.values()].sort((a, b) => a.seq - b.seq);
@@ -174,7 +177,7 @@ export class LogMirror implements Mirror {
     for (const part of this.#parts) await part.close();
   }
 
-  /** Drops the part in force. The part before is in force then, or an empty one from event 1 on. */
+  /** Drops the part in force. Then the previous part is in force, or an empty part from event 1 on if there is none. */
   async #leavePresent(): Promise<void> {
     const part = this.#present;
     await part.close();
@@ -187,7 +190,7 @@ export class LogMirror implements Mirror {
     return this.#parts.at(-1) as MirrorPart;
   }
 
-  /** Returns the part that answers about a state: the last one that starts at or before it, else the first one. */
+  /** Returns the part that answers about a state: the last part that starts at or before it, else the first part. */
   #partAt(seq: number): MirrorPart {
     return this.#parts.findLast((part) => part.start <= seq) ?? (this.#parts[0] as MirrorPart);
   }

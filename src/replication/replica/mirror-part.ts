@@ -32,15 +32,15 @@ import { writeBaseIf } from "../../engine/upkeep/write-base.ts";
 /** The number of events that are read at once. */
 const AT_ONCE = 1_000;
 
-/** If at least one in this many events of a range is asked for, one query reads the rows of the whole range. */
+/** If at least one in this many events of a range is requested, one query reads the rows of the whole range. */
 const SPARSE = 4;
 
-/** The files of a part of a mirror. The workspace's id is not known before the first line. */
+/** The files of a part of a mirror. The workspace's id is unknown before the first line. */
 export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
   close(): Promise<void>;
 }
 
-/** A part of a mirror: the origin's lines from event 1 or from an anchor on, in a log, and their index. */
+/** A part of a mirror. It is a log of the origin's lines, from event 1 or from an anchor on, with an index of them. */
 export class MirrorPart {
   readonly #files: MirrorFiles;
   #recent = new RecentRecords();
@@ -49,7 +49,8 @@ export class MirrorPart {
 
   /**
    * Opens a part for the process that follows the origin. Moves the bytes that a crash left after the last sound line
-   * into quarantine; the origin sends these events again. Throws `LOG_DAMAGED` if an older line is damaged.
+   * into quarantine. The origin sends the events in these bytes again. Throws `LOG_DAMAGED` if an older line is
+   * damaged.
    */
   static async open(files: MirrorFiles): Promise<MirrorPart> {
     const part = new MirrorPart(files);
@@ -180,8 +181,8 @@ export class MirrorPart {
   }
 
   /**
-   * See `Mirror`. Makes nothing in a part that starts after an anchor, since such a part lacks records that are in the
-   * base.
+   * See `Mirror`. Makes no base in a part that starts after an anchor, because such a part lacks records that belong in
+   * the base.
    */
   async makeBase(compaction: LogEvent): Promise<void> {
     const history = this.#history;
@@ -212,7 +213,7 @@ export class MirrorPart {
       using _held = await lock.exclusive(waitMs);
       await index.reset();
       await log.quarantine({ seq: seq + 1, offset });
-      // A concurrent reader may have filled the index from the old lines meanwhile.
+      // Meanwhile, a concurrent reader may have filled the index from the old lines.
       await index.reset();
     }
     this.#recent = new RecentRecords();
@@ -235,7 +236,10 @@ export class MirrorPart {
     return this.#files.close();
   }
 
-  /** Returns the history that starts after the anchor; without one, the history that begins with this event. */
+  /**
+   * Returns the history that starts after the anchor. If there is no anchor, returns the history that begins with this
+   * event.
+   */
   #historyOf(first: Pick<SealedEvent, "seq" | "recordId" | "record"> | undefined): HistoryContext {
     const { anchor } = this.#files;
     if (anchor !== undefined) return { ...this.#files, workspaceId: anchor.workspace };
@@ -255,7 +259,7 @@ export class MirrorPart {
     const { bytes, tornBytes } = await log.refresh();
     const first = anchor === undefined && bytes > 0 ? await firstEvent(log) : undefined;
     if (anchor === undefined && first === undefined) {
-      // The log has no valid first line: a crash has torn it, or none was ever written.
+      // The log has no valid first line, because a crash has torn it, or because no line was ever written.
       if ((await index.head()).seq > 0) throw damagedMirror(new ChronicleError("LOG_DAMAGED", "its lines are missing"));
       if (bytes + tornBytes > 0) await log.quarantine({ seq: 1, offset: 0 });
       return;
@@ -265,15 +269,15 @@ export class MirrorPart {
     if (damage !== undefined) throw damagedMirror(damage);
     const end = await log.refresh();
     if (end.bytes + end.tornBytes > head.offset) await log.quarantine({ seq: head.seq + 1, offset: head.offset });
-    // An earlier session may have ended before it synced these lines, which count as held from now on.
+    // The lines are synced now, because an earlier session may have ended before it synced them.
     await log.sync();
     this.#head = headOf(head);
   }
 }
 
 /**
- * Returns the rows of events (`seqs` ascends), without those that have no line here. Uses one query for the whole range
- * if enough of its events are asked for (`SPARSE`).
+ * Returns the rows of events, without those whose line this part does not have. `seqs` must ascend. Uses one query for
+ * the whole range if enough of its events are requested (`SPARSE`).
  */
 async function rowsOf(index: IndexStore, seqs: readonly number[]): Promise<EventRow[]> {
   const [from = 0, to = 0] = [seqs[0], seqs.at(-1)];
@@ -288,7 +292,7 @@ async function withRoots(history: HistoryContext) {
   return { ...history, worktree: { roots: roots.map(({ id }) => ({ id: id ?? undefined })) } };
 }
 
-/** Throws `IndexDisagrees` unless the index is right about these paths, or all of them, at a seq. */
+/** Throws `IndexDisagrees` unless the index is right about these paths (or about all paths) at a seq. */
 async function proveFiles(
   history: HistoryContext,
   paths: readonly WorkspacePath[] | "all",
@@ -312,7 +316,7 @@ function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
 
-/** Returns the event of the log's first line; `undefined` if there is no line, or an invalid one. */
+/** Returns the event of the log's first line; `undefined` if there is no line, or if the line is invalid. */
 async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   for await (const [line] of log.read({ seq: 1, offset: 0 })) {
     if (line === undefined) continue;
@@ -322,7 +326,7 @@ async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   return undefined;
 }
 
-/** Adds durable lines to the index. If that fails, the next query adds them, or reports the failure. */
+/** Adds durable lines to the index. If that fails, the next query adds them or reports the failure. */
 async function follow(history: HistoryContext, events: readonly SealedEvent[]): Promise<void> {
   const known = await history.index.head();
   if (known.seq !== (events[0]?.seq ?? 0) - 1) return;
@@ -353,9 +357,9 @@ const MOST_EVENTS = 8_192;
 type Body = Pick<LogEvent, "recordId" | "record">;
 
 /**
- * The file records of the last events, in memory. A step of the sync asks for the record of each event soon after it
- * was appended, and to read it from the log costs a check of the log's end, three index queries, and the opening of a
- * file.
+ * The file records of the last events, in memory. A step of the sync requests the record of each event soon after the
+ * event was appended. Reading the record from the log would cost a check of the log's end, three index queries, and the
+ * opening of a file.
  */
 export class RecentRecords {
   readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);
@@ -364,7 +368,10 @@ export class RecentRecords {
     for (const { seq, recordId, record } of events.slice(-MOST_EVENTS)) this.#bodies.put(seq, { recordId, record });
   }
 
-  /** Returns `null` if the event is not about a file, `undefined` if it is not remembered. Throws `LOG_DAMAGED`. */
+  /**
+   * Returns `null` if the event is not about a file, and `undefined` if it is not remembered. Throws `LOG_DAMAGED` for
+   * an invalid record.
+   */
   get(seq: number): FileRecord | null | undefined {
     const body = this.#bodies.get(seq);
     if (body === undefined) return undefined;

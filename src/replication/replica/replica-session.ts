@@ -34,9 +34,9 @@ import type { WithheldContents } from "./withheld-contents.ts";
 interface OriginReport {
   /** The origin's last event. */
   readonly sequence: number;
-  /** Since when the origin's folder is missing, by its clock (epoch milliseconds). */
+  /** The time since which the origin's folder is missing, by the origin's clock (epoch milliseconds). */
   readonly folderAwaySince?: number | undefined;
-  /** True if the origin takes no writes of this replica. Set only in the first report. */
+  /** True if the origin accepts no changes from this replica. Set only in the first report. */
   readonly isReadOnly?: boolean;
 }
 
@@ -52,37 +52,39 @@ export interface ReplicaOptions extends TakeRules {
   readonly workspace?: string;
   /** The text by which the user named the workspace, if that was not its id. */
   readonly asked?: string;
-  /** True to ask for the contents of protected files, too. Default: they stay at the origin. */
+  /** True to request the contents of protected files, too. Default: these contents stay at the origin. */
   readonly withProtected?: boolean | undefined;
   /** The token, if the transport has not already presented it. */
   readonly token?: string;
   readonly upstream: UpstreamLines;
   /**
-   * Set to the mirror that `upstream` is, for a replica that reconciles in full when it cannot follow any more.
-   * Default: the conversation then ends with an error.
+   * The same object as `upstream`, for a replica that reconciles in full when it cannot follow any more. Default: the
+   * conversation then ends with an error.
    */
   readonly mirror?: Mirror;
   readonly blobs: BlobStore;
   readonly notes: WitnessNotes;
-  /** Records which contents were not taken. */
+  /** Records which contents were not stored. */
   readonly withheld?: WithheldContents;
   /**
-   * Returns contents that were not taken when their events came, and are wanted now: they are asked for again. Default:
-   * none.
+   * Returns contents that were not stored when their events arrived, and that are wanted now. They are requested again.
+   * Default: none.
    */
   readonly lacked?: (() => Promise<readonly Hash[]>) | undefined;
-  /** Called if some of the lacked contents are held after they were asked for again. Must not throw. */
+  /** Called if some of the lacked contents are stored after they were requested again. Must not throw. */
   readonly onRegained?: () => void;
-  /** This side's own changes, for the origin. Default: nothing is written back. */
+  /** This side's own changes, to be written back to the origin. Default: nothing is written back. */
   readonly journal?: WriteJournal;
-  /** The origin's verifier key, with which signed heads must be signed. */
+  /**
+   * The origin's verifier key. Signed heads must be signed with its private key. Default: signatures are not checked.
+   */
   readonly vkey?: string;
   /** The timers for heartbeats and pauses. Default: the platform's. */
   readonly timers?: Timers;
   /**
-   * Called with events in order, after they and their contents are durable and before they are acknowledged. Each event
-   * is passed at most once in the life of `upstream`: after a crash, the receiver reads those that it has missed from
-   * `upstream`, by its own cursor.
+   * Called with events in order, after the events and their contents are durable and before the events are
+   * acknowledged. Each event is passed at most once in the life of `upstream`. After a crash, the receiver reads the
+   * events that it has missed from `upstream`, from its own cursor on.
    */
   readonly onEvents?: (events: readonly SealedEvent[]) => Promise<void>;
   /** Called with the progress of a large content that is received or sent. Must not throw. */
@@ -91,27 +93,27 @@ export interface ReplicaOptions extends TakeRules {
   readonly onOrigin?: (report: OriginReport) => void;
 }
 
-/** Events are gathered as long as each turn of the event loop brings more, and up to about this many. */
+/** Events are gathered as long as each turn of the event loop brings more, up to about this many. */
 const GATHER_MOST = 1_000;
 
 /**
- * The heartbeat interval until the origin names its own, in ms. An origin that needs longer for `HelloAck` sends
+ * The heartbeat interval until the origin states its own, in ms. An origin that needs longer for `HelloAck` sends
  * `Credit` meanwhile.
  */
 const HANDSHAKE_BEAT_MS = 2_000;
 
-/** If more bytes than this arrive between two heartbeats, the origin is taken to be sending data. */
+/** If more bytes than this arrive between two heartbeats, the origin is regarded as sending data. */
 const HEARTBEAT_BYTES = 4_096;
 
 const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
 
 /**
- * The replica's side of a conversation with its origin (docs/protocol.md). Contents are made durable first, then the
- * lines that name them, and then the events are acknowledged. So a crash or the network may interrupt it anywhere: the
- * next session continues after the last line held, and nothing acknowledged is missing.
+ * The replica's side of a conversation with its origin (docs/protocol.md). First the contents are made durable, then
+ * the lines that name them, and then the events are acknowledged. Therefore, a crash or the network may interrupt the
+ * conversation anywhere. The next session continues after the last line held, and nothing acknowledged is missing.
  *
- * The origin is not trusted: each line is hashed and must follow the one before, and contents must match their hashes.
- * A history that contradicts what is held ends the conversation and is noted (`WitnessNotes`).
+ * The origin is not trusted. Each line is hashed and must follow the one before, and contents must match their hashes.
+ * A history that contradicts what this replica holds ends the conversation, and is noted (`WitnessNotes`).
  */
 export class ReplicaSession {
   readonly #channel: Channel;
@@ -138,13 +140,13 @@ export class ReplicaSession {
   #trees: TreeFetch | undefined;
   #erasures: ErasureFetch | undefined;
   #isEnded = false;
-  /** True after a `CatchupRequest`, until an event arrives that follows. */
+  /** True after a `CatchupRequest`, until an event arrives that follows `#incoming.tail`. */
   #isCatchingUp = false;
   /** The last event that had arrived at the last heartbeat of the origin. */
   #tailAtBeat = -1;
-  /** The number of bytes that had arrived by then. */
+  /** The number of bytes that had arrived at the last heartbeat of the origin. */
   #bytesAtBeat = 0;
-  /** The work in the background, of which one is done at a time: storing, regaining or reconciling. */
+  /** The running background work, which is storing, regaining or reconciling. Only one of these runs at a time. */
   #storing: Promise<void> | undefined;
   #regaining: Promise<void> | undefined;
 
@@ -171,19 +173,19 @@ export class ReplicaSession {
     this.#heartbeatTimer = this.#heartbeatOf(HANDSHAKE_BEAT_MS);
   }
 
-  /** Contents that events of this session name and the origin does not have: pruned, or withheld. */
+  /** The contents that events of this session name and that the origin does not have (pruned or withheld). */
   get missing(): ReadonlySet<Hash> {
     return this.#missing;
   }
 
-  /** Resolves once this replica holds an event durably; rejects with `UNAVAILABLE` if the conversation ends before. */
+  /** Resolves once this replica holds an event durably. Rejects with `UNAVAILABLE` if the conversation ends before. */
   reaches(sequence: number): Promise<void> {
     return this.#held.wait(sequence);
   }
 
   /**
-   * A barrier: resolves, once this replica holds everything that the origin had at the call, to the origin's last
-   * event. Rejects as `reaches`.
+   * A barrier: resolves once this replica holds everything that the origin had at the call. The result is the origin's
+   * last event. Rejects as `reaches` does.
    */
   async barrier(): Promise<number> {
     const current = await this.#barriers.ask(this.#options.upstream.head.seq);
@@ -193,8 +195,9 @@ export class ReplicaSession {
   }
 
   /**
-   * Follows the origin until the conversation has ended and no work is left in the background. Never rejects: the
-   * channel's end holds the error. Does not begin if `notes` holds a note: the end holds it as an error.
+   * Follows the origin until the conversation has ended and no background work is left. Never rejects, because the
+   * channel's end holds the error. Does not begin if `notes` has a note. The channel's end then holds the note as an
+   * error.
    */
   async run(): Promise<ChannelEnd> {
     let own: ChronicleError | undefined;
@@ -221,15 +224,16 @@ export class ReplicaSession {
     await this.#storing;
     await this.#ahead.rest();
     const end = await this.#channel.ended;
-    // `#welcome` refuses another workspace. If the origin has ended the conversation first, because it does not know
-    // this history, the refusal is the better reason.
+    // `#welcome` refuses another workspace. The origin may have ended the conversation first, because it does not know
+    // this history. Even then, the refusal is the better reason.
     return own?.code === "NOT_FOUND" && end.by === "peer" ? { by: "us", error: own } : end;
   }
 
   async #handle(message: Message): Promise<void> {
     if (message.type === "HelloAck") return this.#welcome(message);
     if (!this.#isWelcome && message.type !== "Error") {
-      // A network that reorders frames may deliver others before `HelloAck`. They are ignored; events are sent again.
+      // A network that reorders frames may deliver other messages before `HelloAck`. They are ignored. Ignored events
+      // are sent again.
       return;
     }
     refuseUnagreed(message, this.#agreed);
@@ -270,7 +274,7 @@ export class ReplicaSession {
       case "BlocksResponse":
         return this.#blocks.took(message);
       case "ContentAhead":
-        // The content is ignored while other work is done in the background.
+        // The content is ignored while other background work runs.
         if (this.#storing === undefined && this.#trees === undefined) this.#ahead.take(message);
         return undefined;
       default:
@@ -303,8 +307,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Asks for the lacked contents, in the background. Events that arrive meanwhile are stored afterwards, so that no
-   * content is asked for twice.
+   * Requests the lacked contents again, in the background. Events that arrive meanwhile are stored afterwards, so that
+   * no content is requested twice.
    */
   regain(): void {
     const { lacked } = this.#options;
@@ -322,8 +326,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Throws `ROLLBACK_DETECTED` if the entry that the origin has decided last is not this replica's: its changes would
-   * then get the answers to others with the same numbers.
+   * Throws `ROLLBACK_DETECTED` if the last entry that the origin has decided is not this replica's. This replica's
+   * changes would otherwise get the answers to other changes with the same numbers.
    */
   async #refuseForked({ settled_local_seq: settled, settled_hash: hash }: MessageOf<"HelloAck">): Promise<void> {
     const { journal } = this.#options;
@@ -332,12 +336,13 @@ export class ReplicaSession {
   }
 
   /**
-   * Throws `ROLLBACK_DETECTED` for an event that the origin took under this replica's id but this replica did not
-   * write: a copy of it did. For entries without an answer, only their events show that.
+   * Throws `ROLLBACK_DETECTED` for an event that the origin recorded under this replica's id although this replica did
+   * not write it. A copy of the replica has then written it. If the copy's entry has no answer yet, only this event
+   * reveals the copy.
    */
   async #refuseOther(event: SealedEvent): Promise<void> {
     const { journal, sandboxId } = this.#options;
-    // Most events come from no replica, and need not be decoded.
+    // Most events do not come from a replica, and need not be decoded.
     if (event.op !== "upsert" || journal === undefined || event.record["replica"] === undefined) return;
     for (const { path, file } of changesOf(event)) {
       const { replica } = file;
@@ -347,7 +352,7 @@ export class ReplicaSession {
   }
 
   async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {
-    // Events are ignored during a reconciliation: those after the new state are sent again.
+    // Events are ignored during a reconciliation. Those after the new state are sent again.
     if (this.#trees !== undefined) return;
     const taken = this.#witness.watch(this.#incoming.tail, () => this.#incoming.add(message));
     if (taken === "gap") return this.#askAgain();
@@ -356,14 +361,14 @@ export class ReplicaSession {
     this.#store();
   }
 
-  /** Stores the arrived events, in the background, since their contents come over the same channel. */
+  /** Stores the arrived events, in the background, because their contents arrive over the same channel. */
   #store(): void {
     if (this.#storing === undefined) this.#inBackground(this.#storeAll());
   }
 
   /**
-   * Runs work in the background. A failure ends the conversation. Events that have arrived by its end are stored after
-   * it.
+   * Runs work in the background. If it fails, the conversation ends. Events that have arrived by the end of the work
+   * are stored after it.
    */
   #inBackground(work: Promise<void>): void {
     const storing = work
@@ -372,7 +377,7 @@ export class ReplicaSession {
         this.#channel.close(asFatal(error));
       })
       .then(() => {
-        // Other work that waited for this one has replaced it.
+        // The work was replaced by other work that waited for it.
         if (this.#storing !== storing) return;
         this.#storing = undefined;
         if (this.#incoming.isWaiting && !this.#isEnded) this.#store();
@@ -405,7 +410,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Returns the events that have arrived, and those that arrive meanwhile. All are stored together, with few syncs.
+   * Returns the events that have arrived, and those that arrive meanwhile, so that all are stored together with few
+   * syncs.
    */
   async #gather(): Promise<ArrivedEvent<SealedEvent>[]> {
     const all = this.#incoming.takeAll();
@@ -417,13 +423,13 @@ export class ReplicaSession {
     return all;
   }
 
-  /** Records the contents that were not taken. Called before the lines that name them are stored. */
+  /** Records the contents that were not stored. Called before the lines that name them are stored. */
   #note({ gone, unwanted }: NotTaken): void {
     for (const hash of gone) this.#missing.add(hash);
     this.#options.withheld?.add([...gone, ...unwanted]);
   }
 
-  /** Asks for a catch-up if the origin has later events, and nothing has arrived since its heartbeat before. */
+  /** Requests a catch-up if the origin has later events, and nothing has arrived since the previous heartbeat. */
   async #heartbeat(agentSequence: number): Promise<void> {
     const { seq } = this.#incoming.tail;
     const { arrived } = this.#channel;
@@ -437,7 +443,7 @@ export class ReplicaSession {
     await this.#askAgain();
   }
 
-  /** Asks for a catch-up, unless one was asked for already and no event has arrived since. */
+  /** Requests a catch-up, unless one was already requested and no event has arrived since. */
   async #askAgain(): Promise<void> {
     if (this.#isCatchingUp) return;
     this.#isCatchingUp = true;
@@ -445,7 +451,7 @@ export class ReplicaSession {
     await this.#channel.send({ type: "CatchupRequest", sandbox_id: this.#options.sandboxId, since_sequence });
   }
 
-  /** Begins to reconcile in full if that is possible. Otherwise throws the reason why this replica cannot follow. */
+  /** Begins to reconcile in full if that is possible. Otherwise, throws the reason why this replica cannot follow. */
   #cannotFollow({ reason, current_sequence, anchor }: MessageOf<"FullResyncRequired">): void {
     const { upstream, mirror } = this.#options;
     const { seq } = upstream.head;
@@ -463,7 +469,7 @@ export class ReplicaSession {
     throw new ChronicleError("LIMIT_EXCEEDED", why, details);
   }
 
-  /** Reconciles in full, in the background, since the answers come over the same channel. */
+  /** Reconciles in full, in the background, because the answers arrive over the same channel. */
   #reconcile(mirror: Mirror, goal: ResyncGoal): void {
     const trees = new TreeFetch(this.#channel, { sequence: goal.sequence, since: mirror.head.seq });
     this.#trees = trees;
@@ -526,8 +532,8 @@ function forked(settled: number): ChronicleError {
 }
 
 /**
- * Splits events into parts, in order. Each compaction begins a part, so that the events before it are stored when it
- * is: `makeBase` needs their state.
+ * Splits events into parts, in order. Each compaction begins a part, so that all events before the compaction are
+ * stored first, because `makeBase` needs the state after them.
  */
 function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op"> }>(
   all: readonly Arrived[],
@@ -542,28 +548,28 @@ function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op">
 }
 
 /**
- * Stores contents that come ahead of their events, one at a time, while the origin is still making them and their
- * events durable. A content may be skipped, since its event brings it too.
+ * Stores contents that arrive ahead of their events, one at a time, while the origin is still making them and their
+ * events durable. A content may be skipped, because its event brings it too.
  */
 class ContentsAhead {
   readonly #contents: EventContents;
   readonly #onMismatch: (error: ChronicleError) => void;
   #storing: Promise<void> | undefined;
 
-  /** `onMismatch`: called for a content that does not match its hash. Must not throw. */
+  /** `onMismatch` is called for a content that does not match its hash. It must not throw. */
   constructor(contents: EventContents, onMismatch: (error: ChronicleError) => void) {
     this.#contents = contents;
     this.#onMismatch = onMismatch;
   }
 
-  /** Stores the content in the background, unless another one is being stored. */
+  /** Stores the content in the background. Ignores it if another content is being stored. */
   take(message: MessageOf<"ContentAhead">): void {
     const { content_hash: hash, content: bytes } = message;
     this.#storing ??= this.#contents
       .takeAhead(pathFromFields(message), { hash, bytes })
       .catch((error: unknown) => {
         const failure = asFatal(error);
-        // A disk error is ignored: it occurs again, and is reported, when the event is stored.
+        // A disk error is ignored, because it occurs again, and is reported, when the event is stored.
         if (failure.code === "INTEGRITY_VIOLATION") this.#onMismatch(failure);
       })
       .finally(() => (this.#storing = undefined));

@@ -9,10 +9,10 @@ import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
 import { Patience } from "../contents/patience.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A folder to be asked for. */
+/** A folder that is to be requested. */
 export interface WantedFolder {
   readonly path: WorkspacePath;
-  /** Its hash as held here. */
+  /** The folder's Merkle hash at this replica. */
   readonly hash: Hash | undefined;
 }
 
@@ -20,7 +20,8 @@ type Page = MessageOf<"TreeResponse">["folders"][number];
 export type TreeChild = Page["children"][number];
 
 /**
- * A folder of the origin. `children`: all of them; none if its hash is the wanted one and nothing in it was touched.
+ * A folder of the origin. `children` has all children. It is empty if the folder has the wanted hash and nothing in it
+ * was touched.
  */
 export interface FetchedFolder {
   readonly path: WorkspacePath;
@@ -36,7 +37,7 @@ interface Pending {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Asks for folders of one state, and passes the answers to the callers. */
+/** Requests folders of one state, and passes the answers to the callers. */
 export class TreeFetch {
   readonly #channel: Channel;
   readonly #state: { readonly sequence: number; readonly since: number };
@@ -44,7 +45,7 @@ export class TreeFetch {
   readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
-  /** `sequence`: the state that is asked about; `since`: the last event held here. */
+  /** `sequence` is the requested state, and `since` is the last event that this replica holds. */
   constructor(channel: Channel, state: { readonly sequence: number; readonly since: number }) {
     this.#channel = channel;
     this.#patience = new Patience(channel);
@@ -66,14 +67,14 @@ export class TreeFetch {
     return Promise.all(answers);
   }
 
-  /** Takes an answer. */
+  /** Passes an answer to the callers that wait for it. */
   took({ sequence, folders }: MessageOf<"TreeResponse">): void {
     if (sequence !== this.#state.sequence) return;
     this.#patience.heard();
     for (const page of folders) this.#page(page);
   }
 
-  /** Called with each heartbeat: asks again for what is overdue. */
+  /** Called with each heartbeat. Repeats the requests without an answer when they are overdue. */
   beat(): void {
     if (!this.#patience.isOver() || this.#pending.size === 0) return;
     this.#ask([...this.#pending.keys()]);
@@ -93,7 +94,7 @@ export class TreeFetch {
   #page(page: Page): void {
     const path = anyPathFromFields(page);
     const pending = this.#pending.get(path);
-    // Nobody waits for it, so it came twice.
+    // Nobody waits for this page, so it arrived twice.
     if (pending === undefined) return;
     const known = pending.children.length;
     for (const child of page.children) if (isBehind(child, pending.children.at(-1))) pending.children.push(child);
@@ -110,7 +111,7 @@ export class TreeFetch {
     for (let at = 0; at < paths.length; at += MAX_FOLDERS) {
       const folders = paths.slice(at, at + MAX_FOLDERS).flatMap((path) => this.#fieldsOf(path) ?? []);
       const request = { type: "TreeRequest", ...this.#state, folders } as const;
-      // A request that cannot be sent is never answered: tell the callers why.
+      // A request that cannot be sent is never answered, so the callers are told why.
       this.#channel.send(request).catch((error: unknown) => this.#endWith(asFatal(error)));
     }
   }
@@ -128,7 +129,7 @@ export class TreeFetch {
   }
 }
 
-/** True if the child follows the last one in the order of a folder. A child that was sent twice does not. */
+/** Returns true if the child follows the last one in the order of a folder. A child that was sent twice does not. */
 function isBehind(child: TreeChild, last: TreeChild | undefined): boolean {
   return last === undefined || compareNames(nameFromFields(child), nameFromFields(last)) > 0;
 }

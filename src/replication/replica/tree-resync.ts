@@ -37,32 +37,32 @@ export interface ResyncParts {
   readonly mirror: Mirror;
   readonly blobs: BlobStore;
   readonly fetch: TreeFetch;
-  /** Returns the origin's erasures as of the goal, by seq. Default: the origin lacks the capability `erasures`. */
+  /** Returns the origin's erasures as of the goal, by seq. Omitted if the capability `erasures` was not agreed on. */
   readonly erasures?: (() => Promise<readonly BaseRecord[]>) | undefined;
   readonly contents: EventContents;
-  /** Called with the contents that are not taken, before the new state is stored. */
+  /** Called with the contents that are not stored, before the new state is stored. */
   readonly note: (left: NotTaken) => void;
 }
 
-/** The maximum number of requests under way at once. */
+/** The maximum number of concurrent requests. */
 const PARALLEL = 4;
-/** The number of rows whose contents are taken together. */
+/** The number of rows whose contents are stored together. */
 const ROWS = 20_000;
 
 /**
  * A full reconciliation of a mirror that cannot follow any more. It compares the mirror with the origin's present state
- * folder by folder, from the roots on, and asks only for folders in which something differs or was touched since. Then
+ * folder by folder, from the roots on. It requests only folders in which something differs or was touched since. Then
  * the contents are fetched, and the state is stored as a base, which must have the Merkle root that the origin has
- * named. In the end the mirror starts anew on that base; before, it is unchanged.
+ * named. Finally, the mirror starts anew on that base. Before that, the mirror is unchanged.
  */
 export class TreeResync {
   readonly #parts: ResyncParts;
   readonly #goal: ResyncGoal;
-  /** The last iteration of each path: at first in the mirror, in the end at the origin. */
+  /** The last iteration of each path: first that in the mirror, finally that at the origin. */
   readonly #rows = new Map<WorkspacePath, IterationRow>();
   /**
-   * By folder, the children in the mirror that exist, or have a path beneath them that exists. A deleted folder may
-   * have such paths if the mirror ends in the middle of a commit.
+   * For each folder, its children in the mirror that exist, or beneath which a path exists. A path beneath a deleted
+   * folder may exist if the mirror ends in the middle of a commit.
    */
   readonly #held = new Map<WorkspacePath, Set<WorkspacePath>>();
   /** The rows of paths whose content at the origin differs from that in the mirror. */
@@ -78,7 +78,7 @@ export class TreeResync {
     const { mirror, blobs, note, contents } = this.#parts;
     const { anchor, sequence, workspace } = this.#goal;
     const { record, sequence: recordSeq, ts } = anchor;
-    // The constructor throws for a frontier that no log with this many events has.
+    // The constructor throws for a frontier that is impossible for this number of events.
     void new LogTree(anchor.frontier, sequence);
     const roots = decodeWorkspace(record).roots.map(({ id }) => id ?? undefined);
     using _lease = await blobs.lease();
@@ -108,8 +108,8 @@ export class TreeResync {
   }
 
   /**
-   * Reads the last iteration of every path that the mirror knows, deleted ones too: if such a path is made again, its
-   * iterations continue.
+   * Reads the last iteration of every path that the mirror knows. Deleted paths are included, because the iterations of
+   * such a path continue if it is made again.
    */
   async #readMirror(): Promise<void> {
     const { mirror } = this.#parts;
@@ -153,7 +153,7 @@ export class TreeResync {
     return { path, hash: await this.#parts.mirror.treeHash(path) };
   }
 
-  /** Takes the listing of a folder. Returns the folders in it that must be asked for. */
+  /** Processes the listing of a folder. Returns the folders in it that must be requested. */
   async #take({ path: folder, children }: FetchedFolder): Promise<WantedFolder[]> {
     const next: WantedFolder[] = [];
     const gone = new Set(this.#held.get(folder));
@@ -164,14 +164,14 @@ export class TreeResync {
       const row = rowOf(path, child);
       this.#rows.set(path, row);
       if (row.entry?.hash !== undefined && row.entry.hash !== before?.hash) this.#changed.push(row);
-      // A path that is not a folder at the origin is asked for only if something was in it.
+      // A path that is not a folder at the origin is requested only if something was in it.
       if (child.kind !== "dir" && !this.#held.has(path) && child.touched !== true) continue;
       const wanted = await this.#wanted(path);
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);
     }
     for (const path of gone) {
-      // The origin did not list this child. If it exists in the mirror, the origin never had it. Else its deletion is
-      // known to both, and only paths beneath it exist in the mirror.
+      // The origin did not list this child. If the child exists in the mirror, the origin never had it. If it does not,
+      // both sides know its deletion, and only paths beneath it exist in the mirror.
       if (this.#rows.get(path)?.entry !== undefined) this.#rows.delete(path);
       if (this.#held.has(path)) next.push({ path, hash: undefined });
     }

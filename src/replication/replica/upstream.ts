@@ -34,8 +34,8 @@ export class Upstream implements UpstreamLines {
 
   /**
    * Reads the log from its first line on. Moves the bytes that a crash left after the last sound line into quarantine.
-   * Throws `LOG_DAMAGED` if a sound line follows a bad one: a crash does not cause that, and events that were
-   * acknowledged must not be dropped.
+   * Throws `LOG_DAMAGED` if a sound line follows a bad one, because a crash does not cause that, and because
+   * acknowledged events must not be dropped.
    */
   static async open(log: EventLog): Promise<Upstream> {
     const { tornBytes, bytes } = await log.refresh();
@@ -43,7 +43,7 @@ export class Upstream implements UpstreamLines {
     const torn = tornBytes > 0 ? { seq: hashes.length + 1, offset: bytes } : undefined;
     const from = bad ?? torn;
     const cut = from === undefined ? undefined : { seq: from.seq, quarantine: await log.quarantine(from) };
-    // An earlier session may have ended before it synced these lines, which count as held from now on.
+    // The lines are synced now, because an earlier session may have ended before it synced them.
     await log.sync();
     return new Upstream(log, hashes, cut);
   }
@@ -69,7 +69,9 @@ export class Upstream implements UpstreamLines {
   }
 }
 
-/** Returns the hashes of the sound lines, and the position of the first bad line. Throws `LOG_DAMAGED` as `open`. */
+/**
+ * Returns the hashes of the sound lines, and the position of the first bad line. Throws `LOG_DAMAGED` as `open` does.
+ */
 async function readChain(log: EventLog): Promise<{ readonly hashes: Hash[]; readonly bad: LogPosition | undefined }> {
   const hashes: Hash[] = [];
   let head: Head = EMPTY_HEAD;

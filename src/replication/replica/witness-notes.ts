@@ -11,7 +11,7 @@ import type { UpstreamLines } from "./upstream.ts";
 /** A contradiction between what an origin says and what a replica holds of its history. */
 interface WitnessNote {
   readonly workspace: string;
-  /** An event that this replica holds and the origin contradicts; not always the first one. */
+  /** An event that this replica holds and that the origin contradicts. It is not always the first such event. */
   readonly sequence: number;
   /** The hash of that event as this replica holds it. */
   readonly held: string;
@@ -22,13 +22,13 @@ interface WitnessNote {
 
 /** Keeps the note of the first contradiction. A replica with a note does not connect until a person has removed it. */
 export interface WitnessNotes {
-  /** Returns the note, or `undefined`. */
+  /** Returns the note; `undefined` if there is none. */
   get(): WitnessNote | undefined;
-  /** Stores a note durably, unless there is one already. Throws `IO`. */
+  /** Stores a note durably, unless there is one already. Throws `IO` if the write fails. */
   keep(note: WitnessNote): void;
   /**
    * Removes the note, for a person who has looked at it. The replica then connects again, and makes a new note if the
-   * contradiction lasts. Throws `IO`.
+   * contradiction persists. Throws `IO` if the removal fails.
    */
   forget(): void;
 }
@@ -60,7 +60,7 @@ export class FileWitnessNotes implements WitnessNotes {
     this.#path = path;
   }
 
-  /** Throws `LOG_DAMAGED` for an invalid file, since it may have been a note. */
+  /** Returns the note. Throws `LOG_DAMAGED` for an invalid file, because it may have been a note. */
   get(): WitnessNote | undefined {
     const bytes = readDiskFile(this.#disk, this.#path);
     return bytes === undefined ? undefined : parse(bytes, this.#path);
@@ -121,20 +121,20 @@ interface WitnessOptions {
 type Told = MessageOf<"HelloAck">["head"];
 
 /**
- * Compares what the origin says of its history with what this replica holds. For a contradiction, each method stores a
- * note and then throws `INTEGRITY_VIOLATION`.
+ * Compares what the origin says about its history with what this replica holds. If the two contradict each other, each
+ * method stores a note and then throws `INTEGRITY_VIOLATION`.
  */
 export class Witness {
   readonly #options: WitnessOptions;
   #workspace = "";
-  /** A head of the origin that is compared once this replica holds its event. */
+  /** A head of the origin that will be compared once this replica holds its event. */
   #ahead: Told | undefined;
 
   constructor(options: WitnessOptions) {
     this.#options = options;
   }
 
-  /** Compares the head in `HelloAck`. */
+  /** Compares the head that `HelloAck` names. */
   async met(workspace: string, head: Told): Promise<void> {
     this.#workspace = workspace;
     const held = this.#options.upstream.head;
@@ -143,8 +143,8 @@ export class Witness {
   }
 
   /**
-   * Compares the head in `HeadWitness`. Throws `INTEGRITY_VIOLATION` without a note for another workspace, for a signed
-   * head that disagrees with it, and, if `vkey` is given, for an invalid signature.
+   * Compares the head that `HeadWitness` names. Throws `INTEGRITY_VIOLATION` without a note if the message is about
+   * another workspace, if the signed head in it disagrees with it, or if `vkey` is given and the signature is invalid.
    */
   async heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): Promise<void> {
     if (workspace !== this.#workspace) violated("HeadWitness is about another workspace");
@@ -159,7 +159,9 @@ export class Witness {
     await this.#compare({ sequence, hash: head_hash });
   }
 
-  /** Called when this replica holds more events than before. Compares the head that was kept for later. */
+  /**
+   * Called when this replica holds more events than before. Compares the head that was kept for later, if there is one.
+   */
   async grown(): Promise<void> {
     const ahead = this.#ahead;
     this.#ahead = undefined;
@@ -172,7 +174,7 @@ export class Witness {
   }
 
   /**
-   * Runs the check of a line that should follow `tail`. A valid line that follows another event by its hash is a
+   * Runs the check of a line that should follow `tail`. A valid line whose `prev` hash is that of another event is a
    * contradiction.
    */
   watch<Result>(tail: Head, check: () => Result): Result {

@@ -21,17 +21,17 @@ export interface WriteBackPushOptions {
 }
 
 /**
- * A batch without an answer is sent again after `beats` heartbeats, plus one for each `pieceBytes` of inline contents,
- * since a slow line needs that long.
+ * An unanswered batch is sent again after `beats` heartbeats, plus one for each `pieceBytes` of inline contents,
+ * because a slow line needs that long.
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
 /** The number of times that a batch is sent again before the conversation is ended. */
 const MOST_TRIES = 50;
 
-/** The delay before a batch that the origin could not take (`unavailable`) is sent again, in ms. */
+/** The delay before a batch that the origin could not accept (`unavailable`) is sent again, in ms. */
 const RETRY_MS = 1_000;
 
-/** A batch that was sent and is not wholly answered. */
+/** A batch that was sent and is not completely answered. */
 interface InFlight {
   readonly message: WriteBack;
   /** The `local_seq` of each entry without an answer. */
@@ -40,7 +40,7 @@ interface InFlight {
   readonly resolve: (answer: WriteBackAnswer | undefined) => void;
   /** The number of heartbeats after which the batch is sent again. */
   readonly patience: number;
-  /** The number of heartbeats since the batch was sent, or a sign of its arrival came. */
+  /** The number of heartbeats since the batch was sent, or since the origin showed that the batch has arrived. */
   beats: number;
   /** The number of times that the batch was sent again since then. */
   tries: number;
@@ -48,8 +48,8 @@ interface InFlight {
 
 /**
  * Sends the replica's own changes to its origin, in order, one batch at a time, while the session receives messages. A
- * batch is sent again until it is answered; the journal settles the answers before the next batch is sent.
- * Entries that the origin has decided, as it says in `HelloAck`, are not sent again, whatever this side remembers.
+ * batch is sent again until it is answered. The journal settles the answers before the next batch is sent. Entries that
+ * the origin has decided according to `HelloAck` are not sent again, whatever this side remembers.
  */
 export class WriteBackPush {
   /** True if the capability `times` was agreed on. */
@@ -58,7 +58,10 @@ export class WriteBackPush {
   readonly #options: WriteBackPushOptions;
   /** The last answered entry; `undefined` before `begin`. */
   #settled: number | undefined;
-  /** The origin's last event when this conversation began. Entries that it had decided before have no later event. */
+  /**
+   * The origin's last event when this conversation began. Entries that the origin had decided before have no later
+   * event.
+   */
   #head = 0;
   #flight: InFlight | undefined;
   /** True if the journal may have entries to send. */
@@ -99,8 +102,8 @@ export class WriteBackPush {
   }
 
   /**
-   * Takes an answer. An answer to the last batch of an earlier conversation is settled, if the journal lacks it. Others
-   * that no batch waits for are ignored, since they came twice.
+   * Processes an answer. If it answers the last batch of an earlier conversation, it is settled, unless the journal has
+   * that answer. Any other answer that no batch waits for is ignored, because it arrived twice.
    */
   took(message: MessageOf<"WriteBackResult">): void {
     const flight = this.#flight;
@@ -114,10 +117,10 @@ export class WriteBackPush {
       journal.settled(last, answer).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Called with each heartbeat. Sends a batch again whose answer is overdue. */
+  /** Called with each heartbeat. Sends the batch again if its answer is overdue. */
   beat(): void {
     const flight = this.#flight;
-    // The batch may still be queued here.
+    // While bytes are pending, the batch may not have been sent yet.
     if (flight === undefined || this.#channel.pendingBytes > 0) return;
     flight.beats += 1;
     if (flight.beats < flight.patience) return;
@@ -128,7 +131,10 @@ export class WriteBackPush {
     else void this.#send(flight.message);
   }
 
-  /** Opens a content that the batch under way names; the origin may ask for no other. */
+  /**
+   * Opens a content that the batch under way names. Returns `undefined` for any other content, which the origin must
+   * not request.
+   */
   async open(hash: Hash): Promise<BlobReader | undefined> {
     const flight = this.#flight;
     if (flight?.contents.has(hash) !== true) return undefined;
@@ -192,8 +198,8 @@ export class WriteBackPush {
   }
 
   /**
-   * Sends a batch, and waits for its answer. Returns `undefined` if the conversation ends before, or if the origin can
-   * take nothing at present. In the latter case, the entries are sent again after a pause.
+   * Sends a batch, and waits for its answer. Returns `undefined` if the conversation ends before the answer, or if the
+   * origin cannot accept anything at present. In the latter case, the entries are sent again after a pause.
    */
   async #deliver(message: WriteBack): Promise<WriteBackAnswer | undefined> {
     const { promise, resolve } = Promise.withResolvers<WriteBackAnswer | undefined>();
@@ -213,7 +219,7 @@ export class WriteBackPush {
   }
 
   async #send(message: WriteBack): Promise<void> {
-    // A channel that has ended ends the session, which calls `end`.
+    // An error is ignored, because a channel that has ended ends the session, which calls `end`.
     await this.#channel.send(message).catch(() => undefined);
   }
 
