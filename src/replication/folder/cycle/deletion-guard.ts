@@ -10,29 +10,27 @@ import type { CycleSides, FileHistory } from "./read-cycle.ts";
 import { optional } from "../../../util/optional.ts";
 import type { Timers } from "../../../util/timers.ts";
 
-/**
- * Guards against a folder that is missing, was replaced, or has lost many entries at once: then the sync must halt. An
- * unmounted disk looks like that, and a sync that took it for a person's work would delete everything on the other
- * side.
- */
+// Guards against a folder that is missing, was replaced, or has lost many entries at once. In these cases, the sync
+// must halt. An unmounted disk looks like such a loss. If the sync mistook it for a person's work, it would delete
+// everything on the other side.
 
-/** The most entries that may go at once as long as one stays. */
+/** The maximum number of entries that may be lost at once as long as one stays. */
 const MAY_GO_AT_ONCE = 50;
 
-/** The number of entries that went from the folder, and the number that went from the origin. */
+/** The number of entries that the folder has lost, and the number that the origin has lost. */
 interface Lost {
   readonly local: number;
   readonly upstream: number;
 }
 
 /**
- * The deletions of a cycle: `local` went from the folder and would go at the origin, `upstream` went from the origin
- * and would go in the folder.
+ * The deletions of a cycle. `local` entries are gone from the folder, and would be deleted at the origin. `upstream`
+ * entries are gone from the origin, and would be deleted in the folder.
  */
 export interface Losses extends Lost {
-  /** The entries among them that the folder had held for longer than `MEMORY_MS`. */
+  /** The entries among them that had been in the folder for longer than `MEMORY_MS`. */
   readonly older: Lost;
-  /** Further entries that go, but do not count, as the ignore rules leave them out. */
+  /** Further lost entries. They are not weighed, because the ignore rules leave them out. */
   readonly ignored: Lost;
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
@@ -44,15 +42,15 @@ export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignore
 /** A person's decision about a large deletion. */
 export type LossDecision = "deletions" | "restore";
 
-/** Returns the sides that get back what is missing there. */
+/** Returns the sides on which a decision restores what is missing there. */
 export function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
   if (decided === "both") return ["local", "remote"];
   return decided === "here" ? ["local"] : [];
 }
 
 /**
- * Returns the sides that get back what they have lost: those that halt. If none does, as by now their losses may be too
- * few to halt, returns those that lose anything; if none does that, both.
+ * Returns the sides that get back what they have lost. These are the sides that halt. If no side halts, because its
+ * losses are too few by now, they are the sides that lose anything. If no side loses anything, they are both.
  */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
   const isHalted = halted.local !== undefined || halted.remote !== undefined;
@@ -68,17 +66,17 @@ interface LossGround extends Pick<
   CycleSides,
   "mirror" | "own" | "applied" | "head" | "local" | "rules" | "editorFiles"
 > {
-  /** Losses of a moment ago: a deletion may be seen in several pieces. */
+  /** Losses of the last moments. They are added, because a deletion may be noticed in several parts. */
   readonly recent: Lost & Pick<Losses, "older">;
   /** Returns the last own event that is older than `MEMORY_MS`. Called only if something is lost. */
   readonly since: () => Promise<number>;
   /** Returns the paths of a side that the ignore rules leave out. */
   readonly ignored: (side: Side) => Pick<IgnoredPaths, "of">;
-  /** True if the path's deletion is already on its way to the origin. */
+  /** Returns true if the path's deletion is already on its way to the origin. */
   readonly isSent: (path: WorkspacePath) => boolean;
 }
 
-/** A path that was there when both sides last agreed, or has come to one of them since. */
+/** A path that existed when both sides last agreed, or that one of them has created since. */
 interface PathChange {
   readonly path: WorkspacePath;
   readonly before: Entry | undefined;
@@ -86,9 +84,9 @@ interface PathChange {
 }
 
 /**
- * Weighs the deletions on each side against the entries that the side had when both last agreed, and still has. New
- * entries, entries that the other side has made since, and entries that are not shared in this direction do not count
- * as kept.
+ * Compares the deletions on each side with the entries that the side had when both last agreed and still has (the kept
+ * entries). New entries, entries that the other side has made since, and entries that are not shared in this direction
+ * are not kept entries.
  */
 export async function weighDeletions(
   paths: readonly CyclePath[],
@@ -98,7 +96,7 @@ export async function weighDeletions(
   const { rules, isSent } = ground;
   const here = paths.flatMap(({ path, local: after, base, remote }): PathChange[] => {
     const before = remote && base.entry;
-    // Ask the rules last: many paths that only come need no answer.
+    // The rules are asked last, because many paths are only created, and need no answer.
     const isPassing = (before === undefined) !== (after === undefined);
     return isPassing && rules.goesBack(path, after ?? base.entry) && !isSent(path) ? [{ path, before, after }] : [];
   });
@@ -117,8 +115,8 @@ export async function weighDeletions(
 }
 
 /**
- * The number of entries that a side has lost, the number of older ones among them, the number that it has kept (as far
- * as it was counted), and the halt that follows.
+ * The number of entries that a side has lost, the number of older ones among them, the number of kept entries (as far
+ * as they were counted), and the resulting halt.
  */
 interface Weighed {
   readonly lost: number;
@@ -130,13 +128,13 @@ interface Weighed {
 interface Weighing {
   readonly side: Side;
   readonly changes: readonly PathChange[];
-  /** Returns the paths that do not count. `undefined`: all count. */
+  /** Returns the paths that are not weighed. Default: all are weighed. */
   readonly ignored?: Pick<IgnoredPaths, "of">;
 }
 
 /**
- * Weighs one side without its ignored paths: they were recorded before the rules named them, and are nobody's work. If
- * no other path is left, the whole side may be gone, so ignored paths count, too.
+ * Weighs one side without its ignored paths, because they were recorded before the rules named them, and are nobody's
+ * work. If no other path is left, the whole side may be gone, so ignored paths are weighed, too.
  */
 async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
   if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -149,8 +147,9 @@ async function weigh(ground: LossGround, changes: readonly PathChange[], side: S
 }
 
 /**
- * Checks twice: first all recent losses against all kept entries, then only the losses and kept entries that are older
- * than `MEMORY_MS`. Otherwise entries that came between two pieces of a deletion would count as kept.
+ * Checks twice. First it compares all recent losses with all kept entries, and then the losses and kept entries that
+ * are older than `MEMORY_MS`. Without the second check, entries that were created between two parts of a deletion would
+ * be kept entries.
  */
 async function weighThese(ground: LossGround, { side, changes, ignored }: Weighing): Promise<Weighed> {
   const lost = countLost(changes);
@@ -177,15 +176,15 @@ async function weighThese(ground: LossGround, { side, changes, ignored }: Weighi
 interface Counting {
   readonly side: Side;
   readonly since: number;
-  /** The number of entries at which counting stops. */
+  /** The numbers of entries at which counting stops. */
   readonly enough: KeptCount;
-  /** Entries that have been renamed by now. */
+  /** Entries that were renamed, and therefore stay. */
   readonly moved: KeptCount;
   readonly ignored: Weighing["ignored"];
 }
 
 /**
- * The number of entries that were there when both sides last agreed and still are, and the number of those that are
+ * The number of entries that existed when both sides last agreed and still exist, and the number of those that are
  * older than `MEMORY_MS`.
  */
 interface KeptCount {
@@ -241,7 +240,10 @@ async function haltFor(ground: LossGround, loss: Loss, { side, gone }: Told): Pr
   return { reason, detail: `${what} was deleted ${where}` };
 }
 
-/** Returns a clause that names the top-level folder of at least half of the deleted entries; "" if there is none. */
+/**
+ * Returns a clause that names the top-level folder of at least half of the deleted entries; `""` if there is no such
+ * folder.
+ */
 function mostlyIn(gone: Told["gone"]): string {
   const counts = new Map<string, number>();
   for (const { path } of gone) {
@@ -253,7 +255,7 @@ function mostlyIn(gone: Told["gone"]): string {
   return `, ${most[1]} of them in ${shownPath(most[0] as WorkspacePath)}/`;
 }
 
-/** True if a side holds nothing at all that concerns the other one. */
+/** Returns true if a side has no entry that the two sides share. */
 async function isBare({ own, local, mirror, head, rules }: LossGround, side: Side): Promise<boolean> {
   for await (const rows of withBreaths(side === "local" ? own.entriesAt(local) : mirror.entriesAt(head))) {
     if (rows.some(({ path, entry }) => path !== ROOT && rules.isShared(path, entry?.kind === "dir"))) return false;
@@ -262,8 +264,8 @@ async function isBare({ own, local, mirror, head, rules }: LossGround, side: Sid
 }
 
 /**
- * Returns the decisions, changed so that a side gets back each entry that it has lost and the other side still has.
- * `isMeant`: true for a path that is to stay away.
+ * Changes the decisions so that a side gets back each entry that it has lost and that the other side still has. Leaves
+ * out paths for which `isMeant` returns true, because their deletion is intended.
  */
 export function putBack(
   decisions: readonly SettledDecision[],
@@ -284,8 +286,8 @@ export const ROOT_REPLACED: ReplicaHalt = {
 };
 
 /**
- * Returns a halt if there is no folder, or it cannot be the known one. `known` undefined: no folder was seen yet. See
- * `isElsewhere`.
+ * Returns a halt if there is no folder, or if it cannot be the known one. `known` is undefined if no folder was seen
+ * yet. See also `isElsewhere`.
  */
 export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity | undefined): ReplicaHalt | undefined {
   if (now === undefined) return { reason: "root-vanished", detail: "the folder is not there" };
@@ -293,17 +295,17 @@ export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity
 }
 
 /**
- * True if two identities may be of one folder. Ignores the device: a file system may get another number when it is
- * mounted anew (btrfs, overlayfs, and every other with the next start of the machine). Birth times count if both are
- * known.
+ * Returns true if two identities may belong to the same folder. Ignores the device, because a file system may get
+ * another number when it is mounted anew (btrfs, overlayfs, and after a restart of the machine every file system).
+ * Compares birth times only if both are known.
  */
 function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
   return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
 }
 
 /**
- * True if a folder that may be the known one is on another device now. The root of another file system may have the
- * same inode number, so the caller must compare contents.
+ * Returns true if the folder is on another device than the known one. The root of another file system may have the same
+ * inode number, so the caller must compare contents.
  */
 export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdentity | undefined): boolean {
   return known !== undefined && now !== undefined && known.dev !== now.dev;
@@ -314,7 +316,7 @@ interface BeforeAfter {
   readonly after: Entry | undefined;
 }
 
-/** Counts the entries that go and do not come back under another name: a moved entry is not lost. */
+/** Counts the entries that are deleted and do not reappear under another name, because a moved entry is not lost. */
 export function countLost(changes: Iterable<BeforeAfter>): number {
   const came = new Map<string, number>();
   const went = new Map<string, number>();
@@ -332,26 +334,26 @@ function add(counts: Map<string, number>, { kind, hash }: Entry): void {
   counts.set(what, (counts.get(what) ?? 0) + 1);
 }
 
-/** The number of entries that go at once from one side, and the number that stay there. */
+/** The number of entries that one side loses at once, and the number that it keeps. */
 interface Loss {
-  /** Entries that went a moment ago, or go now. */
+  /** Entries that were lost in the last moments, or are lost now. */
   readonly lost: number;
-  /** Entries that were there before, and still are; new ones do not count. */
+  /** Entries that existed before and still exist. New entries are not among them. */
   readonly kept: number;
 }
 
-/** True if so many entries may go only if at least as many stay. */
+/** Returns true if so many entries may be lost only if at least as many are kept. */
 function isMuch(lost: number): boolean {
   return lost > MAY_GO_AT_ONCE;
 }
 
-/** Returns the number of kept entries that is enough for `lost` to go: more need not be counted. */
+/** Returns the number of kept entries that allows a loss of `lost` entries. No more need be counted. */
 function enoughKept(lost: number): number {
   if (lost < 2) return 0;
   return isMuch(lost) ? lost : 1;
 }
 
-/** Returns `undefined` if the loss is allowed, otherwise the reason code of the halt. */
+/** Returns the reason code of the halt; `undefined` if the loss is allowed. */
 export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion" | undefined {
   if (kept >= enoughKept(lost)) return undefined;
   return kept === 0 ? "root-emptied" : "mass-deletion";
@@ -360,35 +362,39 @@ export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion
 type Counted = Omit<Losses, "halted" | "ignored">;
 
 /**
- * The time for which a deletion is remembered, so that it counts with later ones as one large deletion. Entries that
- * came within this time do not count as kept.
+ * The time for which a deletion is remembered, so that it is added to later ones as one large deletion. Entries that
+ * were created within this time are not kept entries.
  */
 export const MEMORY_MS = 10_000;
 
-/** Up to this many deleted entries are probably all of them, so the wait for more is short. */
+/** Up to this many deleted entries are probably all of the deletion, so the wait for more is short. */
 const FEW = 3;
 const MOMENT_MS = 100;
 
-/** The wait if more entries have gone, which may be the beginning of a large deletion. */
+/** The wait if more entries are deleted, which may be the beginning of a large deletion. */
 const QUIET_MS = 400;
 
-/** The most waits in a row for a deletion that is not large yet. After that, somebody deletes continually. */
+/**
+ * The maximum number of consecutive waits for a deletion that is not large yet. After that, somebody deletes
+ * continually.
+ */
 const MOST_WAITS = 10;
 
 /**
- * The most waits, and the milliseconds of each, before a large deletion at the origin halts the sync. The deletion may
- * be the first half of a slow rename there, or its entries may be back by now and not have arrived yet.
+ * The maximum number of waits, and the duration of each in ms, before a large deletion at the origin halts the sync.
+ * The deletion may be the first half of a slow rename there. Its entries may also be restored there already, but not
+ * have arrived here yet.
  */
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;
 
 const NONE: Counted = { local: 0, upstream: 0, older: { local: 0, upstream: 0 } };
 
-/** Remembers recent deletions: a large deletion is seen in several pieces. */
+/** Remembers recent deletions, because a large deletion is noticed in several parts. */
 export class RecentDeletions {
   readonly #timers: Timers;
   #recent: Counted = NONE;
-  /** Deletions of earlier generations are forgotten. */
+  /** Incremented when a person accepts deletions. Those of earlier generations are then forgotten. */
   #generation = 0;
   #last: Lost = NONE;
   #waits = 0;
@@ -398,20 +404,21 @@ export class RecentDeletions {
     this.#timers = timers;
   }
 
-  /** The recent deletions that were carried out, on each side. */
+  /** The recent deletions that were carried out, by side. */
   get recent(): Counted {
     return this.#recent;
   }
 
   /**
-   * Returns the milliseconds to wait until no more entries go, or `undefined` to wait no longer. More entries gone than
-   * at the last call may be the beginning of a large deletion. `found`: the halt that would follow.
+   * Returns the milliseconds to wait until no more entries are deleted; `undefined` to wait no longer. If more entries
+   * are gone than at the last call, this may be the beginning of a large deletion. `found` is the halt that would
+   * follow.
    */
   waitFor(
     { halted, ignored = NONE, ...weighed }: Lost & Partial<Pick<Losses, "halted" | "ignored">>,
     found?: ReplicaHalt,
   ): number | undefined {
-    // Ignored paths may be the first piece of a deletion that counts.
+    // Ignored paths are added, because they may be the first part of a deletion of other paths.
     const { local, upstream } = sum(weighed, ignored, 1);
     const lost = { local: local + this.#recent.local, upstream: upstream + this.#recent.upstream };
     const isMore = lost.local > this.#last.local || lost.upstream > this.#last.upstream;
@@ -424,8 +431,8 @@ export class RecentDeletions {
   }
 
   /**
-   * Notes deletions that were carried out. `isAccepted`: a person knows of them and of those before, so that none of
-   * them counts with the next ones.
+   * Notes deletions that were carried out. If `isAccepted` is true, a person knows of them and of those before, so none
+   * of them is added to the next ones.
    */
   note(lost: Counted, isAccepted = false): void {
     if (isAccepted) {

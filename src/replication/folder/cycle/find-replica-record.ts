@@ -12,7 +12,7 @@ interface Known {
   readonly record: ReplicaRecord;
 }
 
-/** The last record read from each log: every cycle asks for it. */
+/** The last record that was read from each log. It is remembered because every cycle asks for it. */
 const known = memoKey<Known>("the sync's record");
 
 /** Returns the record of a workspace's last sync; `undefined` if there was none. */
@@ -27,7 +27,10 @@ export async function findReplicaRecord(context: Context): Promise<ReplicaRecord
   return record;
 }
 
-/** Reads the event of a record. If the log is shorter than the index, throws its damage, not only a missing event. */
+/**
+ * Reads the event of a record. If the log is shorter than the index, throws the damage of the log, not only the missing
+ * event.
+ */
 async function readLast(context: Context, last: EventRow): Promise<LogEvent> {
   try {
     return await readEvent(context, last);

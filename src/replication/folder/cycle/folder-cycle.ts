@@ -56,7 +56,7 @@ import { StoodOn } from "../ground/stood-on.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The parts that a folder is synced with. */
+/** The parts that a `FolderCycle` works with. */
 export interface CycleParts {
   readonly context: Context;
   readonly mirror: Mirror;
@@ -67,14 +67,14 @@ export interface CycleParts {
   readonly gitPaths: GitPaths;
   readonly secrets: CycleSides["secrets"];
   readonly notHeld: NotHeldPaths;
-  /** The folder on disk now; `undefined`: there is none. */
+  /** Returns the identity of the folder on disk; `undefined` if there is no folder. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
-  /** Returns a halt if the folder must not follow this origin from where it lies. Called in each cycle. */
+  /** Returns a halt if the folder, in its present place, must not follow this origin. Called in each cycle. */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
   /**
-   * Called before another folder, or another device, is recorded as the workspace's, so that caches of the old one are
-   * dropped.
+   * Called before another folder, or the same folder on another device, is recorded as the workspace's. It drops the
+   * caches of the old one.
    */
   readonly beforeMove?: (() => void) | undefined;
   readonly timers: Timers;
@@ -83,7 +83,7 @@ export interface CycleParts {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** A change of the record; `undefined` removes a field. */
+/** A change of the record. `undefined` removes a field. */
 export interface RecordChange {
   readonly origin?: string;
   readonly sandboxId?: string;
@@ -102,7 +102,7 @@ interface Planned {
   readonly losses: Losses;
   readonly local: number;
   readonly head: number;
-  /** Paths that were compared because the origin had not taken them. */
+  /** Paths that were compared because the origin had not accepted their entries. */
   readonly again: readonly WorkspacePath[];
   /** Paths that were in conflict when the step was planned. */
   readonly disputed: readonly WorkspacePath[];
@@ -110,16 +110,19 @@ interface Planned {
 }
 
 /**
- * The most own events that are searched for an event about a conflict. If there are that many, such an event is
+ * The maximum number of own events that are searched for one about a conflict. If there are that many, such an event is
  * assumed.
  */
 const MOST_SINCE = 1_000;
 
-/** The most waits for the rest of a partial commit, and the milliseconds of each. */
+/** The maximum number of waits for the rest of a partial commit, and the duration of each in ms. */
 const MOST_PARTS = 50;
 export const PART_MS = 20;
 
-/** Synchronises a folder with the held state of its origin, one step at a time. The caller must serialise the calls. */
+/**
+ * Synchronises a folder with the state of its origin that the mirror holds, one step at a time. The caller must
+ * serialise the calls.
+ */
 export class FolderCycle implements Disposable {
   readonly #parts: CycleParts;
   readonly #materializer: LocalMaterializer;
@@ -127,26 +130,29 @@ export class FolderCycle implements Disposable {
   readonly #losses: RecentDeletions;
   readonly #back: RestoredPaths;
   readonly #erasures: OriginErasures;
-  /** Answers where the states of paths came from. */
+  /** Finds out where the states of paths came from. */
   readonly #sources: Pick<CycleSides, "isOwn" | "stoodOn">;
   #record: ReplicaRecord;
-  /** The origin's event up to which the folder is reconciled. The record may not say so yet. */
+  /** The origin's event up to which the folder is reconciled. The record in the log may lag behind it. */
   #applied: number;
-  /** The own event up to which the folder was compared; `undefined`: everything must be compared. */
+  /** The own event up to which the folder was compared; `undefined` if everything must be compared. */
   #known: number | undefined;
   #isLookedAtAgain = false;
   #done: JustDone | undefined;
   #open: readonly IdentifiedConflict[] = [];
   /** The names of secrets that people had added when the last step began. */
   #names: AddedNames;
-  /** Paths in conflict when the last step was planned. Settling one may change no file, so they are compared again. */
+  /**
+   * Paths that were in conflict when the last step was planned. They are compared again, because the end of a conflict
+   * may change no file.
+   */
   #disputed: readonly WorkspacePath[] = [];
   /** The folder on another device that was recognised as the same. */
   #recognised: FolderIdentity | undefined;
-  /** The own event up to which the record in the log covers the origin's answers. */
+  /** The own event up to which the record in the log includes the origin's answers. */
   #answersTo: number;
   #part = { local: 0, head: 0, times: 0 };
-  /** The result of `#readSettled` while `#catchUpWithHeld` runs; else empty. */
+  /** The result of `#readSettled` while `#catchUpWithHeld` runs; otherwise empty. */
   #settledAt: ReadonlyMap<WorkspacePath, number> = new Map();
   #isCatchingUp = false;
 
@@ -167,7 +173,7 @@ export class FolderCycle implements Disposable {
     this.#sources = { isOwn: this.#isOwn, stoodOn: new StoodOn({ ...parts, origin }) };
   }
 
-  /** The record as it was last written, or will be written next. */
+  /** The record as it was last written, or as it will be written next. */
   get record(): ReplicaRecord {
     return this.#record;
   }
@@ -181,7 +187,7 @@ export class FolderCycle implements Disposable {
     return this.#open;
   }
 
-  /** True if the record in the log lags behind what was reconciled or answered. */
+  /** True if the record in the log lags behind the reconciled events or the answered entries. */
   get isAhead(): boolean {
     return this.#applied > this.#record.applied || this.#parts.journal.settledTo > this.#answersTo;
   }
@@ -192,7 +198,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Makes the next cycle compare everything after a halt whose cause may be over. Only lasting differences are sent.
+   * Makes the next cycle compare everything, after a halt whose cause may be gone. Only differences that persist are
+   * sent.
    */
   lookAgain(): void {
     this.#known = undefined;
@@ -204,19 +211,19 @@ export class FolderCycle implements Disposable {
     this.#back.want(await recentlyGone(this.#parts.context, this.#record.origin));
   }
 
-  /** Retries at once what could not be written. */
+  /** Retries at once the changes that could not be written. */
   hurry(): void {
     this.#retries.hurry();
   }
 
-  /** The changes that could not be written, and wait to be retried. */
+  /** The changes that could not be written and that wait to be retried. */
   get blocked(): Change[] {
     return this.#open.flatMap(({ record: { path, reason, current, wanted } }) =>
       reason === "blocked" && this.#retries.isWaiting(path) ? [{ path, before: current, after: wanted }] : [],
     );
   }
 
-  /** Retries these paths with the next cycle, as their obstacles are gone. */
+  /** Retries these paths in the next cycle, because their obstacles are gone. */
   unblock(paths: ReadonlySet<WorkspacePath>): void {
     this.#retries.changed(paths);
   }
@@ -226,8 +233,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Compares both sides, and carries out the step that follows. `accepted`: a person's decision about a halt.
-   * `isRestAccepted`: a deletion at the origin was accepted, and the rest of it may still arrive.
+   * Compares both sides, and carries out the resulting step. `accepted` is a person's decision about a halt.
+   * `isRestAccepted` is true if a deletion at the origin was accepted and further parts of it may still arrive.
    */
   async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
@@ -235,10 +242,10 @@ export class FolderCycle implements Disposable {
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
-    // Read `keeps` after settling, which may have finished the step that it was for.
+    // `keeps` is read after settling, because settling may finish the step for which it was set.
     const decided = accepted ?? this.#keeps;
     this.#names = await this.#parts.names.refresh();
-    // Other names concern paths that may have no new event, so everything is compared.
+    // If the names have changed, everything is compared, because the affected paths may have no new event.
     if (!isDeepStrictEqual(this.#names, this.#parts.rules.namedBefore)) this.#known = undefined;
     const began = this.#parts.context.now();
     const isWhole = await this.#erasures.leave(this.#standing());
@@ -250,7 +257,7 @@ export class FolderCycle implements Disposable {
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     const isAccepted = decided === "deletions" || isRestAccepted;
-    // If the mirror's index was wrong about the origin's files, the plan is void.
+    // The plan is void if the mirror's index was wrong about the origin's files.
     if (!(await this.#isProved(planned))) return { kind: "moved" };
     const outcome = await this.#carryOut(planned, now, isAccepted);
     if (outcome.kind === "done") await this.#erasures.follow(this.#standing(await this.#readConflicts()));
@@ -262,7 +269,7 @@ export class FolderCycle implements Disposable {
     return { record, applied: this.#applied, disputed: disputed.map(({ record: { path } }) => path) };
   }
 
-  /** Returns a halt if the folder must not be touched. `accepted`: a person's decision about a halt. */
+  /** Returns a halt if the folder must not be touched. `accepted` is a person's decision about a halt. */
   async checkFolder(now = this.#parts.identity(), accepted?: LossDecision): Promise<ReplicaHalt | undefined> {
     const known = (accepted ?? this.#keeps) === undefined ? this.#record.folder : undefined;
     return (
@@ -270,7 +277,10 @@ export class FolderCycle implements Disposable {
     );
   }
 
-  /** Samples the contents of a folder on another device than before; once recognised, only on yet another device. */
+  /**
+   * Samples the contents of a folder that is on another device than before. A recognised folder is sampled again only
+   * on yet another device.
+   */
   async #checkContents(known: FolderIdentity | undefined, now: FolderIdentity | undefined) {
     if (now === undefined || known === undefined || !isElsewhere(known, now)) return undefined;
     if (this.#recognised !== undefined && !isElsewhere(this.#recognised, now)) return undefined;
@@ -282,7 +292,7 @@ export class FolderCycle implements Disposable {
     return undefined;
   }
 
-  /** Writes the record, as it is now or with `change` applied. */
+  /** Writes the record as it is, or with `change` applied. */
   async write(change: RecordChange = {}): Promise<void> {
     await this.#settle();
     const { paused, stopped, halted, ...rest } = { ...this.#record, ...this.#progress(), ...change };
@@ -296,23 +306,23 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Turns the sync into a new replica of an origin that has lost its events after `common`. First brings the lost
-   * state, as it is held here, into the folder. Nothing counts as deleted in the first step of the new replica. The
-   * caller must reopen the sync. Throws `REFUSED` if a step halts, or a conflict is open about something that the
-   * origin has lost.
+   * Turns the sync into a new replica of an origin that has lost its events after `common`. First applies the lost
+   * state, which the mirror still holds, to the folder. In the first step of the new replica, nothing is regarded as
+   * deleted. The caller must reopen the sync. Throws `REFUSED` if a step halts, or if a conflict is open about
+   * something that the origin has lost.
    */
   async rejoin(sandboxId: string, common: number): Promise<void> {
-    // The record may not name the origin, if it was put back before anything of it was in the folder.
+    // The record may not name the origin, if the origin was put back before anything of it came into the folder.
     const { workspace: origin } = this.#parts.mirror;
     if (this.#record.origin !== origin) await this.write({ origin });
     await this.#catchUpWithHeld();
     refuseDisputed(await this.openConflicts(), common);
-    // Rewind the mirror last: as long as it has the lost events, the sync stays halted.
+    // The mirror is rewound last, because the sync stays halted as long as the mirror has the lost events.
     await this.write({ sandboxId, applied: common, keeps: "both" });
     await this.#parts.mirror.rewind(common);
   }
 
-  /** Brings everything that the mirror holds into the folder; deletes nothing. */
+  /** Applies everything that the mirror holds to the folder. Deletes nothing. */
   async #catchUpWithHeld(): Promise<void> {
     this.#isCatchingUp = true;
     this.#settledAt = await this.#readSettled();
@@ -331,8 +341,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if, since the last step, a conflict was opened or settled, or the workspace was configured, or too much was
-   * recorded to tell. False if everything will be compared anyway.
+   * Returns true if a conflict was opened or settled or the workspace was configured since the last step, or if too
+   * many events were recorded to tell. Returns false if everything will be compared anyway.
    */
   async isDisputedAnew(): Promise<boolean> {
     const { context } = this.#parts;
@@ -344,8 +354,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Returns the settled conflicts by path, each with the origin's event up to which the settlement covers the path and
-   * everything beneath it. Without them, a path that cannot be written would raise a settled conflict again.
+   * Returns, by path, the origin's events up to which settled conflicts decide about the path and everything beneath
+   * it. Without them, a path that cannot be written would raise a settled conflict again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
@@ -355,16 +365,16 @@ export class FolderCycle implements Disposable {
     return new Map(settled);
   }
 
-  /** Resolves to the open conflicts with the origin, as of now. */
+  /** Resolves to the conflicts with the origin that are open now. */
   async openConflicts(): Promise<readonly IdentifiedConflict[]> {
     await catchUp(this.#parts.context, { recover: false });
     return (this.#open = await this.#readConflicts());
   }
 
   /**
-   * Settles the conflict of a path; records the folder's state first. Resolves to the conflict as it is afterwards.
-   * Throws `NOT_FOUND` if there is none; `REFUSED` if the sides do not merge or are not those of `resolution`,
-   * something is in the way, or the mode is one-way and it is not the origin's side that is kept.
+   * Settles the conflict of a path, after it has recorded the folder's state. Resolves to the conflict as it is
+   * afterwards. Throws `NOT_FOUND` if there is no conflict. Throws `REFUSED` if the sides do not merge, if they are not
+   * the sides of `resolution`, if something is in the way, or if the mode is one-way and the origin's side is not kept.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const { context, mirror, rules, editorFiles, notHeld } = this.#parts;
@@ -387,7 +397,8 @@ export class FolderCycle implements Disposable {
       if (!(await mirror.proves([...looked], applied))) continue;
       const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
       if (report.moved.length > 0) continue;
-      // If something was applied, a blocked path is only a folder with untracked files: it stays open, and is retried.
+      // If something was applied, the only blocked paths are folders with untracked files. Their conflicts stay open,
+      // and they are retried.
       if (report.applied.length === 0 && report.blocked.length > 0) throw inTheWay(report.blocked);
       this.#record = record;
       const left = (await this.openConflicts()).find((one) => one.record.path === path);
@@ -396,8 +407,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Finishes an operation that a crash has interrupted. Takes over the progress in the log, if another caller has
-   * finished the operation.
+   * Finishes an operation that a crash has interrupted. If another caller has finished the operation, adopts the
+   * progress that is recorded in the log.
    */
   async #settle(): Promise<void> {
     const { context } = this.#parts;
@@ -421,7 +432,7 @@ export class FolderCycle implements Disposable {
     this.#parts.rules.reconciled();
   }
 
-  /** The sides on which nothing counts as deleted in the next step. */
+  /** The sides on which nothing is regarded as deleted in the next step. */
   get #keeps(): Kept | undefined {
     return this.#isCatchingUp ? "both" : this.#record.keeps;
   }
@@ -463,7 +474,7 @@ export class FolderCycle implements Disposable {
       isSent: (path) => journal.isSent(path),
     });
     const sides = decided === "restore" ? sidesToRestore(losses) : new Set(sidesKept(decided));
-    // The origin need not be told of files that had vanished and are back by themselves.
+    // The origin need not be told about files that had disappeared and have reappeared by themselves.
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
@@ -471,7 +482,7 @@ export class FolderCycle implements Disposable {
     await breatheAfter(paths.length);
     const upstream = new Map(paths.map((one) => [one.path, one.upstream?.seq ?? 0]));
     const isMeant = (path: WorkspacePath): boolean => this.#isSettled(path, upstream.get(path) ?? 0);
-    // If nothing may be deleted, as in the first step of a new replica, erased contents do not leave the folder either.
+    // If nothing may be deleted, as in the first step of a new replica, erased contents stay in the folder as well.
     const leavesErased = decided !== "here" && decided !== "both";
     const plan = planCycle(await this.#back.decide({ paths, decisions, sides, leavesErased, isMeant }), {
       origin: this.#record.origin,
@@ -491,7 +502,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if the path's conflict, or one of a folder above it, was settled for this event of the origin or a later one.
+   * Returns true if the conflict of the path, or of a folder above it, was settled for this event of the origin or a
+   * later one.
    */
   #isSettled(path: WorkspacePath, upstreamSeq: number): boolean {
     if (this.#settledAt.size === 0) return false;
@@ -514,7 +526,10 @@ export class FolderCycle implements Disposable {
     return touched;
   }
 
-  /** Returns the paths that could not be written, are unchanged at the origin since, and wait for their retry. */
+  /**
+   * Returns the paths that could not be written, that have not changed at the origin since, and that wait for their
+   * retry.
+   */
   #waiting(paths: readonly CyclePath[], conflicts: readonly IdentifiedConflict[]): Set<WorkspacePath> {
     const upstream = new Map(paths.map(({ path, upstream: there }) => [path, there?.seq ?? 0]));
     const waiting = new Set<WorkspacePath>();
@@ -525,7 +540,9 @@ export class FolderCycle implements Disposable {
     return waiting;
   }
 
-  /** True if the rest of a commit is probably on its way. A plan that takes long counts as several waits. */
+  /**
+   * Returns true if the rest of a commit is probably on its way. A plan that takes long is equivalent to several waits.
+   */
   #isMoreComing({ local, head }: Planned, began: number): boolean {
     const isSame = this.#part.local === local && this.#part.head === head;
     const times = 1 + Math.max(0, this.#parts.context.now() - began) / PART_MS;
@@ -534,8 +551,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Verifies the origin's files that the plan rests on against its lines, as of now and as of the last agreement. A
-   * first plan rests on all files.
+   * Verifies the origin's files on which the plan is based against the origin's lines, as of now and as of the last
+   * agreement. A first plan is based on all files.
    */
   async #isProved({ plan, paths, head }: Planned): Promise<boolean> {
     const { mirror } = this.#parts;
@@ -592,8 +609,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Skips the own events that a step has written: they need no comparison. If all of them came from the origin, none is
-   * sent.
+   * Skips the own events that a step has written, because they need no comparison. If all of them came from the origin,
+   * none is sent.
    */
   #advanceOver(plan: CyclePlan, local: number, report: UpstreamReport): void {
     const { from, seq, applied } = report;
@@ -611,8 +628,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Notes that the record was written to the log. `isNews`: no event that was written with it is for the origin. If all
-   * events before these were answered, these count as answered, too.
+   * Notes that the record was written to the log. `isNews` is true if no event that was written with it is for the
+   * origin. If also all earlier events were answered, the new events are regarded as answered.
    */
   #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
     this.#record = record;
@@ -620,8 +637,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if the origin's events, though they change nothing in the folder, are more than an echo of this replica's own
-   * work.
+   * Returns true if the origin's events are more than an echo of this replica's own work, although they change nothing
+   * in the folder.
    */
   async #isNews({ paths, head }: Planned): Promise<boolean> {
     for (const { upstream } of paths) {

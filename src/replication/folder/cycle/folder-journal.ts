@@ -29,11 +29,11 @@ interface Dispute extends Pick<SyncConflict, "baseSeq" | "since"> {
   readonly path: WorkspacePath;
 }
 
-/** The source of a folder's own changes, and the rules for what goes back. */
+/** The source of a folder's own changes, and the rules for what is written back. */
 interface JournalSource {
   /** Reads the entries after an own event, in order, at most `limit`. */
   readonly read: (after: number, limit: number) => Promise<JournalPage>;
-  /** Returns the origin's state of a path, as far as it is known here. */
+  /** Returns the origin's state of a path, as far as the mirror holds it. */
   readonly there: (path: WorkspacePath) => Promise<Entry | undefined>;
   readonly open: (hash: Hash) => Promise<BlobReader | undefined>;
   readonly isStillHeld: (seq: number, hash: Hash | undefined) => Promise<boolean>;
@@ -42,18 +42,18 @@ interface JournalSource {
   /** Refreshes the names of secrets. Default: they never change. */
   readonly names?: Pick<SharedNames, "refresh"> | undefined;
   /**
-   * True if a path stays here: it is an editor's own file, or lies where the folder cannot hold what the origin has.
-   * Default: none does.
+   * Returns true if a change stays in the folder, because the path is an editor's own file, or is at or beneath an
+   * entry of the origin that the folder cannot hold. Default: false.
    */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /**
-   * True if an entry is left to the next step, which compares both sides: the folder never had the state that the entry
-   * claims to have seen, or has taken a later one of the origin. Default: none is.
+   * Returns true if an entry is left to the next step, which compares both sides. The reason is that the folder never
+   * had the state that the entry claims to have seen, or has received a later one from the origin. Default: false.
    */
   readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
-  /** The own event up to which everything has been answered when the journal begins. */
+  /** The own event up to which everything was answered when the journal was opened. */
   readonly settled: number;
-  /** The last event of the origin that is held here. */
+  /** Returns the last event of the origin that the mirror holds. */
   readonly head: () => number;
 }
 
@@ -61,22 +61,30 @@ interface JournalSource {
 const PAGE = 2_000;
 
 /**
- * Reads the changes of a folder for its origin from the log, and gives them to the session, which sends them. It gives
- * only released changes, so that the caller that guards the folder can examine them first.
+ * Reads the changes of a folder for its origin from the folder's log, and passes them to the session, which sends them.
+ * It passes on only released changes, so that the caller that guards the folder can examine them first.
  */
 export class FolderJournal implements WriteJournal {
   readonly changed = new Signal<void>();
   /** Emitted when some entries have been answered. */
   readonly answered = new Signal<WriteBackAnswer>();
-  /** Emitted when the origin has forgotten what it has taken: paths that differ there must be proposed again. */
+  /**
+   * Emitted when the origin has forgotten which entries it has accepted. Paths that differ there must be proposed
+   * again.
+   */
   readonly forgotten = new Signal<void>();
   readonly #source: JournalSource;
   #queue: JournalEntry[] = [];
   /** The last unanswered entry of each path. */
   readonly #waiting = new Map<WorkspacePath, JournalEntry>();
-  /** Paths whose answer names an event that is not held here yet, with its seq. Until it is, they stay undecided. */
+  /**
+   * Paths whose answer names an event that the mirror does not hold yet, with its seq. They stay undecided until it
+   * arrives.
+   */
   readonly #awaited = new Map<WorkspacePath, number>();
-  /** Paths with an entry that was not taken, or may not have been: nothing else causes another comparison. */
+  /**
+   * Paths with an entry that was not accepted, or may not have been. Nothing else causes another comparison of them.
+   */
   readonly #again = new Set<WorkspacePath>();
   /** Paths whose last entry was refused for another reason than being stale. */
   readonly #refused = new Map<WorkspacePath, Refusal>();
@@ -102,31 +110,33 @@ export class FolderJournal implements WriteJournal {
     return this.#queue.length;
   }
 
-  /** The paths that must be decided about again. */
+  /** The paths about which must be decided again. */
   get again(): ReadonlySet<WorkspacePath> {
     return this.#again;
   }
 
   /**
-   * Notes that `paths` were decided about. Those whose answer names an event that is not held here yet stay in `again`.
-   * `agreed`: paths that are now the same on both sides, whatever was refused before.
+   * Notes that `paths` were decided about. A path whose answer names an event that the mirror does not hold yet stays
+   * in `again`. The paths in `agreed` are now the same on both sides, so their refusals are forgotten.
    */
   decided(paths: Iterable<WorkspacePath>, agreed: Iterable<WorkspacePath> = []): void {
     for (const path of agreed) this.#refused.delete(path);
     for (const path of paths) if ((this.#awaited.get(path) ?? 0) <= this.#source.head()) this.#again.delete(path);
   }
 
-  /** The refused paths, which are not sent again as they are. */
+  /** The refused paths. They are not sent again without a change. */
   get refused(): ReadonlyMap<WorkspacePath, Refusal> {
     return this.#refused;
   }
 
-  /** True if a path must be compared again, or its last change has no answer yet. */
+  /** Returns true if a path must be compared again, or if its last change has no answer yet. */
   isUndecided(path: WorkspacePath): boolean {
     return this.#again.has(path) || this.#waiting.has(path);
   }
 
-  /** Proposes refused paths anew: all of them, or those refused for the reason `why`, or only the path `only`. */
+  /**
+   * Proposes refused paths again: all of them, those that were refused for the reason `why`, or only the path `only`.
+   */
   retry(why?: WriteBackReason, only?: WorkspacePath): void {
     for (const [path, { reason }] of this.#refused) {
       if ((why !== undefined && reason !== why) || (only !== undefined && path !== only)) continue;
@@ -135,12 +145,15 @@ export class FolderJournal implements WriteJournal {
     }
   }
 
-  /** Marks the queue as doubtful after the rules for what goes back have changed: it is judged anew before a send. */
+  /**
+   * Called after the rules for what is written back have changed. The queue is then judged again before anything is
+   * sent.
+   */
   doubt(): void {
     this.#isDoubtful = true;
   }
 
-  /** Reads the own log to its end. */
+  /** Reads the folder's own log to its end. */
   async scan(): Promise<void> {
     await this.#judgeAnew();
     for (let looked = -1; looked < this.#scanned;) {
@@ -152,7 +165,7 @@ export class FolderJournal implements WriteJournal {
     this.#isRead = true;
   }
 
-  /** Skips these events of the log: the origin needs nothing of them. */
+  /** Skips these events of the log, because the origin needs nothing of them. */
   passOver(from: number, to: number): void {
     if (!this.#isRead || this.#scanned < from) return;
     this.#scanned = Math.max(this.#scanned, to);
@@ -161,8 +174,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Withdraws entries that were made on the origin's state to settle one of these disputes: the person who had settled
-   * it has undone that.
+   * Withdraws entries that were made on the origin's state to settle one of these disputes. Called because the person
+   * who had settled the dispute has undone that.
    */
   withdraw(disputes: readonly Dispute[]): void {
     const byPath = new Map(disputes.map((one) => [one.path, one]));
@@ -181,7 +194,7 @@ export class FolderJournal implements WriteJournal {
     else this.#settleIdle();
   }
 
-  /** Never sends the entries up to the own event `upTo`, unless they are proposed anew. */
+  /** Drops the entries up to the own event `upTo`. They are never sent, unless they are proposed again. */
   skipTo(upTo: number): void {
     this.#drop(upTo);
     this.#scanned = Math.max(this.#scanned, upTo);
@@ -189,8 +202,9 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * True if this state of a path has no answer yet, or the path was refused, or its answer names an event that is not
-   * held here yet. An unanswered entry with another state does not count: a change of the origin's has overwritten it.
+   * Returns true if this state of a path has no answer yet, if the path was refused, or if its answer names an event
+   * that the mirror does not hold yet. An unanswered entry with another state is ignored, because a change of the
+   * origin has overwritten it.
    */
   isOnItsWay(path: WorkspacePath, state: Entry | undefined): boolean {
     const waiting = this.#waiting.get(path);
@@ -198,15 +212,15 @@ export class FolderJournal implements WriteJournal {
     return this.#refused.has(path) || (this.#awaited.get(path) ?? 0) > this.#source.head();
   }
 
-  /** True if the path's last change was released, and its result is not held here yet. */
+  /** Returns true if the path's last change was released, and the mirror does not hold its result yet. */
   isSent(path: WorkspacePath): boolean {
     const localSeq = this.#waiting.get(path)?.localSeq;
     return localSeq === undefined ? (this.#awaited.get(path) ?? 0) > this.#source.head() : localSeq <= this.#released;
   }
 
   /**
-   * The last event of the origin that an answer has named and that is not held here yet; 0 if there is none. Until it
-   * is, more must be applied.
+   * The last event of the origin that an answer has named and that the mirror does not hold yet; 0 if there is none. If
+   * it is not 0, more events must still be applied.
    */
   get awaited(): number {
     let last = 0;
@@ -217,7 +231,7 @@ export class FolderJournal implements WriteJournal {
   async next(after: number, limit: number): Promise<JournalPage> {
     await this.#source.names?.refresh();
     await this.#judgeAnew();
-    // The origin has had more of the log than there is: report the log's end instead of skipping the difference.
+    // The origin has had more of this log than the log has now. The log's end is returned, so that the caller notices.
     if (this.#isRead && after > this.#scanned) return { entries: [], upTo: this.#scanned };
     const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
     const ready = from < 0 ? [] : this.#queue.slice(from, from + limit);
@@ -230,7 +244,8 @@ export class FolderJournal implements WriteJournal {
   async settled(upTo: number, answer: WriteBackAnswer, decidedBy = 0): Promise<void> {
     const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
     const told = new Set([...answer.accepted, ...answer.rejected].map(({ localSeq }) => localSeq));
-    // The answer was lost, and the origin no longer remembers it: its state will show whether the entry was taken.
+    // The answer was lost, and the origin no longer remembers it. The origin's state will show whether it accepted the
+    // entry.
     for (const entry of answered.values()) {
       if (told.has(entry.localSeq)) continue;
       this.#again.add(entry.path);
@@ -246,11 +261,11 @@ export class FolderJournal implements WriteJournal {
         const { reason, unheard } = one;
         const isDeletion = entry.entry === undefined;
         this.#refused.set(entry.path, { reason, isDeletion, ...(unheard === true ? { unheard } : {}) });
-        // Compare it again: if it equals the origin's state by now, nothing is withheld.
+        // The path is compared again. If it equals the origin's state by now, nothing is withheld.
         this.#again.add(entry.path);
       }
     }
-    // The origin cannot remember what it has never heard of.
+    // Entries that were never sent are left out, because the origin cannot remember them.
     const heard = [...answer.accepted, ...answer.rejected.filter(({ unheard }) => unheard !== true)];
     for (const { localSeq } of heard) this.#answeredTo = Math.max(this.#answeredTo, localSeq);
     this.#drop(upTo);
@@ -283,7 +298,7 @@ export class FolderJournal implements WriteJournal {
     const remote = await there(path);
     const known = entry ?? remote;
     if (!rules.goesBack(path, known, remote)) return false;
-    // The entry was made beside the origin's file, which was withheld: the step decides about the path.
+    // The entry was made while the origin's file was withheld, so the step decides about the path.
     if (rules.wasWithheld(path, known?.kind === "dir")) return false;
     if ((await keepsHere?.(path, entry)) === true) return false;
     return (await isLeftToStep?.(one)) !== true;
@@ -327,7 +342,7 @@ export class FolderJournal implements WriteJournal {
     for (const [path, sequence] of this.#awaited) if (sequence <= this.#source.head()) this.#awaited.delete(path);
   }
 
-  /** If no entry waits for an answer, counts as settled all events that were read and released. */
+  /** If no entry waits for an answer, all events that were read and released are settled. */
   #settleIdle(): void {
     if (this.#queue.length === 0) this.#settled = Math.max(this.#settled, Math.min(this.#released, this.#scanned));
   }
@@ -343,7 +358,7 @@ interface JournalParts {
   readonly record: () => Pick<ReplicaRecord, "origin" | "sandboxId">;
 }
 
-/** Opens the journal of a folder over its own log. */
+/** Opens the journal over the folder's own log. */
 export function openJournal(parts: JournalParts, { settled }: Pick<ReplicaRecord, "settled">): FolderJournal {
   const { context, mirror, rules, names, editorFiles, notHeld, record } = parts;
   const remoteOf = async (path: WorkspacePath) => (await mirror.iterationAt(path, mirror.head.seq))?.entry;

@@ -11,7 +11,8 @@ import type { CycleSides, FileHistory } from "./read-cycle.ts";
 /** The sources of a side's ignore files. */
 export interface IgnoreGround {
   /**
-   * Each history with the event as of which it is asked. A later history supplies what the earlier ones do not have.
+   * The histories, each with the event as of which it is queried. A later history provides what the earlier ones do not
+   * have.
    */
   readonly histories: readonly (readonly [FileHistory, number])[];
   readonly blobs: Pick<BlobStore, "open">;
@@ -19,8 +20,8 @@ export interface IgnoreGround {
 }
 
 /**
- * Finds the recorded paths that the ignore rules leave out: those that were recorded before the rules named them. The
- * rules of a deleted ignore file count as they were.
+ * Finds the recorded paths that the ignore rules leave out now. They were recorded before the rules named them. The
+ * rules of a deleted ignore file still apply.
  */
 export class IgnoredPaths {
   readonly #ground: IgnoreGround;
@@ -59,7 +60,7 @@ export class IgnoredPaths {
     }
   }
 
-  /** Returns the text of an ignore file; `undefined` if it is too long, or its content is not here. */
+  /** Returns the text of an ignore file; `undefined` if the file is too long, or if its content is not in the store. */
   async #text({ hash, size }: Entry): Promise<string | undefined> {
     if (hash === undefined || size > MAX_RULE_FILE_BYTES) return undefined;
     const reader = await this.#ground.blobs.open(hash);
@@ -79,7 +80,10 @@ export class IgnoredPaths {
   }
 }
 
-/** Finds a side's ignored paths by its present ignore files, and by deleted ones as of the last agreement. */
+/**
+ * Returns the finder of a side's ignored paths. It uses the side's present ignore files, and those deleted since the
+ * last agreement.
+ */
 export function ignoredOn(
   side: Side,
   {

@@ -11,35 +11,36 @@ import { applyUpstream, type UpstreamReport } from "../../../engine/replica/appl
 import type { Mirror } from "../../replica/mirror.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** One step of a folder towards its origin. */
+/** One step that brings a folder closer to its origin. */
 export interface Materialised {
-  /** The sync as it is after the step. */
+  /** The sync's record as it will be after the step. */
   readonly record: ReplicaRecord;
   readonly changes: readonly UpstreamChange[];
   readonly proposals: readonly WorkspacePath[];
   readonly conflicts: readonly IdentifiedConflict[];
-  /** Merged contents. */
+  /** The hashes of merged contents. */
   readonly contents: readonly Hash[];
-  /** The decision in words, if a person has made one (see `UpstreamStep`). */
+  /** The decision in words, if a person has made the decision (see `UpstreamStep`). */
   readonly decision?: string;
   /**
-   * The own event up to which the folder was known when the step was planned, and the paths that were compared for it.
+   * `seq` is the own event up to which the folder was known when the step was planned. `looked` has the paths that were
+   * compared for the step.
    */
   readonly planned: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
 }
 
 /**
- * The most changes of a first sync that are attributed file by file. For more, only the origin's history tells whose
- * work each is.
+ * The maximum number of changes of a first sync that are attributed one by one. If there are more, only the origin's
+ * history tells whose work each change is.
  */
 const MOST_OF_FIRST = 4_096;
 
 interface KnownFolder {
-  /** True if nothing of the origin has been brought into it yet. */
+  /** Returns true if nothing of the origin has come into the folder yet. */
   readonly isFirst: () => boolean;
-  /** Its identity, as far as it is known. */
+  /** The folder's identity, if it is known. */
   readonly folder?: FolderIdentity | undefined;
-  /** Called before another folder, or another device, is recorded as the workspace's. */
+  /** Called before another folder, or the same folder on another device, is recorded as the workspace's. */
   readonly beforeMove?: (() => void) | undefined;
 }
 
@@ -49,7 +50,7 @@ export class LocalMaterializer {
   readonly #mirror: Pick<Mirror, "records">;
   readonly #isFirst: () => boolean;
   readonly #beforeMove: KnownFolder["beforeMove"];
-  /** The folder of the last step, as far as it is known. */
+  /** The folder of the last step, if it is known. */
   #folder: FolderIdentity | undefined;
 
   constructor(context: Context, mirror: Pick<Mirror, "records">, { isFirst, folder, beforeMove }: KnownFolder) {
@@ -60,7 +61,7 @@ export class LocalMaterializer {
     this.#folder = folder;
   }
 
-  /** Resolves once the step is durable; see `applyUpstream`. */
+  /** Carries out a step. Resolves once the step is durable. See `applyUpstream`. */
   async materialise(step: Materialised, onProgress?: (progress: Progress) => void): Promise<UpstreamReport> {
     const isLargeFirst = step.changes.length > MOST_OF_FIRST && this.#isFirst();
     const changes = isLargeFirst ? step.changes : await this.#attributed(step.changes);
@@ -70,7 +71,7 @@ export class LocalMaterializer {
     return report;
   }
 
-  /** Adopts a folder that replaces the former one as the workspace's, so that it is recognised after a move. */
+  /** Records a folder that has replaced the former one as the workspace's, so that it is recognised after a move. */
   async #know({ folder: now }: ReplicaRecord): Promise<void> {
     const before = this.#folder;
     this.#folder = now;

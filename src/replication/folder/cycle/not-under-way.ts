@@ -9,7 +9,7 @@ export function haltedSync(halt: ReplicaHalt): ChronicleError {
   return new ChronicleError("REFUSED", `the sync is halted: ${haltedBecause(halt)}`, { hint: hintFor(halt) });
 }
 
-/** Returns the error `REFUSED` for a rejoin although the origin has all that it had. */
+/** Returns the error `REFUSED` for a rejoin with an origin that has lost nothing. */
 export function nothingLost(): ChronicleError {
   return new ChronicleError(
     "REFUSED",
@@ -20,7 +20,7 @@ export function nothingLost(): ChronicleError {
   );
 }
 
-/** Returns the error `REFUSED` for a restore that is asked for although the sync is not halted. */
+/** Returns the error `REFUSED` for a restore that is requested although the sync is not halted. */
 export function nothingHalted(): ChronicleError {
   return new ChronicleError("REFUSED", "the sync is not halted: nothing that was deleted waits to be put back", {
     hint: "`chronicle undo`, or `chronicle restore PATH`, brings back what was deleted",
@@ -28,7 +28,8 @@ export function nothingHalted(): ChronicleError {
 }
 
 /**
- * Returns the error `REFUSED` for a request to a sync that does not run. A person must act, so no client is to retry.
+ * Returns the error `REFUSED` for a request to a sync that is not running. The code tells clients not to retry, because
+ * a person must act.
  */
 export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): ChronicleError {
   const hint =
@@ -41,8 +42,8 @@ export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): Ch
 }
 
 /**
- * Throws `REFUSED` if a conflict is open about something that the origin recorded after the event `common`, and no
- * longer has.
+ * Throws `REFUSED` if a conflict is open about something that the origin recorded after the event `common` and has
+ * lost.
  */
 export function refuseDisputed(conflicts: readonly IdentifiedConflict[], common: number): void {
   const behind = conflicts.filter(({ record }) => isAfter(record, common));

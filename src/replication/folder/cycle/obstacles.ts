@@ -7,7 +7,7 @@ import type { Timers } from "../../../util/timers.ts";
 export interface ObstaclesOptions {
   readonly worktree: Pick<Worktree, "check" | "explain">;
   readonly timers: Timers;
-  /** Epoch milliseconds. */
+  /** Returns the time in epoch milliseconds. */
   readonly now: () => number;
   /** Serialises changes of the workspace. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
@@ -24,16 +24,16 @@ export interface ObstaclesOptions {
 
 /** The time between two checks, in ms. */
 const BETWEEN_MS = 3_000;
-/** Slow checks run more seldom: they take at most 1/`COSTLY_PARTS` of all time. */
+/** The share of time for slow checks: they take at most 1/`COSTLY_PARTS` of all time, so they run less often. */
 const COSTLY_PARTS = 20;
 /** The number of paths of each kind that one check covers. */
 const MOST_LOOKED_AT = 500;
 
 /**
- * Detects that obstacles to paths are gone. Most obstacles go without any recorded event: a FIFO or an ignored file is
- * removed, a file system is remounted for writing, an attribute is cleared. A retry adds lines to the log, and a check
- * does not. So each path is checked every few seconds, and is retried once its check changes. Obstacles that no check
- * shows (a quota) are left to `Retries`.
+ * Detects that obstacles to paths are gone. Most obstacles disappear without any recorded event: a FIFO or an ignored
+ * file is removed, a file system is remounted for writing, an attribute is cleared. A retry adds lines to the log, but
+ * a check does not. Therefore, each path is checked every few seconds, and is retried once the result of its check
+ * changes. Obstacles that no check shows (a quota) are left to `Retries`.
  */
 export class Obstacles implements Disposable {
   readonly #options: ObstaclesOptions;
@@ -50,7 +50,7 @@ export class Obstacles implements Disposable {
     this.#options = options;
   }
 
-  /** Checks at once if new paths wait, otherwise after a while. */
+  /** Checks at once if new paths wait, else after a while. */
   look(): void {
     this.#isEnded = false;
     if (this.#isLooking) return;
@@ -60,7 +60,7 @@ export class Obstacles implements Disposable {
     this.#timer ??= this.#options.timers.after(BETWEEN_MS, () => this.#start());
   }
 
-  /** Stops checking, until `look`. */
+  /** Stops the checks until the next `look`. */
   [Symbol.dispose](): void {
     this.#isEnded = true;
     this.#rest();
@@ -105,14 +105,14 @@ export class Obstacles implements Disposable {
     const all = [...changes.map(({ path }) => path), ...files];
     this.#looked = new Set(all.length < MOST_LOOKED_AT ? all : this.#paths());
     this.#seen = new Set(all.filter((path) => !writable.has(path) && !readable.has(path)));
-    // Each check covers only some of many paths: keep the obstacles of the others.
+    // Each check covers only some of many paths, so the obstacles of the other paths are kept.
     for (const path of before) if (!all.includes(path)) this.#seen.add(path);
     const [gone, opened] = [writable, readable].map((paths) => [...paths].filter((path) => before.has(path)));
     if (gone !== undefined && gone.length > 0) onWritable(new Set(gone));
     if (opened !== undefined && opened.length > 0) onReadable(opened);
   }
 
-  /** Returns other paths each time, if there are too many for one check. */
+  /** Returns all items, or at most `MOST_LOOKED_AT` of them, which are other ones with each check. */
   #turnOf<T>(all: readonly T[]): readonly T[] {
     if (all.length <= MOST_LOOKED_AT) return all;
     const from = this.#from % all.length;

@@ -14,7 +14,7 @@ import type { Mirror } from "../../replica/mirror.ts";
 import { settable } from "../ground/decide-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** The state of a folder relative to its origin. */
+/** How far a folder has followed its origin. */
 export interface Standing {
   readonly record: Pick<ReplicaRecord, "origin" | "settled">;
   /** The origin's event up to which the folder is reconciled. */
@@ -23,12 +23,12 @@ export interface Standing {
   readonly disputed: readonly WorkspacePath[];
 }
 
-/** Follows an origin's erasures in the history of a folder that follows it. */
+/** Applies an origin's erasures to the history of a folder that follows it. */
 export class OriginErasures {
   readonly #context: Context;
   readonly #mirror: Mirror;
   readonly #rules: ReplicatedPaths;
-  /** The origin's last erasure that was followed here, with all before it. */
+  /** The origin's last erasure that was followed, together with all earlier ones. */
   #followed = 0;
   #waiting: ErasuresWaiting | undefined;
   /** The state of the waiting paths when they were last checked. */
@@ -41,13 +41,13 @@ export class OriginErasures {
   }
 
   /**
-   * Stops recording the paths that the origin has stopped recording because their contents were erased; the files stay
-   * in the folder. Called before a step is planned. Returns false if only a part of such a commit has arrived.
+   * Stops recording the paths that the origin has stopped recording because their contents were erased. The files stay
+   * in the folder. Called before a step is planned. Returns false if only a part of the erasure's commit has arrived.
    */
   async leave(standing: Standing): Promise<boolean> {
     const { applied } = standing;
     const { seq: head } = this.#mirror.head;
-    // The erasure is the last event of its commit.
+    // A commit that erases contents ends with the erasure, so the rest of this commit has not arrived yet.
     if (head > applied && (await this.#mirror.record(head))?.cause === "erase") return false;
     if (applied === 0 || (await this.#mirror.lastErasure()) <= applied) return true;
     const given = await this.#given(standing);
@@ -58,7 +58,9 @@ export class OriginErasures {
     return true;
   }
 
-  /** Erases here what the origin has erased, and withdraws the erasures that it has withdrawn. Called after a step. */
+  /**
+   * Erases what the origin has erased, and withdraws the erasures that the origin has withdrawn. Called after a step.
+   */
   async follow(standing: Standing): Promise<void> {
     const last = await this.#mirror.lastErasure();
     if (last === this.#followed || last > standing.applied) return;
@@ -85,8 +87,8 @@ export class OriginErasures {
   }
 
   /**
-   * Returns the paths that the origin has stopped recording with an erasure, and of which the folder has the origin's
-   * state before that.
+   * Returns the paths that the origin has stopped recording with an erasure, if the folder has the state that the
+   * origin had before the erasure.
    */
   async #untracked(
     { applied, head }: { readonly applied: number; readonly head: number },
@@ -104,7 +106,7 @@ export class OriginErasures {
     const found: UntrackedPath[] = [];
     for (const { path, row } of absent) {
       const record = records.get(row.seq);
-      // Lines of events before a full reconciliation are not held.
+      // The mirror does not hold the lines of events before a full reconciliation.
       const by = record ?? erasures.find(({ untracked }) => holdsSeq(untracked, row.seq));
       if (by === undefined || (record !== undefined && record.cause !== "erase")) continue;
       const before = (await index.iterationAt(path, local))?.entry;
@@ -116,7 +118,7 @@ export class OriginErasures {
     return found;
   }
 
-  /** True if the folder still has the state of the last agreement, and the origin no longer has it. */
+  /** Returns true if the folder still has the state of the last agreement, and the origin no longer has it. */
   async #isBehind(path: WorkspacePath, applied: number, head: number): Promise<boolean> {
     const { index } = this.#context;
     const { seq: local } = await index.head();

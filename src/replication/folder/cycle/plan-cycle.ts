@@ -9,9 +9,9 @@ import { settable } from "../ground/decide-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The input of a plan, beside the decisions. */
+/** The input of a plan, in addition to the decisions. */
 export interface CycleGround {
-  /** The origin's workspace, and its event up to which the folder is reconciled before this step. */
+  /** The origin's workspace. `applied` is the origin's event up to which the folder was reconciled before this step. */
   readonly origin: string;
   readonly applied: number;
   readonly rules: ReplicatedPaths;
@@ -19,16 +19,16 @@ export interface CycleGround {
   readonly paths: readonly CyclePath[];
   /** The open conflicts of this sync. */
   readonly conflicts: readonly IdentifiedConflict[];
-  /** Paths whose names collide with others in the folder: see `holdCollisions`. */
+  /** Paths whose names collide with other names in the folder (see `holdCollisions`). */
   readonly collisions: readonly WorkspacePath[];
-  /** Paths that could not be written a moment ago, and are not retried yet. */
+  /** Paths that could not be written, and that are not retried yet. */
   readonly waiting: ReadonlySet<WorkspacePath>;
-  /** True if this state of a path is already on its way to the origin, or was refused there. */
+  /** Returns true if this state of a path is already on its way to the origin, or was refused there. */
   readonly isOnItsWay: (path: WorkspacePath, state: Entry | undefined) => boolean;
-  /** True if the journal would not send a proposal of this path. Default: it sends all. */
+  /** Returns true if the journal would not send a proposal of this path. Default: false. */
   readonly keepsProposal?: (path: WorkspacePath) => boolean;
   readonly newId: () => string;
-  /** ISO-8601. */
+  /** The time in ISO 8601. */
   readonly now: string;
 }
 
@@ -37,11 +37,11 @@ export interface CyclePlan {
   /** Changes of the folder, not yet attributed to their authors. */
   readonly changes: readonly UpstreamChange[];
   /**
-   * Paths whose present state is to be sent to the origin, though this step does not change it here; in the order in
-   * which they can be sent.
+   * Paths whose present state must be sent to the origin although this step does not change it in the folder. They are
+   * in the order in which they can be sent.
    */
   readonly proposals: readonly WorkspacePath[];
-  /** Conflicts that are opened, updated or closed. */
+  /** Conflicts that the step opens, updates or closes. */
   readonly conflicts: readonly IdentifiedConflict[];
 }
 
@@ -73,17 +73,22 @@ interface Proposing {
   readonly ground: CycleGround;
 }
 
-/** True if the path's state must be proposed. A change of the folder need not be: it is a journal entry by itself. */
+/**
+ * Returns true if the path's state must be proposed. A path that this step changes is never proposed, because its
+ * change is a journal entry by itself.
+ */
 function isProposed({ sides, decision }: SettledDecision, { change, path, ground }: Proposing): boolean {
   if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
   if (!ground.rules.goesBack(path.path, path.local ?? path.remote, path.remote)) return false;
   const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
   if (!isNewGround && ground.isOnItsWay(path.path, path.local)) return false;
-  // Otherwise each comparison would write a proposal into the log that is never sent.
+  // Without this check, each comparison would write a proposal into the log that is never sent.
   return ground.keepsProposal?.(path.path) !== true;
 }
 
-/** Sorts deletions first, children before their folder; then the others, folders before their children. */
+/**
+ * Sorts deletions first, with children before their folder. The other paths follow, with folders before their children.
+ */
 function inSendingOrder(proposals: readonly SettledDecision[]): WorkspacePath[] {
   const gone = proposals.filter(({ decision }) => decision.remote === undefined).map(({ path }) => path);
   const there = proposals.filter(({ decision }) => decision.remote !== undefined).map(({ path }) => path);
@@ -97,7 +102,8 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
   for (const one of decisions) {
     const at = byPath.get(one.path);
     const known = open.get(one.path);
-    // A path stays disputed if it was before the folder above it was: otherwise one side would win by default.
+    // A path that was disputed before the folder above it stays disputed, because otherwise one side would win by
+    // default.
     const isStill = one.decision.action === "held" && one.heldBy === undefined && known !== undefined;
     const isDisputed = one.decision.action === "conflict" || isStill;
     if (!isDisputed || at === undefined) continue;
@@ -106,7 +112,7 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
     if (known === undefined || !saysTheSame(known.record, record))
       planned.push({ id: known?.id ?? ground.newId(), record });
   }
-  // Withdraw conflicts whose sides agree again, or whose obstacle is gone or goes with this step.
+  // Conflicts are withdrawn if their sides agree again, or if their obstacle is gone or is removed by this step.
   for (const known of open.values()) {
     if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
     else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
@@ -123,7 +129,7 @@ interface ConflictGround {
 function conflictOf(one: SettledDecision, { at, known, ground }: ConflictGround): ConflictRecord {
   const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
-  // The children of a folder that is only held are not disputed: this step reconciles them, whatever they were based on
+  // The children of a folder that only stays are not disputed. This step reconciles them, whatever their bases were
   // before.
   const about = heldBy === undefined ? { since: known?.record.sync?.since ?? applied } : { detail: heldBy };
   return {
@@ -164,7 +170,7 @@ function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
 }
 
-/** Narrows a waiting conflict to its own path: what lies beneath is reconciled by this step. */
+/** Limits a waiting conflict to its own path, because this step reconciles what is beneath the path. */
 function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
   if (record.sync === undefined) return { id, record };
   const { since: _over, ...sync } = record.sync;
@@ -173,7 +179,7 @@ function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
 
 /**
  * Returns the conflicts of a step to report. A path that could not be written is reported as open, whatever was planned
- * about it, unless it was open before.
+ * about it. It is not reported if it was already open.
  */
 export function toldConflicts(
   planned: readonly IdentifiedConflict[],
@@ -197,14 +203,14 @@ export function agreedPaths(
   return [...taken, ...same].map(({ path }) => path);
 }
 
-/** True if a step only takes what the origin has, and sends nothing there. */
+/** Returns true if a step only applies changes of the origin, and sends nothing. */
 export function isNewsOnly({ changes, proposals }: CyclePlan): boolean {
   return proposals.length === 0 && changes.every(({ cause }) => cause === "replica");
 }
 
 /**
- * True if a step only took what the origin has, all of it, with no concurrent change. Then nothing needs another
- * comparison.
+ * Returns true if a step only applied changes of the origin, applied all of them, and met no concurrent change. Then
+ * nothing needs another comparison.
  */
 export function isOnlyTaken(plan: CyclePlan, local: number, { from, blocked, copies }: UpstreamReport): boolean {
   return from === local && isNewsOnly(plan) && plan.conflicts.length + blocked.length + copies.length === 0;

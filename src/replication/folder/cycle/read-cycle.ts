@@ -13,36 +13,36 @@ import type { SecretPaths } from "../paths/secret-paths.ts";
 import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** A history of files, asked by seq: a mirror, or a workspace's own index. */
+/** A history of files that is queried by seq: a mirror, or a workspace's own index. */
 export type FileHistory = Pick<IndexStore, "iterationsAt"> & {
   entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
 };
 
-/** The histories that the three sides of a folder's paths are read from. */
+/** The histories from which the three sides of a folder's paths are read. */
 export interface CycleSides {
   readonly mirror: FileHistory;
   readonly own: FileHistory & Pick<IndexStore, "iterations" | "protectedPaths">;
   /** The origin's event up to which the folder is reconciled. */
   readonly applied: number;
-  /** The origin's last event that is held. */
+  /** The origin's last event that the mirror holds. */
   readonly head: number;
   /** The folder's own last event. */
   readonly local: number;
-  /** Open conflicts: the base of their paths, and of what lies beneath, is an older one. */
+  /** Open conflicts. The bases of their paths, and of the paths beneath them, are older ones. */
   readonly conflicts: readonly IdentifiedConflict[];
   readonly rules: ReplicatedPaths;
-  /** True if this replica wrote the state of the origin's event. */
+  /** Returns true if this replica wrote the state that the origin recorded with this event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
-  /** See `onCommonGround`. Default: it is unknown on which of the origin's states the folder's are based. */
+  /** See `onCommonGround`. Default: it is unknown on which of the origin's states the folder's states are based. */
   readonly stoodOn?: BothHistories["stoodOn"];
   /**
-   * True if a path may be recorded here as gone because an erasure of the origin after `applied` has left it out.
-   * Default: false.
+   * True if a path may be recorded as deleted in the folder because an erasure of the origin after `applied` has left
+   * it out. Default: false.
    */
   readonly mayHaveLeft?: boolean;
   /**
-   * True if the folder's deletion of this path, whose last event at the origin is this one, is on its way there,
-   * refused or decided. Default: false.
+   * Returns true if the folder's deletion of this path is on its way to the origin, refused or decided. `upstreamSeq`
+   * is the path's last event at the origin. Default: false.
    */
   readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
   /** Decides which of the editors' own files are left out. Default: none. */
@@ -55,20 +55,20 @@ export interface CycleSides {
   readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
 }
 
-/** The number of paths that are read at once. Other work may run between two such queries. */
+/** The number of paths that are read at once. Other work may run between two such batches. */
 const BATCH = 2_048;
 
-/** The most changes of a path at the origin, beginning with the last, that are searched for this replica's own. */
+/** The maximum number of the origin's last changes of a path that are searched for this replica's own. */
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Reads these paths, and those that are needed to decide about them: the folders above, and the contents of a folder
- * that is not one on all sides. Leaves out paths that a folder and its origin do not share.
+ * Reads these paths, and the paths that are needed to decide about them: the folders above them, and the contents of a
+ * folder that is not a folder on all sides. Leaves out paths that a folder and its origin do not share.
  */
 export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePath>): Promise<CyclePath[]> {
   const found = new Map<WorkspacePath, CyclePath>();
   await readInto(found, withFolders(touched), sides);
-  // A conflict held what lies beneath it: once it is over, those paths must be decided about.
+  // A conflict has held the paths beneath it. Once it is over, these paths must be decided about.
   const held = sides.conflicts
     .filter(({ record }) => record.sync?.since !== undefined)
     .map(({ record }) => record.path);
@@ -93,8 +93,7 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
 }
 
 /**
- * Drops editors' own files that stay where they are. Removes the base of those that both sides have, but not from each
- * other.
+ * Drops editors' own files that stay on their side. Removes the base of those that both sides have made independently.
  */
 async function withoutEditorFiles(
   paths: Iterable<CyclePath>,
@@ -111,8 +110,9 @@ async function withoutEditorFiles(
 }
 
 /**
- * Corrects the base of paths that an erasure of the origin has left out. They are recorded here as gone before the step
- * is planned, and both sides last agreed on that. If the origin has an entry there again, nobody has deleted it here.
+ * Corrects the base of paths that an erasure of the origin has left out. They are recorded as deleted in the folder
+ * before the step is planned, and both sides last agreed on that. If the origin has an entry at such a path again,
+ * nobody has deleted it in the folder.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;
@@ -129,9 +129,9 @@ async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): P
 }
 
 /**
- * Moves the base of a path to the last state that this replica has written and the origin has taken since both sides
- * agreed: both present states were made from it. Otherwise a deletion after the replica's own edit would look like a
- * conflict with that edit, and so would the origin's change of it.
+ * Moves the base of a path to the last state that this replica has written and the origin has accepted since both sides
+ * agreed, because both present states were made from it. Without that, a deletion after the replica's own edit would
+ * look like a conflict with this edit, and so would a change by the origin after it.
  */
 async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promise<CyclePath[]> {
   const ground: CyclePath[] = [];
@@ -144,7 +144,10 @@ async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promi
   return ground;
 }
 
-/** Returns the last state of a path that this replica wrote and the origin took since both agreed, if it is found. */
+/**
+ * Returns the last state of a path that this replica wrote and the origin accepted since both agreed; `undefined` if
+ * none is found.
+ */
 async function lastOwn({ path, base, judgedTo = 0, upstream }: CyclePath, sides: CycleSides) {
   const least = Math.max(base.seq, judgedTo);
   let seq = upstream?.seq ?? 0;
@@ -168,7 +171,7 @@ function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
   return paths;
 }
 
-/** Returns the paths that lie beneath no other. */
+/** Returns the paths that are not beneath another one of them. */
 export function outermost(paths: readonly WorkspacePath[]): WorkspacePath[] {
   const tops: WorkspacePath[] = [];
   for (const path of paths.toSorted(comparePaths)) {
@@ -186,7 +189,7 @@ function isFolder(entry: Entry | undefined): boolean {
   return entry?.kind === "dir";
 }
 
-/** True if the path is a folder on some sides, but not on all. Then its contents count. */
+/** Returns true if the path is a folder on some sides, but not on all. Then its contents are needed. */
 function isUneven(path: CyclePath): boolean {
   const folders = statesOf(path).filter(isFolder).length;
   return folders > 0 && folders < 3;
@@ -221,10 +224,10 @@ async function readInto(
     paths.forEach((path, i) => {
       const there = remote[i];
       const upstream = there === undefined ? undefined : { seq: there.seq, iteration: there.iteration };
-      // The folder cannot have deleted what it never had, since a filter withheld it.
+      // The folder cannot have deleted a path that it never had because a filter withheld it.
       const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
       const at = (isNew ? undefined : base[i]) ?? NEVER;
-      // Both sides of a dispute without a common state were judged when it was last recorded.
+      // In a dispute without a common state, both sides were judged when the dispute was last recorded.
       const sync = at.entry === undefined && at.seq === 0 ? disputed.get(path) : undefined;
       const judgedTo = Math.max(base[i]?.seq ?? 0, sync?.upstreamSeq ?? 0);
       found.set(path, { path, base: at, judgedTo, local: local[i]?.entry, remote: there?.entry, upstream });
@@ -233,8 +236,8 @@ async function readInto(
 }
 
 /**
- * Returns the last agreed states of a folder and its origin: the origin's state when the folder was reconciled, or when
- * the conflict began.
+ * Returns the last agreed states of a folder and its origin. Such a state is the origin's state at the time when the
+ * folder was reconciled, or when the conflict began.
  */
 async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Promise<(SyncBase | undefined)[]> {
   const conflicts = new Map(sides.conflicts.map((one) => [one.record.path, one.record]));
@@ -261,7 +264,7 @@ async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Pr
   return bases;
 }
 
-/** Returns the seq of the base that the nearest open conflict above a path sets for it. */
+/** Returns the seq at which the nearest open conflict above a path sets the base of the path. */
 function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, ConflictRecord>): number | undefined {
   if (conflicts.size === 0) return undefined;
   for (const folder of foldersAbove(path)) {
@@ -273,19 +276,19 @@ function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, C
 
 /** The outcome of a cycle. */
 export type CycleOutcome =
-  /** A concurrent change came first, or the mirror's index was wrong: run the cycle again. */
+  /** A concurrent change came first, or the mirror's index was wrong. The cycle must run again. */
   | { readonly kind: "moved" }
-  /** Entries are being deleted: wait until that is over. */
+  /** Entries are being deleted. The caller must wait until that is over. */
   | { readonly kind: "restless"; readonly waitMs: number }
-  /** A commit of the origin has arrived in part only: the rest is on its way. */
+  /** Only a part of a commit of the origin has arrived. The rest is on its way. */
   | { readonly kind: "partial" }
   | { readonly kind: "halted"; readonly halt: ReplicaHalt }
   | {
       readonly kind: "done";
-      /** The number of paths of the folder that were changed. */
+      /** The number of paths in the folder that were changed. */
       readonly applied: number;
       /** Conflicts that were opened, updated or settled. */
       readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];
-      /** True if the step wrote something that the origin must hear of, or that must be compared once more. */
+      /** True if the step wrote something that must be sent to the origin, or that must be compared once more. */
       readonly isMore: boolean;
     };

@@ -6,9 +6,9 @@ import type { FolderJournal } from "./folder-journal.ts";
 export interface RefusalProbeOptions {
   readonly journal: Pick<FolderJournal, "refused" | "retry" | "isUndecided">;
   readonly timers: Timers;
-  /** True if something may be sent now. */
+  /** Returns true if something may be sent now. */
   readonly mayAsk: () => boolean;
-  /** Called when a path must be proposed anew. */
+  /** Called when a path must be proposed again. */
   readonly wake: () => void;
 }
 
@@ -16,9 +16,10 @@ const FIRST_WAIT_MS = 5_000;
 const LONGEST_WAIT_MS = 900_000;
 
 /**
- * Detects when an origin that could only be read (an archived workspace, a folder without permission) can be written
- * again. After longer and longer waits, it proposes one of the paths that were refused for that, another one each time:
- * each try adds some lines to the log. Once one is taken, all of them are sent.
+ * Detects when an origin that was read-only (an archived workspace, a folder without permission) can be written again.
+ * After waits of growing length, it proposes one of the paths that were refused for this reason, another path each
+ * time. It does not propose all of them, because each attempt adds some lines to the log. Once a path is accepted, all
+ * of them are sent.
  */
 export class RefusalProbe implements Disposable {
   readonly #options: RefusalProbeOptions;
@@ -30,7 +31,7 @@ export class RefusalProbe implements Disposable {
     this.#options = options;
   }
 
-  /** Called when the origin has answered something. */
+  /** Called when the origin has answered an entry. */
   look(): void {
     const { journal, wake } = this.#options;
     const isRefused = this.#asked !== undefined && journal.refused.has(this.#asked);
@@ -47,7 +48,7 @@ export class RefusalProbe implements Disposable {
     this.#timer = this.#options.timers.after(wait, () => this.#ask());
   }
 
-  /** Stops probing, until there is another answer. */
+  /** Stops probing until the next answer. */
   [Symbol.dispose](): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;

@@ -15,16 +15,16 @@ import { optional } from "../../../util/optional.ts";
 /** A person's resolution of a conflict between a folder and its origin. */
 export interface Resolution {
   readonly keep: "local" | "upstream" | "merge";
-  /** With `merge`: the content of the file. Default: the merge of both sides, if they merge. */
+  /** With `merge`, the content of the file. Default: the merge of both sides, if they merge. */
   readonly content?: Uint8Array;
-  /** The sides that the decision was about (see `SyncResolution`). Default: the sides as they are by then. */
+  /** The sides for which the decision was made (see `SyncResolution`). Default: the present sides. */
   readonly from?: { readonly current_hash: string; readonly undo_hash: string };
 }
 
-/** A conflict, and the present state of its path and of what lies beneath. */
+/** A conflict, and the present states of its path and of the paths beneath it. */
 export interface Disputed {
   readonly conflict: IdentifiedConflict;
-  /** All open conflicts: those about what lies beneath are settled with it. */
+  /** All open conflicts. Those about paths beneath the conflict's path are settled with it. */
   readonly open: readonly IdentifiedConflict[];
   readonly paths: readonly CyclePath[];
 }
@@ -46,8 +46,8 @@ const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn"
 };
 
 /**
- * Returns the step that settles a conflict. Throws `REFUSED` if the sides do not merge but should, or if the decision
- * was about other sides.
+ * Returns the step that settles a conflict. Throws `REFUSED` if the sides must be merged and do not merge, or if the
+ * decision was made for other sides.
  */
 export async function resolveSyncConflict(
   blobs: BlobStore,
@@ -67,7 +67,7 @@ export async function resolveSyncConflict(
   const content = resolution.content ?? (await merged(blobs, at));
   const [hash = sha256(content)] = await keepContents(blobs, [content]);
   const after = fileWith(at, { hash, size: content.length });
-  // Content that equals the folder's still goes to the origin.
+  // Even if the content equals the folder's, it is sent to the origin.
   if (sameEntry(after, at.local)) return { ...settled, proposals: [path] };
   return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base: at.base }], contents: [hash] };
 }
@@ -77,7 +77,7 @@ function isDecidedAbout(from: Resolution["from"], at: CyclePath | undefined): bo
   return (at?.local?.hash ?? "") === from.current_hash && (at?.remote?.hash ?? "") === from.undo_hash;
 }
 
-/** Returns the conflict, and those about paths beneath, as settled; the conflict itself is the first. */
+/** Returns the conflict and those about paths beneath it, as settled. The conflict itself is the first. */
 function settledWith({ conflict, open }: Disputed, how: ConflictEnd): IdentifiedConflict[] {
   const { path } = conflict.record;
   const beneath = open.filter(({ record }) => record.path !== path && isWithin(record.path, path));
@@ -94,7 +94,10 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
   return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
 }
 
-/** Returns the change that brings the origin's state. It names the common base, for a path that cannot be written. */
+/**
+ * Returns the change that applies the origin's state. It has the common base, for the case that the path cannot be
+ * written.
+ */
 function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
   if (sameEntry(settable(local), after)) return [];
@@ -123,7 +126,7 @@ function unmergeable(path: WorkspacePath): ChronicleError {
   );
 }
 
-/** Returns a file with this content, and the permissions of whichever side has a file. */
+/** Returns a file with this content, and with the permissions of the first side that has a file. */
 function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry, "size"> & { hash: Hash }): Entry {
   const file = [local, remote].find((entry) => entry?.kind === "file");
   const mode = (file?.mode ?? 0o644) & 0o777;
@@ -153,8 +156,8 @@ export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
 }
 
 /**
- * Returns the error `REFUSED` for a one-way mode: nothing goes to the origin, so that only its side can settle the
- * conflict.
+ * Returns the error `REFUSED` for a one-way mode. Nothing is written back in such a mode, so only the origin's side can
+ * settle the conflict.
  */
 export function oneWay(path: WorkspacePath): ChronicleError {
   return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} is not written back in this mode`, {

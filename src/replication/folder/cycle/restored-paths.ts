@@ -11,18 +11,18 @@ import { putBack } from "./deletion-guard.ts";
 export interface Restoring {
   readonly paths: readonly CyclePath[];
   readonly decisions: readonly SettledDecision[];
-  /** The sides that get back what they have lost; empty unless a person has decided so about this step. */
+  /** The sides that get back what they have lost. It is empty unless a person has decided so for this step. */
   readonly sides: ReadonlySet<Side>;
-  /** True if contents that the origin has erased are not restored: it would not take them. */
+  /** True if contents that the origin has erased are not restored, because the origin would not accept them. */
   readonly leavesErased: boolean;
-  /** True if somebody has decided that a path stays as it is. */
+  /** Returns true if somebody has decided that a path stays as it is. */
   readonly isMeant: (path: WorkspacePath) => boolean;
 }
 
 /**
- * Restores the entries of a large deletion that a person wants back: those that are not deleted on the other side yet,
- * and those that were deleted there in the moment before the halt. The origin's event about one of the latter may still
- * be on its way here. Once it arrives, the path is restored.
+ * Restores the entries of a large deletion that a person wants back. These are the entries that are not deleted on the
+ * other side yet, and those that were deleted there just before the halt. The origin's event about one of the latter
+ * may not have arrived yet. Once it arrives, the path is restored.
  */
 export class RestoredPaths {
   readonly #mirror: Pick<Mirror, "record" | "erasures">;
@@ -34,17 +34,17 @@ export class RestoredPaths {
     this.#sandboxId = sandboxId;
   }
 
-  /** The paths that must be compared, whatever was changed. */
+  /** The paths that must be compared even if nothing has changed. */
   get paths(): Iterable<WorkspacePath> {
     return this.#gone.keys();
   }
 
-  /** Sets the entries that were deleted before the halt, in place of the former ones. */
+  /** Sets the entries that were deleted just before the halt. They replace the entries of earlier calls. */
   want(gone: ReadonlyMap<WorkspacePath, Gone>): void {
     this.#gone = new Map(gone);
   }
 
-  /** Returns the decisions, with those about entries to restore replaced. */
+  /** Returns the decisions, with new decisions about the entries to restore. */
   async decide({ paths, decisions, sides, leavesErased, isMeant }: Restoring): Promise<readonly SettledDecision[]> {
     if (sides.size === 0 && this.#gone.size === 0) return decisions;
     const erased = leavesErased ? await this.#erased() : new Set<Hash>();
@@ -69,7 +69,8 @@ export class RestoredPaths {
   }
 
   /**
-   * Notes that these paths were decided about. Only a deletion that is still on its way from the origin is waited for.
+   * Notes that these paths were decided about. They are forgotten, except for those whose deletion is still on its way
+   * from the origin.
    */
   done(paths: readonly CyclePath[]): void {
     if (this.#gone.size === 0) return;

@@ -16,7 +16,7 @@ export class Retries implements Disposable {
     this.#onDue = onDue;
   }
 
-  /** True if the path must not be retried yet. */
+  /** Returns true if the path must not be retried yet. */
   isWaiting(path: WorkspacePath): boolean {
     return this.#waiting.has(path);
   }
@@ -34,14 +34,14 @@ export class Retries implements Disposable {
     this.#waiting.set(path, timer);
   }
 
-  /** Forgets a path that has been written, or is something else now. */
+  /** Forgets a path whose change was carried out. */
   forget(path: WorkspacePath): void {
     this.#waiting.get(path)?.[Symbol.dispose]();
     this.#waiting.delete(path);
     this.#attempts.delete(path);
   }
 
-  /** Notes a change at these paths, such as a permission: waiting paths there, or beneath, may be retried now. */
+  /** Notes a change at these paths, such as a new permission. Waiting paths at or beneath them may be retried now. */
   changed(paths: ReadonlySet<WorkspacePath>): void {
     for (const [path, timer] of this.#waiting) {
       if (!paths.has(path) && !foldersAbove(path).some((folder) => paths.has(folder))) continue;

@@ -4,7 +4,7 @@ import type { Context } from "../../../engine/log/context.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** The state by which a folder is recognised: the files that it had in common with its origin. */
+/** The means to recognise a folder by the files that it had in common with its origin. */
 export interface SampleGround {
   readonly context: Pick<Context, "worktree">;
   readonly mirror: Pick<FileHistory, "entriesAt">;
@@ -13,23 +13,23 @@ export interface SampleGround {
   readonly applied: number;
 }
 
-/** The number of sampled files, and of those that are unchanged. */
+/** The number of sampled files, and the number of unchanged files among them. */
 export interface Sample {
   readonly looked: number;
   readonly same: number;
 }
 
 /**
- * The most files to read, the least number to choose them from if there are more, and the most bytes to read in all.
- * The first file is read whatever its size.
+ * The maximum number of files to read, the minimum number of files to choose from if there are so many, and the maximum
+ * number of bytes to read in all. The first file is read whatever its size is.
  */
 const MOST_LOOKED_AT = 16;
 const CHOSEN_FROM = 64;
 const MOST_BYTES = 64 * 1024 ** 2;
 
 /**
- * Reads some files from the disk, from all over the folder, the shortest first, and compares them with what both sides
- * had. Later recordings do not count: they may be of another folder already.
+ * Reads some files from all over the folder, the shortest first, and compares them with the state that both sides had.
+ * Does not use later recordings, because they may be of another folder.
  */
 export async function sampleContents(ground: SampleGround): Promise<Sample> {
   const chosen = (await choose(ground)).toSorted((a, b) => a.size - b.size).slice(0, MOST_LOOKED_AT);
@@ -45,16 +45,16 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
 }
 
 /**
- * True if a folder with the same inode on another device is the known one. `isBorn`: both birth times are known and
- * equal to the nanosecond; then one unchanged file is enough, and none if no file was sampled. Otherwise half of the
- * files must be unchanged.
+ * Returns true if a folder with the same inode on another device is the known one. `isBorn` is true if both birth times
+ * are known and equal to the nanosecond. Then one unchanged file is enough, and none is needed if no file was sampled.
+ * Otherwise, at least half of the files must be unchanged.
  */
 export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
   if (isBorn) return same > 0 || looked === 0;
   return same > 0 && same * 2 >= looked;
 }
 
-/** Chooses some files, evenly from all; holds at most twice `CHOSEN_FROM`. */
+/** Chooses some files, evenly from all. Holds at most twice `CHOSEN_FROM` entries. */
 async function choose({ mirror, rules, applied }: SampleGround): Promise<Entry[]> {
   let chosen: Entry[] = [];
   let [step, count] = [1, 0];

@@ -36,14 +36,14 @@ async function* rowsOf(batches: AsyncIterable<readonly IterationRow[]>): AsyncGe
   return undefined;
 }
 
-/** The paths that a step has written into a folder: they need no other comparison until they change again. */
+/** The paths that a step has written into a folder. They need no comparison until they change again. */
 export interface JustDone {
   readonly paths: ReadonlySet<WorkspacePath>;
   /** The own event up to which the step was recorded. */
   readonly upTo: number;
 }
 
-/** Returns those of the paths that were changed after the step, or are not its own. */
+/** Returns those of the paths that were changed after the step, or that the step has not written. */
 export async function withoutOwn(
   own: FileHistory,
   paths: readonly WorkspacePath[],

@@ -14,15 +14,15 @@ import type { Stood, StoodOn } from "./stood-on.ts";
 export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
   readonly own: Pick<IndexStore, "iterations" | "protectedPaths">;
-  /** Reads on which of the origin's states the folder's are based. Default: that is unknown. */
+  /** Finds out on which of the origin's states the folder's states are based. Default: that is unknown. */
   readonly stoodOn?: Pick<StoodOn, "at" | "leftOut" | "broughtBy"> | undefined;
-  /** True if this replica wrote the state of the origin's event. */
+  /** Returns true if this replica wrote the state that the origin recorded with this event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
   readonly rules: ReplicatedPaths;
 }
 
 interface CycleHistories extends BothHistories {
-  /** Open conflicts: their paths have bases of their own. */
+  /** Open conflicts. Their paths have bases of their own. */
   readonly conflicts: readonly IdentifiedConflict[];
   /** The folder's own last event. */
   readonly local: number;
@@ -31,14 +31,14 @@ interface CycleHistories extends BothHistories {
 /** The base of a path that both sides never had in common. */
 export const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
-/** The number of the origin's changes of a path that are searched; older ones are not. */
+/** The maximum number of the origin's last changes of a path that are searched. */
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Corrects the bases of paths that may have been apart on both sides: secrets, until a person asked for them
- * (`--with-protected`), or took their names off the list; editors' files; any path while a filter withheld it; and what
- * the folder's disk could not hold. The folder may not have been reconciled with the origin's state of such a path at
- * `applied`, so its base must be a state that the folder has had, too.
+ * Corrects the bases of paths that the two sides may have had without being reconciled. Such paths are secrets (until a
+ * person asked for them by `--with-protected`, or took their names off the list), editors' files, any path while a
+ * filter withheld it, and paths that the folder's disk could not hold. At `applied`, the folder may not have been
+ * reconciled with the origin's state of such a path. Therefore, its base must be a state that the folder has had, too.
  */
 export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHistories): Promise<CyclePath[]> {
   const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
@@ -54,7 +54,7 @@ export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHi
   return ground;
 }
 
-/** Returns the paths of which some state was recorded here as a secret. */
+/** Returns the paths of which some state was recorded in the folder as a secret. */
 async function onceSecret({ own }: Pick<BothHistories, "own">): Promise<ReadonlySet<WorkspacePath>> {
   return new Set(await own.protectedPaths());
 }
@@ -63,15 +63,16 @@ async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "kep
   const { path, base, local, remote } = one;
   const isFolder = [base.entry, local, remote].some((entry) => entry?.kind === "dir");
   const wasWithheld = sides.rules.wasWithheld(path, isFolder);
-  // A deletion here while the origin's file was withheld is no deletion there.
+  // A deletion in the folder while the origin's file was withheld is not a deletion of the origin's file.
   if (wasWithheld && local === undefined) return NEVER;
   const isDoubtful = wasWithheld || (await mayLieApart(path, [base.entry, local, remote], sides));
   return isDoubtful ? await lastCommon(path, base, { ...sides, upTo: sides.local }) : base;
 }
 
 /**
- * True if the folder has had the state that its change claims to have seen, or nothing makes that doubtful. If not, the
- * change is no edit of that state: it stays here until a step has compared both sides.
+ * Returns true if the folder has had the state that its change claims to have seen, or if nothing makes this doubtful.
+ * If it returns false, the change is not an edit of that state, and stays in the folder until a step has compared both
+ * sides.
  */
 export async function hasHadSeen(
   { path, entry, seen, localSeq }: Pick<WriteBackEntry, "path" | "entry" | "seen" | "localSeq">,
@@ -100,19 +101,19 @@ async function mayLieApart(
   if (!rules.isShared(path, false)) return false;
   if (rules.isSecret(path) || isEditorName(path)) return true;
   if (states.some((entry) => entry !== undefined && (entry.class === "protected" || mayNotBeHeld(entry)))) return true;
-  // An earlier state was kept here as a secret, so the origin's states of that time were not compared.
+  // If an earlier state was kept in the folder as a secret, the origin's states of that time were not compared.
   return (await keptHere()).has(path);
 }
 
-/** The histories, and the own event as of which they are read. */
+/** The histories, and the own event up to which the folder's history is read. */
 interface AsOf extends BothHistories {
   readonly upTo: number;
 }
 
 /**
- * Returns the last state of the origin, up to the base, that the folder has had: one that the two were reconciled on,
- * or one that both had later, whoever made it. If no reconciliation is known, returns the last state that the folder
- * had at any time; `NEVER` if none is found.
+ * Returns the last state of the origin, up to the base, that the folder has had. This is the state on which the two
+ * were last reconciled, or a later one that both had, whoever made it. If no reconciliation is known, returns the last
+ * state that the folder had at any time. Returns `NEVER` if no such state is found.
  */
 async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Promise<SyncBase> {
   const { rows, left, stood } = await readSince(path, sides);
@@ -131,12 +132,12 @@ async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Pro
   return earlier ?? NEVER;
 }
 
-/** Stands for no event: no event has this number, and none comes before it. */
+/** A value for "no event". No event has this number, and no event comes before it. */
 const NOWHERE: Stood = { ownSeq: 0, seq: -1 };
 
 /**
- * Reads the folder's iterations of a path since a step left the origin's state out, if one has, and the origin's event
- * on which they are based.
+ * Reads the folder's iterations of a path, and the origin's event on which they are based. If a step has left the
+ * origin's state out, reads only the later iterations.
  */
 async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   const all = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);
@@ -146,7 +147,7 @@ async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   return { rows, left, stood: last.ownSeq > left.ownSeq ? last : NOWHERE };
 }
 
-/** Returns the last own event with which the folder had this state; 0 if it never had. */
+/** Returns the last own event after which the folder had this state; 0 if it never had the state. */
 function lastSame(rows: readonly IterationRow[], entry: Entry | undefined): number {
   if (entry === undefined) return 0;
   return rows.findLast((row) => sameEntry(settable(row.entry), settable(entry)))?.seq ?? 0;

@@ -15,19 +15,19 @@ export interface CyclePath {
   readonly path: WorkspacePath;
   readonly base: SyncBase;
   /**
-   * The origin's event of the path up to which the common base was already judged: earlier ones are not searched for a
-   * base again.
+   * The origin's event of the path up to which the common base was already judged. Earlier events are not searched for
+   * a base again.
    */
   readonly judgedTo?: number;
   /** The folder's recorded state. */
   readonly local: Entry | undefined;
   /** The origin's state. */
   readonly remote: Entry | undefined;
-  /** The origin's last iteration of the path, deletions too; `undefined`: it was never there. */
+  /** The origin's last iteration of the path, which may be a deletion; `undefined` if the path never existed there. */
   readonly upstream: UpstreamIteration | undefined;
 }
 
-/** A decision that needs no further input: contents are merged, or they are not. */
+/** A decision that needs no further input, because its contents were merged or need no merge. */
 export interface SettledDecision extends PathDecision {
   readonly decision: Settled;
   /** The reason why the folder cannot be deleted at the origin (see `holdFolders`). */
@@ -35,8 +35,9 @@ export interface SettledDecision extends PathDecision {
 }
 
 /**
- * Decides about each of these paths (core/tree/reconcile.ts); the origin is alpha in every mode. The paths must be
- * closed: they include the folders above each path, and everything in a folder that is not one on all three sides.
+ * Decides about each of these paths (core/tree/reconcile.ts). The origin is alpha in every mode. The paths must be
+ * complete: they must include the folders above each path, and everything in a folder that is not a folder on all three
+ * sides.
  */
 export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): PathDecision[] {
   const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
@@ -49,8 +50,8 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
 }
 
 /**
- * True if the folder of each entry is there, on its side. A commit of the origin may have arrived in part only: first
- * the deletion of a folder, and a moment later that of its contents.
+ * Returns true if the parent folder of each entry exists on the entry's side. It may be missing if only a part of a
+ * commit of the origin has arrived: first the deletion of a folder, and a moment later the deletions of its contents.
  */
 export function areWhole(paths: readonly CyclePath[]): boolean {
   const sides = new Map(paths.map((one) => [one.path, one]));
@@ -65,7 +66,7 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
 
 /**
  * The setuid, setgid and sticky bits. They are recorded, but never set on disk, so that no copy gets them from another
- * copy. Bits that a folder has inherited are no difference, and are not sent to an origin.
+ * copy. Bits that a folder has inherited are not a difference, and are not sent to an origin.
  */
 const NEVER_SET = 0o7000;
 
@@ -74,7 +75,7 @@ export function settable(entry: Entry | undefined): Entry | undefined {
   return entry === undefined || (entry.mode & NEVER_SET) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET };
 }
 
-/** Returns the paths that decisions bring into the folder, where there is nothing now. */
+/** Returns the paths that decisions create in the folder. */
 export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePath[] {
   return decisions
     .filter(({ sides, decision }) => sides.local === undefined && decision.local !== undefined)
@@ -82,8 +83,8 @@ export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePa
 }
 
 /**
- * Returns the decisions, except that nothing at or beneath these paths comes into the folder: it cannot hold them
- * beside its own. They are conflicts of their own kind until one of the two is renamed.
+ * Changes the decisions so that nothing at or beneath these paths comes into the folder, because the folder cannot hold
+ * their names beside its own. They are conflicts with the reason `collision` until one of the two names is changed.
  */
 export function holdCollisions(
   decisions: readonly SettledDecision[],

@@ -11,23 +11,24 @@ import { isInBase } from "../../../engine/log/read-base.ts";
 import { readEvents } from "../../../engine/log/read-events.ts";
 import { addAll } from "../../../util/long-lists.ts";
 
-/** A deleted entry that has not come back. */
+/** A deleted entry that was not created again. */
 export interface Gone {
-  /** Its last state. */
+  /** The last state of the entry. */
   readonly entry: Entry;
   /** The side on which it was deleted first. */
   readonly lostOn: Side;
 }
 
-/** Deletions within this time before a halt may be the beginning of what halted the sync. */
+/** The time before a halt within which deletions may be the beginning of what halted the sync. */
 const BEFORE_MS = 10_000;
 /** The number of events that are read at once. */
 const WINDOW = 2_000;
 
 /**
- * Returns the entries that went from the folder in the last seconds before a sync with this origin was halted, and have
- * not come back: a large deletion is carried out in part before it is recognised. Reads the log, since this may be
- * another process by now. Excludes renamed entries, which are not gone, and erased ones, which cannot come back.
+ * Returns the entries that were deleted from the folder in the last seconds before a sync with this origin was halted,
+ * and that were not created again. A large deletion is carried out in part before it is recognised. Reads the log,
+ * because this may be another process than the one that carried it out. Excludes renamed entries, because they still
+ * exist, and erased entries, because they cannot be restored.
  */
 export async function recentlyGone(context: Context, origin: string): Promise<ReadonlyMap<WorkspacePath, Gone>> {
   const halted = await context.index.record(replicaRecordId(origin));
@@ -38,7 +39,7 @@ export async function recentlyGone(context: Context, origin: string): Promise<Re
   for (const event of await readEvents(context, rows)) {
     for (const { path, file } of changesOf(event)) {
       const now = file.entry;
-      // The path is no longer recorded, but its file has stayed.
+      // After an erasure, the path is no longer recorded, but its file stays in the folder.
       if (file.cause === "erase") continue;
       const before = (await context.index.iterationAt(path, event.seq - 1))?.entry;
       const lostOn = cameFromOrigin(file) ? "remote" : "local";
@@ -63,13 +64,13 @@ async function withoutErased(
   return new Map([...gone].filter(([, { entry }]) => entry.hash === undefined || !erased.has(entry.hash)));
 }
 
-/** The event with which a content came. */
+/** The event that brought a content. */
 interface Came {
   readonly hash: Hash;
   readonly seq: number;
 }
 
-/** Returns the paths whose content has got another name since they were there. */
+/** Returns the paths whose content has another name since they were deleted. */
 function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<WorkspacePath, Came>): WorkspacePath[] {
   const last = new Map<Hash, number>();
   for (const { hash, seq } of came.values()) last.set(hash, Math.max(seq, last.get(hash) ?? 0));
@@ -81,7 +82,7 @@ function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<Wo
 
 /** Returns the events of files in the seconds before an event, in order. */
 async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[]> {
-  // An event before a jump of the clock is not recent, whichever way it jumped.
+  // An event before a jump of the clock is not recent, whether the clock jumped forward or back.
   const isRecent = (row: EventRow): boolean =>
     !isInBase(row) && Math.abs(Date.parse(last.ts) - Date.parse(row.ts)) <= BEFORE_MS;
   const found: EventRow[] = [];

@@ -7,7 +7,7 @@ import { ProtectedNames } from "../../../core/filter/protected-names.ts";
 import type { PathSides, ReconcileMode } from "../../../core/tree/reconcile.ts";
 import type { AddedNames, WithheldThen } from "../../../engine/replica/replica-state.ts";
 
-/** The rules for paths, given when a sync is begun (see `ReplicaRecord`). */
+/** The rules for paths that are set when a sync begins (see `ReplicaRecord`). */
 export interface ReplicationRules {
   readonly mode: ReconcileMode;
   readonly policy?: string;
@@ -15,17 +15,17 @@ export interface ReplicationRules {
   readonly filterFrom: readonly string[];
   /** The `filterTo` of the last reconciliation of the folder. Default: the same. */
   readonly filteredTo?: readonly string[] | undefined;
-  /** The names of secrets under which the folder was reconciled last. Default: those of the table alone. */
+  /** The names of secrets under which the folder was last reconciled. Default: only those of the table. */
   readonly ownNames?: readonly string[] | undefined;
   readonly originNames?: readonly string[] | undefined;
-  /** Files that are secrets by their names go both ways, too. Default: each stays on its side. */
+  /** True if files that are secrets by their names are sent both ways, too. Default: each stays on its side. */
   readonly withProtected?: boolean;
 }
 
-/** The table of names, which both sides have. */
+/** The built-in table of names, which both sides have. */
 const TABLE = new ProtectedNames();
 
-/** The names of secrets that count here, and at the origin. */
+/** The names of secrets that apply in the folder (`here`) and at the origin (`there`). */
 interface SecretNames {
   readonly here: ProtectedNames;
   readonly there: ProtectedNames;
@@ -39,11 +39,11 @@ export class ReplicatedPaths {
   readonly #filter: DirectionalFilter;
   readonly #withProtected: boolean;
   readonly #policy: string | undefined;
-  /** Filters with other patterns than the current ones, by those patterns. */
+  /** Filters with patterns that are not the current ones, by these patterns. */
   readonly #others = new Map<string, DirectionalFilter>();
   #earlier: DirectionalFilter | undefined;
   #names: SecretNames = { here: TABLE, there: TABLE };
-  /** The names that people had added when the folder was reconciled last. */
+  /** The names that people had added when the folder was last reconciled. */
   #namedBefore: AddedNames;
   /** The names of secrets, by the names that people had added. */
   readonly #secretsBy = new Map<string, SecretNames>();
@@ -60,7 +60,7 @@ export class ReplicatedPaths {
     for (const text of filterFrom) this.#filter.addPattern(new FilterPattern(text), "from-replica");
   }
 
-  /** True if both sides share the path. If not, neither side's changes concern the other. */
+  /** Returns true if both sides share the path. If not, neither side's changes concern the other. */
   isShared(path: WorkspacePath, isFolder: boolean): boolean {
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
     if (!isFolder && this.#staysAsSecret(path, this.#names)) return false;
@@ -68,15 +68,15 @@ export class ReplicatedPaths {
   }
 
   /**
-   * True if the patterns, or names of secrets, under which the folder was reconciled last withheld the path. Then
-   * neither side knows the other's changes of it.
+   * Returns true if the patterns or names of secrets under which the folder was last reconciled withheld the path. Then
+   * neither side knows the other's changes of the path.
    */
   wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
     if (this.#earlier?.passesPath(path, isFolder, "to-replica") === false) return true;
     return !isFolder && this.#staysAsSecret(path, this.#namesOf(this.#namedBefore));
   }
 
-  /** True if these patterns, or names of secrets, would withhold the path in the place of the present ones. */
+  /** Returns true if these patterns or names of secrets would withhold the path if they replaced the present ones. */
   isWithheldBy({ filters, names }: WithheldThen, path: WorkspacePath, isFolder: boolean): boolean {
     if (!isFolder && this.#staysAsSecret(path, this.#namesOf(names))) return true;
     return filters.some((patterns) => {
@@ -92,12 +92,14 @@ export class ReplicatedPaths {
     this.#earlier = undefined;
   }
 
-  /** The names of secrets that people had added when the folder was reconciled last. */
+  /** The names of secrets that people had added when the folder was last reconciled. */
   get namedBefore(): AddedNames {
     return this.#namedBefore;
   }
 
-  /** Notes that the folder was reconciled while people had added these names. Others may have been added since. */
+  /**
+   * Notes that the folder was reconciled while these names were the added ones. More names may have been added since.
+   */
   reconciledUnder(names: AddedNames): void {
     this.#namedBefore = names;
   }
@@ -113,22 +115,23 @@ export class ReplicatedPaths {
   }
 
   /**
-   * True if the path stays on its side as a secret. Where secrets go both ways, a path whose name was added here stays
-   * here, unless the origin takes it for a secret, too: otherwise the origin would show the file to everybody.
+   * Returns true if the path stays on its side as a secret. Even if secrets are sent both ways, a path whose name was
+   * added in the folder stays there, unless the origin regards it as a secret, too. Otherwise, the origin would show
+   * the file to everybody.
    */
   #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
     if (this.#withProtected) return here.added(path) === true && !there.holds(path);
     return here.holds(path) || there.holds(path);
   }
 
-  /** True if the path is a secret by its name. */
+  /** Returns true if the path is a secret by its name. */
   isSecret(path: WorkspacePath): boolean {
     return this.#names.here.holds(path) || this.#names.there.holds(path);
   }
 
   /**
-   * True if each side keeps its own state of a path, since one of them was recorded as a secret. A name that a person
-   * has added or taken off takes precedence.
+   * Returns true if each side keeps its own state of a path, because one of these states was recorded as a secret.
+   * Returns false if secrets are sent both ways. A recorded secret is ignored if a person has removed its name.
    */
   keepsApart({ path, local, remote }: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
     const { here, there } = this.#names;
@@ -136,28 +139,28 @@ export class ReplicatedPaths {
     return isRecordedSecret(local, path, here) || isRecordedSecret(remote, path, there);
   }
 
-  /** True if each side keeps its own state of a file because it is, or was recorded as, a secret. */
+  /** Returns true if each side keeps its own state of a file, because the file is a secret or was recorded as one. */
   keepsSecret(sides: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
     const { path } = sides;
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
     return this.#staysAsSecret(path, this.#names) || this.keepsApart(sides);
   }
 
-  /** Sets the names of secrets: a name on either side makes a secret. Returns false if nothing changed. */
+  /** Sets the names of secrets. A name on either side makes a file a secret. Returns false if nothing has changed. */
   know(here: ProtectedNames, there: ProtectedNames): boolean {
     const isSame = this.#names.here.text === here.text && this.#names.there.text === there.text;
     if (!isSame) this.#names = { here, there };
     return !isSame;
   }
 
-  /** True if nothing is written back at all. */
+  /** True if nothing is written back in this mode. */
   get isOneWay(): boolean {
     return this.mode === "one-way-safe" || this.mode === "one-way-replica";
   }
 
   /**
-   * True if the folder's state is written back. `entry`: the present state, or the last one before a deletion.
-   * `remote`: the origin's state, if it was not checked before.
+   * Returns true if the folder's state is written back. `entry` is the present state, or the last state before a
+   * deletion. `remote` is the origin's state. It may be omitted if the caller has checked it before.
    */
   goesBack(path: WorkspacePath, entry: Entry | undefined, remote?: Entry): boolean {
     if (this.isOneWay) return false;

@@ -8,16 +8,19 @@ import {
 import { withBatch, type BlobStore } from "../../../storage/blob-store.ts";
 import type { SettledDecision } from "./decide-cycle.ts";
 
-/** The longest content that is merged, in bytes: nobody edits longer ones by hand. */
+/** The maximum length of a content that is merged, in bytes. Nobody edits longer contents by hand. */
 const MOST_BYTES = 8 * 1024 ** 2;
 
-/** Decisions that need no further input, and the merged contents, which are in the store. */
+/** Decisions that need no further input. `contents` has the hashes of the merged contents, which are in the store. */
 export interface SettledMerges {
   readonly decisions: readonly SettledDecision[];
   readonly contents: readonly Hash[];
 }
 
-/** Carries out the pending merges. Takes `otherwise` if a content is not here or too long, or both do not merge. */
+/**
+ * Carries out the pending merges. Uses `otherwise` if a content is missing or too long, or if the two sides do not
+ * merge.
+ */
 export async function settleMerges(blobs: BlobStore, decisions: readonly PathDecision[]): Promise<SettledMerges> {
   const settled: SettledDecision[] = [];
   const contents: Buffer[] = [];

@@ -11,21 +11,21 @@ import { readEvent, readEvents } from "../../../engine/log/read-events.ts";
 import { ReplicaState } from "../../../engine/replica/replica-state.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 
-/** An own event, and the origin's event on which the folder's state of a path is based since then. */
+/** An own event, and the origin's event on which the folder's state of a path is based from then on. */
 export interface Stood {
   readonly ownSeq: number;
   readonly seq: number;
 }
 
-/** The number of a path's changes that are searched; earlier ones are not. */
+/** The maximum number of a path's last changes that are searched. */
 const MOST_LOOKED_BACK = 50;
-/** The most events between the end of a conflict and the merge that settled it. */
+/** The maximum number of events between the end of a conflict and the merge that settled it. */
 const NEAR = 32;
 
 /** The fields of an own change that are judged. */
 type JudgedEntry = Pick<WriteBackEntry, "path" | "entry" | "localSeq" | "seen">;
 
-/** The parts that a folder's own log is read with. */
+/** The parts with which a folder's own log is read. */
 export interface StoodParts {
   readonly context: HistoryContext;
   readonly mirror: Pick<Mirror, "iterationAt">;
@@ -34,9 +34,9 @@ export interface StoodParts {
 }
 
 /**
- * Reads from a folder's own log on which of the origin's events its state of a path is based. The last state that came
- * from the origin, merge with the origin's state, or proposal shows it: a step that knew the origin's state at that
- * time wrote each of them.
+ * Finds out from a folder's own log on which of the origin's events its state of a path is based. The evidence is the
+ * last proposal, the last state that came from the origin, or the last merge with the origin's state. Each of these was
+ * written by a step that knew the origin's state at that time.
  */
 export class StoodOn {
   readonly #parts: StoodParts;
@@ -46,8 +46,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns the event on which the path is based as of `upTo`. `rows`: the path's own iterations, up to an own event.
-   * `undefined`: no event up to then shows it, or only a base holds it.
+   * Returns the event on which the path is based as of `upTo`. `rows` are the path's own iterations, up to an own
+   * event. Returns `undefined` if no event up to then shows it, or if the event exists only in a base.
    */
   async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
     const met = await this.#met(path, rows);
@@ -56,9 +56,10 @@ export class StoodOn {
   }
 
   /**
-   * True if the state that an own change claims to have seen came into the folder again after it. Then the change is
-   * obsolete, and sending it would undo that state. A change of an older state is sent: the origin keeps it as a
-   * version. So is a file made in the place of a folder, which lost to the origin's changes beneath that folder.
+   * Returns true if the state that an own change claims to have seen came into the folder again after the change. Then
+   * the change is obsolete, and sending it would undo that state. A change of an older state is still sent, and the
+   * origin keeps it as a version. A file that replaced a folder is sent too, although it has lost to the origin's
+   * changes beneath that folder.
    */
   async isOvertaken({ path, entry, localSeq, seen }: JudgedEntry): Promise<boolean> {
     const { index } = this.#parts.context;
@@ -70,8 +71,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns the last step that removed the path because the folder could not hold the origin's state. Then nobody here
-   * has deleted it, and no earlier state is the base of a later one on either side.
+   * Returns the last step that removed the path because the folder could not hold the origin's state. After such a
+   * step, nobody has deleted the path, and no state before the step is the base of a later state on either side.
    */
   async leftOut(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
     for (const { seq: ownSeq, entry } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {
@@ -83,8 +84,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns the origin's event whose state came into the folder with an own event. `undefined`: none did, or only a
-   * base holds the own event.
+   * Returns the origin's event whose state came into the folder with an own event. Returns `undefined` if no state did,
+   * or if the own event exists only in a base.
    */
   async broughtBy(path: WorkspacePath, ownSeq: number): Promise<number | undefined> {
     return originsOf(await this.#fileOf(path, ownSeq))?.seq;
@@ -101,8 +102,8 @@ export class StoodOn {
   }
 
   /**
-   * True if the origin's event still has that state. An origin that was put back has other states under the same
-   * numbers. Events that are no longer held cannot be checked, and count as equal.
+   * Returns true if the origin's event has this state. An origin that was put back has other states under the same
+   * numbers. An event that the mirror no longer holds cannot be checked, and is accepted.
    */
   async #isState(path: WorkspacePath, { seq }: UpstreamIteration, entry: Entry | undefined): Promise<boolean> {
     const there = await this.#parts.mirror.iterationAt(path, seq);
@@ -110,8 +111,8 @@ export class StoodOn {
   }
 
   /**
-   * True if a step merged both sides, or a person did so who settled a conflict with the origin. The end of that
-   * conflict precedes the merge.
+   * Returns true if a step merged both sides, or if a person merged them to settle a conflict with the origin. The end
+   * of that conflict is recorded before the merge.
    */
   async #isMerge(path: WorkspacePath, { cause, upstream }: FileRecord, ownSeq: number): Promise<boolean> {
     if (cause === "merge") return true;
@@ -134,7 +135,7 @@ export class StoodOn {
     return last === undefined ? undefined : this.#asOf(path, last.seq);
   }
 
-  /** Returns the origin's event that the folder was reconciled with by the step that wrote an own event. */
+  /** Returns the origin's event with which the folder was reconciled by the step that wrote an own event. */
   async #asOf(path: WorkspacePath, ownSeq: number): Promise<Stood | undefined> {
     const { context, mirror, origin } = this.#parts;
     const standing = await ReplicaState.at(context, origin(), ownSeq);
@@ -142,7 +143,9 @@ export class StoodOn {
     return { ownSeq, seq: await standing.baseOf(path, (at, seq) => mirror.iterationAt(at, seq)) };
   }
 
-  /** Returns the record of an own event; `undefined` if it is of another path, or only a base holds it. */
+  /**
+   * Returns the record of an own event; `undefined` if it is about another path, or if the event exists only in a base.
+   */
   async #fileOf(path: WorkspacePath, ownSeq: number): Promise<FileRecord | undefined> {
     const { context } = this.#parts;
     const row = await context.index.locate(ownSeq);

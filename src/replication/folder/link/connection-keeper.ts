@@ -4,38 +4,40 @@ import type { ReplicaSession } from "../../replica/replica-session.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { isFromPeer } from "../../protocol/wire-errors.ts";
 
-/** The state of a replica's connection to its origin. `refused`: another attempt would not help. */
+/** The state of a replica's connection to its origin. In the state `refused`, another attempt would not help. */
 export type LinkState = "connecting" | "connected" | "offline" | "refused" | "ended";
 
-/** The parts that a connection is kept with. */
+/** The parts that a `ConnectionKeeper` works with. */
 export interface KeeperOptions {
-  /** Opens a channel to the origin. Rejects with the reason, or once the signal aborts, which ends all attempts. */
+  /** Opens a channel to the origin. Rejects if that fails, or once the signal aborts, which ends all attempts. */
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
-  /** Begins a conversation. Call `welcome` once the origin has admitted this replica. */
+  /** Begins a conversation. Must call `welcome` once the origin has admitted this replica. */
   readonly begin: (channel: Channel, welcome: () => void) => ReplicaSession;
   readonly timers: Timers;
-  /** 0 to 1. */
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
-  /** True if an error is permanent, besides those that always are. */
+  /** Returns true if an error is permanent. Some errors are always permanent, and need not be recognised here. */
   readonly isFinal: (error: ChronicleError) => boolean;
   readonly onChange: (state: LinkState, error: ChronicleError | undefined) => void;
 }
 
-/** An attempt: how far it got, and why it ended (`undefined`: normally). */
+/** An attempt: the stage that it reached, and the error that ended it (`undefined` for a normal end). */
 interface Attempt {
   readonly stage: "connecting" | "asking" | "welcome";
   readonly error: ChronicleError | undefined;
 }
 
 const FIRST_WAIT_MS = 100;
-/** The longest wait after a fault of one of the two sides, which the next attempt will probably meet again. */
+/**
+ * The longest wait after a fault of one of the two sides, because the next attempt will probably meet the same fault.
+ */
 const LONGEST_WAIT_MS = 10_000;
-/** The longest wait for a network or a server that is away, so that its return is noticed soon. */
+/** The longest wait for a network or server that is away, so that its return is noticed soon. */
 const LONGEST_AWAY_MS = 4_000;
-/** The time after which a connection counts as successful, so that the next failure begins with the shortest wait. */
+/** The time after which a connection is regarded as successful. The next failure then begins with the shortest wait. */
 const LASTING_MS = 10_000;
 
-/** The codes of errors that another attempt would get again. */
+/** The codes of errors that another attempt would meet again. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "UNAUTHENTICATED",
   "FORBIDDEN",
@@ -45,10 +47,10 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "FORMAT_UNSUPPORTED",
 ]);
 
-/** The codes of errors with which an origin ends the conversation with an admitted replica for good. */
+/** The codes of errors with which an origin permanently ends the conversation with an admitted replica. */
 const EXPELLED: ReadonlySet<ErrorCode> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND"]);
 
-/** Keeps a replica connected: retries, each time after a longer wait, until the origin refuses it. */
+/** Keeps a replica connected. Retries, each time after a longer wait, until the origin refuses the replica. */
 export class ConnectionKeeper {
   readonly #options: KeeperOptions;
   readonly #ending = new AbortController();
@@ -57,7 +59,7 @@ export class ConnectionKeeper {
   #channel: Channel | undefined;
   #state: LinkState = "connecting";
   #failures = 0;
-  /** True if the last attempt itself took as long as the longest wait for a network. */
+  /** True if the last attempt took at least as long as the longest wait for a network. */
   #hasWaited = false;
   #wake: (() => void) | undefined;
 
@@ -78,12 +80,12 @@ export class ConnectionKeeper {
     this.#running ??= this.#run();
   }
 
-  /** Retries without further waiting. */
+  /** Retries at once. */
   hurry(): void {
     this.#wake?.();
   }
 
-  /** Ends the conversation, if there is one; resolves when nothing is running. It cannot be started again. */
+  /** Ends the conversation, if there is one. Resolves when nothing is running. The keeper cannot be started again. */
   async stop(): Promise<void> {
     this.#ending.abort();
     this.#channel?.close();
@@ -136,7 +138,7 @@ export class ConnectionKeeper {
     return this.#hasWaited ? FIRST_WAIT_MS : LONGEST_AWAY_MS;
   }
 
-  /** Waits longer after each failure, up to `longest`, with jitter so that replicas do not return all at once. */
+  /** Waits longer after each failure, up to `longest`, with jitter so that replicas do not all return at once. */
   #pause(longest: number): Promise<void> {
     const wait = Math.min(longest, FIRST_WAIT_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
@@ -158,13 +160,14 @@ export class ConnectionKeeper {
 }
 
 /**
- * True if the origin would answer the same again: in answer to `Hello`, or when it expels a replica. A fault of either
- * side in a conversation that had begun well may not happen again, and is retried. Otherwise a person would have to
- * resume each sync of an origin that was broken for a while.
+ * Returns true if the origin would answer the same again, because it did so in answer to `Hello`, or because it
+ * expelled the replica. A fault of either side in a conversation that had begun well may not occur again, and is
+ * retried. Otherwise, a person would have to resume each sync of an origin that was broken for a while.
  */
 export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;
-  // A rollback that this side has found is permanent; one that the origin reports of its own history may be repaired.
+  // A rollback that this side has found is permanent. A rollback that the origin reports of its own history may be
+  // repaired.
   if (error.code === "ROLLBACK_DETECTED") return !isFromPeer(error);
   if (stage === "welcome") return isFromPeer(error) && EXPELLED.has(error.code);
   const isOwnComplaint = stage === "asking" && error.code === "USAGE" && !isFromPeer(error);
@@ -172,7 +175,8 @@ export function isRefusal({ stage, error }: Attempt): boolean {
 }
 
 /**
- * True if neither side is at fault, so that the next attempt may come soon. A side's fault may happen again at once.
+ * Returns true if neither side is at fault, so that the next attempt may come soon. A fault of a side may occur again
+ * at once.
  */
 function isOfTheNetwork(error: ChronicleError | undefined): boolean {
   return error === undefined || error.code === "UNAVAILABLE";

@@ -17,22 +17,22 @@ import { ConnectionKeeper, type LinkState } from "./connection-keeper.ts";
 import { isViolation, notOffered } from "../../protocol/wire-errors.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The parts that a replica talks to its origin with. */
+/** The parts with which a replica talks to its origin. */
 export interface OriginLinkOptions {
   readonly mirror: Mirror;
-  /** The session's parts, beside those named here. */
+  /** The parts of a session that are not named here. */
   readonly session: Pick<ReplicaOptions, "upstream" | "blobs" | "notes" | "withheld" | "token" | "early">;
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly journal: WriteJournal;
   readonly rules: ReplicatedPaths;
-  /** Called when contents have come that were not fetched with their events. */
+  /** Called when contents have arrived that were not fetched with their events. */
   readonly onRegained: () => void;
   readonly record: () => ReplicaRecord;
   readonly timers: Timers;
   readonly random: () => number;
-  /** Called when the connection's state has changed, or the origin has reported its own. */
+  /** Called when the connection's state has changed, or when the origin has reported its state. */
   readonly onChange: () => void;
-  /** Called when the origin begins to take what this replica writes. */
+  /** Called when the origin begins to accept what this replica writes. */
   readonly onMayWrite: () => void;
   /** Reports how much of a first sync has arrived. */
   readonly onReceived: (done: number, total: number) => void;
@@ -62,7 +62,7 @@ export class OriginLink {
     return this.#state;
   }
 
-  /** The reason why the link is not connected. */
+  /** The reason why the link is not connected; `undefined` if there is none. */
   get error(): ChronicleError | undefined {
     return this.#error;
   }
@@ -72,34 +72,37 @@ export class OriginLink {
     return this.#keeper?.session;
   }
 
-  /** The last event that the origin has reported. */
+  /** The last event of the origin that it has reported. */
   get sequence(): number {
     return this.#sequence;
   }
 
-  /** True if the origin is connected, and all events that it has reported are held. */
+  /** True if the origin is connected, and the mirror holds all events that the origin has reported. */
   get isCaughtUp(): boolean {
     return this.session !== undefined && this.#options.mirror.head.seq >= this.#sequence;
   }
 
-  /** True if the origin is being connected, or is connected and has reported events that are not held. */
+  /**
+   * True if the link is connecting, or if it is connected and the origin has reported events that the mirror does not
+   * hold.
+   */
   get isCatchingUp(): boolean {
     return this.#state === "connecting" || (this.session !== undefined && !this.isCaughtUp);
   }
 
   /**
-   * The time since which the origin's folder is not there, by its clock (epoch milliseconds), as far as it is known.
+   * The time since which the origin's folder is missing, by the origin's clock (epoch milliseconds), if that is known.
    */
   get folderAwaySince(): number | undefined {
     return this.#state === "connected" ? this.#folderAwaySince : undefined;
   }
 
-  /** True if the origin takes nothing of this replica's, as last told. */
+  /** True if the origin accepts nothing from this replica, as the origin has last reported. */
   get isReadOnly(): boolean {
     return this.#isReadOnly;
   }
 
-  /** True if the origin has ever admitted this replica, in the life of this object. */
+  /** True if the origin has admitted this replica in the life of this object. */
   get wasReached(): boolean {
     return this.#wasReached;
   }
@@ -120,7 +123,7 @@ export class OriginLink {
     keeper.start();
   }
 
-  /** Resolves when nothing is running. */
+  /** Ends the connection. Resolves when nothing is running. */
   async stop(): Promise<void> {
     const keeper = this.#keeper;
     this.#keeper = undefined;
@@ -128,19 +131,20 @@ export class OriginLink {
     if (this.#keeper === undefined) this.#become("ended", undefined);
   }
 
-  /** Retries without further waiting. */
+  /** Retries at once. */
   hurry(): void {
     this.#keeper?.hurry();
   }
 
-  /** Asks again for lacking contents, after a change of which ones are wanted. */
+  /** Requests lacking contents again, after the wanted contents have changed. */
   regain(): void {
     this.#hasRegained = false;
     this.session?.regain();
   }
 
   /**
-   * Connects. A server that was this replica's origin may offer replication again: that it does not now is no refusal.
+   * Connects. If the server was this replica's origin, a missing offer of replication is not a refusal, because the
+   * server may offer it again.
    */
   async #connect(signal: AbortSignal): Promise<Channel> {
     const { connect, record } = this.#options;
@@ -162,7 +166,7 @@ export class OriginLink {
       mirror,
       sandboxId,
       withProtected,
-      // Early files are for a folder that was never reconciled. In any other one the step decides what comes.
+      // Early files are for a folder that was never reconciled. In any other folder, the step decides what is written.
       early: applied === 0 ? session.early : undefined,
       ...(workspace === "" ? {} : { workspace }),
       ...optional({ asked }),
@@ -177,7 +181,7 @@ export class OriginLink {
         const mayWriteNow = this.#isReadOnly && !isReadOnly;
         this.#isReadOnly = isReadOnly;
         if (mayWriteNow) this.#options.onMayWrite();
-        // An origin that was put back to an earlier state has fewer events than it told of in an earlier conversation.
+        // An origin that was put back to an earlier state has fewer events than it reported in an earlier conversation.
         this.#sequence = isMet ? Math.max(this.#sequence, sequence) : sequence;
         isMet = true;
         this.#folderAwaySince = folderAwaySince;
@@ -187,7 +191,7 @@ export class OriginLink {
     });
   }
 
-  /** Returns the lacking contents. Once there are none, looks no more until `regain`. */
+  /** Returns the lacking contents. Once there are none, returns none without a search until `regain`. */
   async #lacked(): Promise<readonly Hash[]> {
     if (this.#hasRegained) return [];
     const { mirror, rules, session } = this.#options;
@@ -201,7 +205,7 @@ export class OriginLink {
     if (state === "connected") this.#wasReached = true;
     if (state !== "refused" || error === undefined)
       return this.#become(state, error === undefined ? undefined : explained(error));
-    // The halt that follows is reported: the link is not reported as offline before.
+    // The halt that follows is reported. The link is not reported as offline before it.
     [this.#state, this.#error] = [state, error];
     const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : reasonOf(error);
     this.#options.onRefused({ reason, detail: error.message });
@@ -230,7 +234,10 @@ function explained(error: ChronicleError): ChronicleError {
   return new ChronicleError(code, `the origin has sent what it must not: ${message}`, { hint, data, cause: error });
 }
 
-/** True if a note says that the origin has told another history than before, or the note is damaged, so may say so. */
+/**
+ * Returns true if a note says that the origin has sent a contradictory history, or if the note is damaged and may say
+ * so.
+ */
 function hasWitnessed(notes: WitnessNotes): boolean {
   try {
     return notes.get() !== undefined;
@@ -247,8 +254,8 @@ interface LackingFolder {
 }
 
 /**
- * Returns contents of the origin's present files that were not fetched with their events, and that the folder needs
- * now: a filter was removed, or secrets are asked for now.
+ * Returns the contents of the origin's present files that were not fetched with their events and that the folder needs
+ * now, because a filter was removed or because secrets are now requested.
  */
 async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
   const listed = withheld.list();

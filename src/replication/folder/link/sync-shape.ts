@@ -26,40 +26,43 @@ export interface SyncFacts {
   readonly link: LinkState;
   readonly linkError: ChronicleError | undefined;
   readonly wasReached: boolean;
-  /** Epoch milliseconds. */
+  /** The time since which the origin's folder is missing, in epoch milliseconds. */
   readonly originAwaySince: number | undefined;
   /** The error of the last cycle, if it failed. */
   readonly failure: ChronicleError | undefined;
-  /** The reasons why paths cannot be written here: see `ConflictShape.detail`. */
+  /** The reasons why paths cannot be written in the folder (see `ConflictShape.detail`). */
   readonly blocked: readonly string[];
   /** The time of the next retry, in epoch milliseconds. */
   readonly retryAt: number | undefined;
   readonly isBusy: boolean;
   readonly isWatchDegraded: boolean;
-  /** The last event of the origin that is known. `head`: the last one that is held; `applied`: the last one applied. */
+  /**
+   * The last known event of the origin. `head` is the last event that the mirror holds, and `applied` is the last
+   * applied one.
+   */
   readonly origin: number;
   readonly head: number;
   readonly applied: number;
   readonly pending: number;
-  /** Paths whose last change the origin has refused: they stay here as they are. */
+  /** Paths whose last change the origin has refused. They stay in the folder without being sent. */
   readonly refused: ReadonlyMap<WorkspacePath, Refusal>;
-  /** Editors' own files, which stay where they are. */
+  /** Editors' own files, which stay on their side. */
   readonly leftOut: ReadonlyMap<WorkspacePath, LeftOut>;
-  /** The state of git repositories, which stays where it is. */
+  /** The state of git repositories, which stays on its side. */
   readonly gitLeftOut: ReadonlyMap<WorkspacePath, SidesOf>;
-  /** Files that are secrets by their names, which stay where they are. */
+  /** Files that are secrets by their names, which stay on their side. */
   readonly secrets: ReadonlyMap<WorkspacePath, SidesOf>;
   /** Paths that the folder's disk cannot hold. */
   readonly notHeld: ReadonlyMap<WorkspacePath, NotHeld>;
-  /** Paths that hold an erased content here: it is neither recorded nor sent. */
+  /** Paths with an erased content in the folder. It is neither recorded nor sent. */
   readonly erased: readonly WorkspacePath[];
-  /** True if the origin takes nothing of this replica's. */
+  /** True if the origin accepts nothing from this replica. */
   readonly isReadOnly: boolean;
   readonly conflicts: number;
   readonly progress: SyncShape["progress"];
 }
 
-/** Returns a sync as it is reported. */
+/** Returns a sync in the form in which it is reported. */
 export function syncShape(given: SyncFacts): SyncShape {
   const facts = withOwnFailure(given);
   const { record, linkError } = facts;
@@ -94,8 +97,8 @@ export function syncShape(given: SyncFacts): SyncShape {
 }
 
 /**
- * Returns the facts of a connection that this side's disk has ended (no room, a limit of file sizes) as those of a
- * failed step: the origin is not to blame, and is not away.
+ * If this side's disk has ended a connection (no room, a limit of file sizes), returns the facts as those of a failed
+ * step, because the origin is neither at fault nor away. Otherwise, returns the facts unchanged.
  */
 function withOwnFailure(facts: SyncFacts): SyncFacts {
   const { linkError, failure, link } = facts;
@@ -104,10 +107,10 @@ function withOwnFailure(facts: SyncFacts): SyncFacts {
   return { ...facts, link: "connected", linkError: undefined, failure: failure ?? linkError };
 }
 
-/** The most refused paths that the answer to a flush names. */
+/** The maximum number of refused paths in the answer to a flush. */
 const MOST_AFTER_FLUSH = 1_000;
 
-/** Returns a sync as the answer to a flush: with the refusals of the origin that still stand. */
+/** Returns a sync in the form of the answer to a flush, with the refusals of the origin that still apply. */
 export function flushedShape(facts: SyncFacts): SyncShape {
   const { refused } = facts;
   const shape = syncShape(facts);
@@ -162,19 +165,19 @@ function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
   if (record.stopped === true) return "stopped";
   if (record.halted !== undefined) return "halted";
   if (record.paused === true) return "paused";
-  // A sync that is not at rest, and whose link has not begun to connect, will connect in a moment.
+  // A running sync whose link has not begun to connect will connect in a moment.
   if (link === "connecting" || link === "ended") return "connecting";
   if (link !== "connected") return "offline";
   const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;
   return isBehind || record.keeps !== undefined || facts.isBusy ? "syncing" : "in-sync";
 }
 
-/** True if the origin takes nothing. Not reported in the modes that write nothing back anyway. */
+/** Returns true if the origin accepts nothing. Returns false in the modes that write nothing back anyway. */
 function mayOnlyRead({ record, isReadOnly }: SyncFacts): boolean {
   return isReadOnly && (record.mode === "two-way-safe" || record.mode === "two-way-resolved");
 }
 
-/** Returns the reason of a halt, for people. */
+/** Returns the reason for a halt, in words for people. */
 export function haltedBecause({ reason, detail }: ReplicaHalt): string {
   return detail ?? reason;
 }
@@ -228,7 +231,7 @@ function degradedBecause(facts: SyncFacts): string | undefined {
     const hint = failure.hint === undefined ? "" : ` (${failure.hint})`;
     return `a step has failed, and is tried again: ${failure.message}${hint}`;
   }
-  // Other degradations do not matter until a person has decided about the halt.
+  // Until a person has decided about the halt, other degradations do not matter.
   if (record.halted !== undefined) return undefined;
   if (mayOnlyRead(facts)) return `${READ_ONLY} (${refused === 0 ? "none so far" : `${changes(refused)} so far`})`;
   if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
@@ -254,7 +257,7 @@ interface Facts {
   readonly blocked: readonly string[];
 }
 
-/** The kinds of trouble, by the system's error when this side cannot write. */
+/** The kinds of trouble, by the system error with which a write on this side fails. */
 const ERRNOS: Readonly<Record<string, Kind>> = {
   ENOSPC: "disk-full",
   EDQUOT: "disk-full",
@@ -278,7 +281,7 @@ const NEXT: Readonly<Record<Kind, string>> = {
   starting: "wait: it is tried again by itself, every few seconds",
 };
 
-/** Returns the first trouble that a person can do something about here. `next`: what to do if the sync is halted. */
+/** Returns the first trouble that a person can resolve on this side. `next` says what to do if the sync is halted. */
 function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | undefined {
   const { record, failure, blocked, linkError, link } = facts;
   const { halted } = record;
@@ -294,13 +297,13 @@ function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | u
   return link === "offline" && linkError !== undefined ? awayTrouble(linkError) : undefined;
 }
 
-/** Returns the trouble of a sync that is halted, or was when it was stopped. */
+/** Returns the trouble of a sync that is halted, or that was halted when it was stopped. */
 export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
   return TOKEN.has(reason) ? troubleShape("token-refused", detail ?? reason, next) : undefined;
 }
 
 function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTroubleShape | undefined {
-  // Another process still holds the store that the server must open.
+  // Another process still has the store open that the server must open.
   if (code === "LOCKED") return troubleShape("starting", message, hint);
   if (code !== "UNAVAILABLE") return undefined;
   if (data["about"] === STARTING) return troubleShape("starting", message);
@@ -314,18 +317,18 @@ function troubleShape(kind: Kind, message: string, next = NEXT[kind]): SyncTroub
 
 const MOST_NAMED = 20;
 
-/** Returns the paths that the folder's disk cannot hold, with the reason, as `leftOutPaths` does. */
+/** Returns the paths that the folder's disk cannot hold, in the form of `leftOutPaths`, with the reasons. */
 function notHeldPaths(notHeld: ReadonlyMap<WorkspacePath, NotHeld>): NotHeldPathShape[] {
   const first = [...notHeld].toSorted(([a], [b]) => comparePaths(a, b)).slice(0, MOST_NAMED);
   return leftOutPaths(new Map(first)).map((one, i) => ({ ...one, why: first[i]?.[1].why ?? "" }));
 }
 
-/** Returns the paths that hold an erased content here, as `leftOutPaths` does. */
+/** Returns the paths with an erased content in the folder, in the form of `leftOutPaths`. */
 function erasedPaths(erased: readonly WorkspacePath[]): LeftOutPathShape[] {
   return leftOutPaths(new Map(erased.map((path) => [path, { here: true, there: false }])));
 }
 
-/** Returns the first paths left out of a sync, in path order, and the side that each is on. */
+/** Returns the first paths that a sync leaves out, in path order, and the side on which each of them is. */
 function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, SidesOf>): LeftOutPathShape[] {
   const sorted = [...leftOut].toSorted(([a], [b]) => comparePaths(a, b));
   return sorted.slice(0, MOST_NAMED).map(([path, { here, there }]) => ({

@@ -10,9 +10,9 @@ import { hasWritten } from "../../../engine/replica/journal.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 import type { SidesOf } from "./git-paths.ts";
 
-/** A path that a sync leaves out, as it is an editor's own file. */
+/** A path that a sync leaves out because it is an editor's own file. */
 export interface LeftOut extends SidesOf {
-  /** The files that it belongs to. */
+  /** The files to which the path belongs. */
   readonly beside: readonly WorkspacePath[];
 }
 
@@ -23,13 +23,14 @@ interface Sides {
 }
 
 /**
- * The judgement of a path. `goes`: it is replicated. `left-out`: it stays on its side. `apart`: it is replicated
- * without a base, because neither side has had it from the other.
+ * The judgement of a path. `goes`: the path is replicated. `left-out`: it stays on its side. `apart`: it is replicated
+ * without a base, because neither side has received it from the other.
  */
 export type Judged = "goes" | "left-out" | "apart";
 
 /**
- * A past state of a path on one side. `wasSent`: true if it came from the other side; `undefined` if that is unknown.
+ * A past state of a path on one side. `wasSent` is true if the state came from the other side, and `undefined` if that
+ * is unknown.
  */
 interface State {
   readonly entry: Entry | undefined;
@@ -37,19 +38,19 @@ interface State {
 }
 
 interface Past {
-  /** True if one side has had a state of the path from the other. */
+  /** True if one side has received a state of the path from the other. */
   readonly wasSent: boolean;
   /** True if both sides have had the same state of the path, perhaps at different times. */
   readonly wasSame: boolean;
 }
 
-/** The number of a path's changes that are searched; earlier ones are not. */
+/** The maximum number of a path's last changes that are searched. */
 const MOST_LOOKED_BACK = 50;
 
 /**
  * Leaves files that editors and desktops make for themselves (see core/filter/editor-names.ts) on the side on which
- * they were made, in both directions. A path that was replicated before counts as a person's, whatever its name, and is
- * replicated further.
+ * they were made, in both directions. A path that was replicated before is regarded as a person's file, whatever its
+ * name is, and replication of it continues.
  */
 export class EditorFiles {
   readonly #context: Context;
@@ -69,17 +70,17 @@ export class EditorFiles {
     this.#isOn = editorFiles !== "sync";
   }
 
-  /** True if a state of a path looks like an editor's own file, whatever lies beside it. */
+  /** Returns true if a state of a path looks like an editor's own file, without a check of the files beside it. */
   looksMade(entry: Entry): boolean {
     return this.#isOn && editorFile(entry) !== undefined;
   }
 
-  /** The paths left out, as far as they were judged. */
+  /** The paths that are left out, as far as they were judged. */
   get leftOut(): ReadonlyMap<WorkspacePath, LeftOut> {
     return this.#leftOut;
   }
 
-  /** Returns the left-out paths that must be judged again, because a file that they belong to has changed. */
+  /** Returns the left-out paths that must be judged again, because a file to which they belong has changed. */
   besideOf(touched: ReadonlySet<WorkspacePath>): WorkspacePath[] {
     return [...this.#leftOut].flatMap(([path, { beside }]) => (beside.some((one) => touched.has(one)) ? [path] : []));
   }
@@ -101,7 +102,7 @@ export class EditorFiles {
     return past.wasSent || past.wasSame ? "goes" : "apart";
   }
 
-  /** True if a change made in this folder is not sent to the origin. `entry` undefined: a deletion. */
+  /** Returns true if a change of this folder is not sent to the origin. `entry` is undefined for a deletion. */
   async keepsHere(path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
     if (!this.#isOn || !isEditorName(path)) return false;
     const remote = (await this.#mirror.iterationAt(path, this.#mirror.head.seq))?.entry;
@@ -112,8 +113,8 @@ export class EditorFiles {
   }
 
   /**
-   * Returns the path as left out if it is an editor's own file on each side that has it, and the files that it belongs
-   * to exist; else `undefined`. Does not look at the past.
+   * Returns the path as left out if it is an editor's own file on each side that has it, and if the files to which it
+   * belongs exist; else `undefined`. Ignores the past of the path.
    */
   async #look({ path, local, remote }: Sides): Promise<LeftOut | undefined> {
     const present = [local, remote].filter((one) => one !== undefined);
@@ -124,7 +125,10 @@ export class EditorFiles {
     return { here: local !== undefined, there: remote !== undefined, beside };
   }
 
-  /** True if there is a file on either side: one that is missing here may only be missing for a moment. */
+  /**
+   * Returns true if either side has a file at the path. Both sides are checked, because a file may be missing here for
+   * a moment.
+   */
   async #isFile(path: WorkspacePath): Promise<boolean> {
     const { index } = this.#context;
     const here = await index.iterationAt(path, (await index.head()).seq);
@@ -133,8 +137,8 @@ export class EditorFiles {
   }
 
   /**
-   * Returns what both histories say of a path. A base does not say who made a state, so a state from a base that is the
-   * same on both sides counts as sent.
+   * Returns what both histories say about a path. A base does not say who made a state. Therefore, a state from a base
+   * is regarded as sent if both sides had the same state.
    */
   async #past(path: WorkspacePath): Promise<Past> {
     const [there, here] = [await this.#thereOnce(path), await this.#hereOnce(path)];
@@ -158,8 +162,8 @@ export class EditorFiles {
   }
 
   /**
-   * True if this folder wrote the state, now or under an earlier replica id. In the latter case, the folder's own event
-   * with that number has the same state.
+   * Returns true if this folder wrote the state, now or under an earlier replica id. Under an earlier id, the folder's
+   * own event with that number must have the same state.
    */
   async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
     if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;

@@ -2,50 +2,52 @@ import { isGitName } from "../../../core/filter/git-name.ts";
 import { foldersAbove, nameOf, parentOf, splitRoot, type WorkspacePath } from "../../../core/values/path.ts";
 import type { CyclePath } from "../ground/decide-cycle.ts";
 
-/** The sides on which a path is. */
+/** The sides that have a path. */
 export interface SidesOf {
   readonly here: boolean;
   readonly there: boolean;
 }
 
-/** Returns the outermost folder with git's own state, on this side's disk, that contains a path or is it. */
+/**
+ * Returns the outermost folder with git's own state on this side's disk that contains the path or is the path itself.
+ */
 export type GitTopOf = (path: WorkspacePath) => WorkspacePath | undefined;
 
 /**
- * The paths of git's own state that one of the two histories holds. They are replicated in neither direction. Only the
- * topmost of them is noted: a name that some disk takes for `.git`, or a folder in which a repository on this side's
- * disk keeps its state. A history may hold such a path because it was included by name, because it was recorded before
- * this rule, or because it is an ordinary folder on the other side.
+ * The paths of git's own state in one of the two histories. They are not replicated in either direction. Only the
+ * topmost of these paths are noted. Such a path is a name that some disk treats as `.git`, or a folder in which a
+ * repository on this side's disk keeps its state. A history may have such a path because it was included by name,
+ * because it was recorded before this rule, or because it is an ordinary folder on the other side.
  */
 export class GitPaths {
   readonly #found = new Map<WorkspacePath, SidesOf>();
   readonly #onDisk: () => GitTopOf;
   #topOf: GitTopOf = () => undefined;
 
-  /** `onDisk`: reads the state of the disk when called. */
+  /** `onDisk` reads the state of the disk whenever it is called. */
   constructor(onDisk: () => GitTopOf) {
     this.#onDisk = onDisk;
   }
 
-  /** Rereads the disk. */
+  /** Reads the disk again. */
   begin(): void {
     this.#topOf = this.#onDisk();
   }
 
   /**
-   * True if the path lies in a folder in which git keeps its own state on this side's disk, whatever its name. With
-   * `isFolder`, the path may be that folder itself.
+   * Returns true if the path is in a folder in which git keeps its own state on this side's disk, whatever the folder's
+   * name is. If `isFolder` is true, the path may also be that folder itself.
    */
   holds(path: WorkspacePath, isFolder: boolean): boolean {
     return this.#topOf(isFolder ? path : parentOf(path)) !== undefined;
   }
 
-  /** The noted paths, each with the sides on which it is. */
+  /** The noted paths, each with the sides that have it. */
   get leftOut(): ReadonlyMap<WorkspacePath, SidesOf> {
     return this.#found;
   }
 
-  /** Notes whether a compared path is git's own state, and on which sides it is. */
+  /** Notes whether a compared path is git's own state, and which sides have it. */
   note({ path, local, remote }: Pick<CyclePath, "path" | "local" | "remote">): void {
     if (splitRoot(path).root !== undefined) return;
     const isFolder = local?.kind === "dir" || remote?.kind === "dir";

@@ -5,14 +5,17 @@ import { NEVER } from "../ground/common-ground.ts";
 import type { CyclePath } from "../ground/decide-cycle.ts";
 import type { SidesOf } from "./git-paths.ts";
 
-/** A path of the origin that cannot lie in the folder, with the reason and the sides that have an entry there. */
+/**
+ * A path of the origin that the folder's disk cannot hold, with the reason and the sides that have an entry at the
+ * path.
+ */
 export interface NotHeld extends SidesOf {
   readonly why: string;
 }
 
 /**
- * Knows which entries of an origin the folder's disk cannot hold: links, some names. Those stay at the origin. If the
- * folder keeps no modes, the origin's count.
+ * Finds the entries of an origin that the folder's disk cannot hold (links, some names). They stay at the origin. If
+ * the disk keeps no modes, the origin's modes are used.
  */
 export class NotHeldPaths {
   readonly #traits: () => FolderTraits;
@@ -22,27 +25,27 @@ export class NotHeldPaths {
     this.#traits = traits;
   }
 
-  /** The paths left out, as far as they were compared. */
+  /** The paths that are left out, as far as they were compared. */
   get leftOut(): ReadonlyMap<WorkspacePath, NotHeld> {
     return this.#found;
   }
 
-  /** Returns the sides to decide about, without the paths that do not concern the folder. */
+  /** Returns the sides about which must be decided, without the paths that do not concern the folder. */
   sides(paths: Iterable<CyclePath>): CyclePath[] {
     const traits = this.#traits();
     if (traits.modes && holdsAllEntries(traits)) return [...paths];
     const given = [...paths];
     const kept = given.flatMap((one) => this.#sidesOf(one, traits) ?? []);
     if (this.#found.size === 0) return kept;
-    // The contents of a folder that was made at such a path have no place at the origin.
+    // If a folder was made at such a path, its contents have no place at the origin.
     const decided = new Set(kept.map(({ path }) => path));
     const left = new Set(given.map(({ path }) => path).filter((path) => !decided.has(path)));
     return kept.filter(({ path }) => !foldersAbove(path).some((folder) => left.has(folder)));
   }
 
   /**
-   * True if a change of the folder stays there, since it would replace an entry of the origin, at this path or above
-   * it, that the folder cannot hold.
+   * Returns true if a change of the folder stays in the folder, because it would replace an entry of the origin that
+   * the folder cannot hold, at this path or above it.
    */
   async keepsHere(
     path: WorkspacePath,
@@ -58,14 +61,14 @@ export class NotHeldPaths {
   }
 
   /**
-   * True if a step's proposal stays here, for the reason of `keepsHere`. Asked about a path that `sides` has compared,
-   * with the folders above it.
+   * Returns true if a step's proposal stays in the folder, for the same reason as in `keepsHere`. The caller must have
+   * passed the path and the folders above it to `sides`.
    */
   keepsProposal(path: WorkspacePath): boolean {
     return this.#found.size > 0 && [path, ...foldersAbove(path)].some((at) => this.#found.has(at));
   }
 
-  /** True if the origin's entry may come into a folder that has nothing there yet. */
+  /** Returns true if the origin's entry may come into the folder, which must have no entry at the path. */
   mayCome(path: WorkspacePath, remote: Entry | undefined): boolean {
     const traits = this.#traits();
     return holdsAllEntries(traits) || this.#note({ path, local: undefined, remote }, traits) === undefined;
@@ -74,8 +77,8 @@ export class NotHeldPaths {
   #sidesOf(given: CyclePath, traits: FolderTraits): CyclePath | undefined {
     const one = withoutOwnMode(withHeldBase(given, traits), traits);
     if (this.#note(one, traits) === undefined) return one;
-    // If the folder's state is still that of the base, it is outdated, and goes: the origin has made another entry of
-    // it.
+    // If the folder still has the state of the base, that state is outdated, because the origin has replaced the entry.
+    // It is then deleted.
     const { local, base } = one;
     return local !== undefined && sameEntry(local, base.entry) ? { ...one, remote: undefined } : undefined;
   }
@@ -91,13 +94,13 @@ export class NotHeldPaths {
   }
 }
 
-/** Removes a base that the folder could not hold, and so has never had. */
+/** Removes a base that the folder could not hold, because the folder never had that state. */
 function withHeldBase(one: CyclePath, traits: FolderTraits): CyclePath {
   const { entry } = one.base;
   return entry === undefined || whyNotHeldAt(traits, entry) === undefined ? one : { ...one, base: NEVER };
 }
 
-/** Attributes a difference in modes to the origin, if the folder keeps none. */
+/** If the folder's disk keeps no modes, attributes a difference in modes to the origin. */
 function withoutOwnMode(one: CyclePath, { modes }: FolderTraits): CyclePath {
   const { base, local, remote } = one;
   if (modes || local === undefined) return one;

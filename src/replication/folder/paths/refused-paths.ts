@@ -3,19 +3,19 @@ import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
 import type { WriteBackReason } from "../../../core/records/write-back.ts";
 import { exactPath, shownPath } from "../../../engine/log/shape.ts";
 
-/** The origin's refusal of a path's change, which is not sent again as it is. */
+/** The origin's refusal of a path's change. The change is not sent again as it is. */
 export interface Refusal {
   readonly reason: WriteBackReason;
   /** True if the change was a deletion. */
   readonly isDeletion: boolean;
-  /** True if the change was not even sent. */
+  /** Set if the change was not even sent. */
   readonly unheard?: true;
 }
 
 const MOST_NAMED = 20;
 
 /**
- * Returns the first `most` paths whose last change was refused, in path order, each with the reason and what to do
+ * Returns the first `most` paths whose last change was refused, in path order. Each has the reason, and says what to do
  * about it.
  */
 export function refusedPaths(refused: ReadonlyMap<WorkspacePath, Refusal>, most = MOST_NAMED): RefusedPathShape[] {

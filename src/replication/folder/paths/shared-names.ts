@@ -14,7 +14,7 @@ interface NamingSides {
   readonly mirror: Pick<Mirror, "protectedNames">;
 }
 
-/** The names of secrets that count in a sync: those that people have added here, and at the origin. */
+/** The names of secrets that apply in a sync: those that people have added in the folder, and those at the origin. */
 export class SharedNames {
   /** Emitted when the names have changed. */
   readonly changed = new Signal<void>();
@@ -26,7 +26,7 @@ export class SharedNames {
     this.#rules = rules;
   }
 
-  /** Reads the present names. Returns those that people have added. */
+  /** Reads the present names. Returns the names that people have added. */
   async refresh(): Promise<AddedNames> {
     const { context, mirror } = this.#sides;
     const there = await mirror.protectedNames();
@@ -36,15 +36,15 @@ export class SharedNames {
   }
 }
 
-/** Returns the names that count here, and those that a person has added here. */
+/** Returns the names of secrets that apply in the folder, and those among them that a person has added there. */
 async function namesHere(context: HistoryContext): Promise<readonly [ProtectedNames, readonly string[]]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
   return [await protectedNames(context), own];
 }
 
 /**
- * Rethrows the error. If the log is damaged, throws the damage as `catchUp` finds it, with what a person can do about
- * it.
+ * Rethrows the error. If the log is damaged, throws the damage as `catchUp` finds it, because that error says what a
+ * person can do.
  */
 async function explained(context: HistoryContext, error: unknown): Promise<never> {
   if (error instanceof ChronicleError && error.code === "LOG_DAMAGED")

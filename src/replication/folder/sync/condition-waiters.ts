@@ -7,11 +7,11 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** Callers that wait for a condition. */
+/** The callers that wait for a condition. */
 export class ConditionWaiters {
   readonly #waiters = new Set<Waiter>();
 
-  /** Rechecks all conditions, after a change. */
+  /** Checks all conditions again. Called after a change. */
   look(): void {
     for (const waiter of this.#waiters) {
       if (!waiter.isThere()) continue;
@@ -20,7 +20,7 @@ export class ConditionWaiters {
     }
   }
 
-  /** Resolves once the condition holds; rejects with the signal's reason. */
+  /** Resolves once the condition is true. Rejects with the signal's reason if the signal aborts before. */
   async until(isThere: () => boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (isThere()) return;
@@ -36,8 +36,8 @@ export class ConditionWaiters {
 }
 
 /**
- * Resolves to the result of `work`. Rejects with the signal's reason if that aborts before; the work then continues
- * unobserved.
+ * Resolves to the result of `work`. If the signal aborts before, rejects with its reason. The work then continues, and
+ * its result is ignored.
  */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
@@ -51,13 +51,13 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** The reason, for people, that keeps a sync from coming to rest, and what to do about it. */
+/** What prevents a sync from coming to rest, in words for people, and what to do about it. */
 interface Obstacle {
   readonly why?: string | undefined;
   readonly hint?: string | undefined;
 }
 
-/** Returns a signal that aborts after `ms`, or with `outer`. Dispose of it to stop both. */
+/** Returns a signal that aborts after `ms`, or when `outer` aborts. Its disposal stops both. */
 function timeLimit(
   timers: Timers,
   ms: number,
@@ -83,7 +83,7 @@ function timeLimit(
 
 /** The limits of a flush. */
 export interface FlushOptions {
-  /** Default 60,000. */
+  /** The time limit in ms. Default 60,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -96,19 +96,21 @@ export interface Flushed {
   readonly isActive: () => boolean;
   /** Throws `REFUSED` if the sync is not under way. */
   readonly refuseIdle: () => void;
-  /** Records everything that has been changed in the folder; `unhinted`: also changes without a hint. */
+  /** Records all changes in the folder. If `unhinted` is true, also finds changes without a hint. */
   readonly look: (how: { readonly unhinted: boolean }) => Promise<void>;
   /** Returns the known obstacle, if there is one. */
   readonly obstacle: () => Obstacle;
-  /** True if everything up to this event of the origin is applied, and everything of the folder is answered. */
+  /**
+   * Returns true if everything up to this event of the origin is applied, and all changes of the folder are answered.
+   */
   readonly isQuiet: (sequence: number) => boolean;
 }
 
 const FLUSH_MS = 60_000;
 
 /**
- * Resolves once every earlier change on either side is on the other one, or is a conflict. Rejects with `REFUSED` if
- * that takes too long, or the sync is not under way; with the signal's reason if that aborts.
+ * Resolves once every earlier change on either side has arrived on the other side, or is in conflict. Rejects with
+ * `REFUSED` if that takes too long or the sync is not running, and with the signal's reason if the signal aborts.
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
   using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });
@@ -124,7 +126,10 @@ export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }:
   }
 }
 
-/** Returns the origin's last event; `undefined` if the connection broke meanwhile, so that it must be asked again. */
+/**
+ * Returns the origin's last event; `undefined` if the connection broke meanwhile, so that the origin must be asked
+ * again.
+ */
 async function answerOf(session: Pick<ReplicaSession, "barrier"> | undefined): Promise<number | undefined> {
   return session?.barrier().catch(() => undefined);
 }

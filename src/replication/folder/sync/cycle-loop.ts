@@ -14,48 +14,50 @@ interface CycleLoopOptions {
   readonly cycle: FolderCycle;
   readonly mirror: Mirror;
   readonly timers: Timers;
-  /** Epoch milliseconds. */
+  /** Returns the time in epoch milliseconds. */
   readonly now: () => number;
   /** Serialises changes of the workspace. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** True if the sync is under way. */
+  /** Returns true if the sync is running. */
   readonly isActive: () => boolean;
-  /** Records what was changed in the folder, then calls `looked`, or `failed`. Never rejects. */
+  /** Records the changes in the folder, then calls `looked` or `failed`. Never rejects. */
   readonly look: () => Promise<void>;
-  /** Returns the connection, for the origin's last event, and whether all up to it is held. */
+  /** Returns the connection. It tells the origin's last event, and whether the mirror holds everything up to it. */
   readonly link: () => Pick<OriginLink, "sequence" | "isCaughtUp" | "isCatchingUp">;
   readonly onHalt: (halt: ReplicaHalt) => Promise<void>;
   readonly tell: (happening: SyncEvent) => void;
 }
 
-/** The time for which the record may lag behind the origin's answers, and behind its echo of own changes. */
+/** The time for which the record may lag behind the origin's answers, and behind the origin's echo of own changes. */
 const LAZY_MS = 1_000;
 
-/** The number of cycles in a row that concurrent changes may overtake, and the pause after that. */
+/** The number of consecutive cycles that concurrent changes may overtake, and the pause after that many. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
 
 /**
- * If a step wrote `from` to `to` files, and more are coming, the next step waits for `waitMs`: each file of a small
- * step has its own fsync, but the files of a larger one share one (see the worktree's `apply`). Other work, such as
- * storing what arrives, can run meanwhile.
+ * If a step wrote `from` to `to` files and more changes are expected, the next step waits for `waitMs`. The wait lets
+ * the next step become larger. In a small step, each file has its own fsync, but the files of a larger step share one
+ * (see the worktree's `apply`). Other work, such as storing what arrives, can run meanwhile.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 
 /**
- * The longest pause after an expensive cycle without effect. The pause is as long as that cycle took, up to this. An
- * immediate repetition would cost as much again, and leave no time for what the cycle waits for.
+ * The longest pause after an expensive cycle without effect. The pause is as long as that cycle took, up to this limit.
+ * An immediate repetition would cost as much again, and would leave no time for what the cycle waits for.
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
 
-/** The longest wait before a retry. No event says that a disk has room, or can be written, again: only a retry does. */
+/** The longest wait before a retry. It is short, because no event reports that a disk has room or is writable again. */
 const LONGEST_RETRY_MS = 8_000;
 
-/** After a failure, the wait is at least `parts` times the time that the cycle took, or `mostMs` if that is less. */
+/**
+ * After a failure, the wait is at least `parts` times as long as the cycle took, but at most `mostMs` for this reason.
+ */
 const COSTLY = { parts: 4, mostMs: 30_000 };
 
-/** Runs cycles, one after another, as long as there is work; retries failures after a while. */
+/** Runs cycles, one after another, as long as there is work. Retries a failed cycle after a while. */
 export class CycleLoop {
   readonly #options: CycleLoopOptions;
   readonly #arrivals: Arrivals;
@@ -63,11 +65,11 @@ export class CycleLoop {
   #isWanted = false;
   #decided: LossDecision | undefined;
   /**
-   * True if everything in the folder was scanned since `setOut`. The recorded state may be older, as the folder may
-   * have been away.
+   * True if everything in the folder was scanned since `setOut`. The recorded state may be older, because the folder
+   * may have been missing.
    */
   #isLooked = false;
-  /** True if a large deletion at the origin was accepted, of which more pieces may still arrive. */
+  /** True if a large deletion at the origin was accepted, and further parts of it may still arrive. */
   #isRestAccepted = false;
   #failure: ChronicleError | undefined;
   #failures = 0;
@@ -83,25 +85,25 @@ export class CycleLoop {
     this.#arrivals = new Arrivals({ held: () => options.mirror.head.seq, told: () => options.link().sequence });
   }
 
-  /** True if a cycle runs, or is about to. */
+  /** True if a cycle runs, or is about to run. */
   get isBusy(): boolean {
     return this.#running !== undefined || this.#isWanted || this.#later !== undefined;
   }
 
-  /** The error of the last cycle, until one succeeds. */
+  /** The error of the last cycle. It is cleared when a cycle succeeds. */
   get failure(): ChronicleError | undefined {
     return this.#failure;
   }
 
   /**
-   * True if something is to be restored. The loop first waits for the origin's news, such as erasures. While the origin
-   * cannot be reached, its held state counts.
+   * True if something is to be restored. The loop first waits for the origin's latest events, such as erasures. While
+   * the origin cannot be reached, the state that the mirror holds is used.
    */
   get isRestoring(): boolean {
     return this.#decided === "restore";
   }
 
-  /** The time of the next retry (epoch milliseconds); `undefined`: nothing waits for one. */
+  /** The time of the next retry in epoch milliseconds; `undefined` if no retry is due. */
   get retryAt(): number | undefined {
     return this.#retryAt;
   }
@@ -122,14 +124,14 @@ export class CycleLoop {
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
       this.#options.tell({ kind: "state" });
-      // Run again for what came in this very moment.
+      // Work may have arrived in this very moment, so the loop runs again.
       if (this.#isWanted) this.wake();
     });
   }
 
   /**
-   * Restarts the loop: no cycle runs before everything in the folder was scanned. `decided`: the decision about a large
-   * deletion, if the next cycle finds one.
+   * Restarts the loop. No cycle runs until everything in the folder was scanned. `decided` is the decision about a
+   * large deletion, if the next cycle finds one.
    */
   setOut(decided: LossDecision | undefined): void {
     this.#decided = decided;
@@ -137,13 +139,13 @@ export class CycleLoop {
     this.#isRestAccepted = false;
   }
 
-  /** Notes that everything in the folder was scanned, or that the folder is not there. */
+  /** Notes that everything in the folder was scanned, or that the folder is missing. */
   looked(): void {
     this.#isLooked = true;
     this.wake();
   }
 
-  /** Notes a failure that took `spentMs`. Everything is compared anew after a while. */
+  /** Notes a failure that took `spentMs`. After a while, the folder is scanned, and everything is compared. */
   failed(error: unknown, spentMs = 0): void {
     if (!this.#options.isActive()) return;
     const failure = asFatal(codedError(error));
@@ -157,7 +159,7 @@ export class CycleLoop {
     this.#failures += 1;
   }
 
-  /** Schedules a write of the record, if it lags behind. Changes within `LAZY_MS` share one write. */
+  /** Schedules a write of the record, if the record lags behind. Changes within `LAZY_MS` share one write. */
   writeSoon(): void {
     const { cycle, timers, inTurn, isActive } = this.#options;
     if (!cycle.isAhead || this.#lazy !== undefined || !isActive()) return;
@@ -202,7 +204,7 @@ export class CycleLoop {
     if (!this.#options.isActive()) this.#isWanted = false;
   }
 
-  /** Returns the ms to wait until more of the known events has arrived; `undefined`: a cycle may run now. */
+  /** Returns the ms to wait until more of the known events have arrived; `undefined` if a cycle may run now. */
   #waitForMore(): number | undefined {
     const { cycle, mirror } = this.#options;
     return mirror.workspace === "" ? undefined : this.#arrivals.waitFor(cycle.applied === 0);
@@ -244,7 +246,7 @@ export class CycleLoop {
       case "done":
         for (const { path, state } of outcome.conflicts)
           this.#options.tell({ kind: "conflict", path: shownPath(path), state });
-        // The step's own writes need a cycle like all others: there may be more to send.
+        // The step's own writes need a cycle, as all changes do, because there may be more to send.
         this.#isWanted ||= outcome.isMore;
         if (outcome.applied >= MANY.from && outcome.applied <= MANY.to && this.#isMoreKnown())
           this.#wakeLater(MANY.waitMs);
@@ -270,7 +272,7 @@ export class CycleLoop {
     });
   }
 
-  /** Scans everything in the folder after a while; a cycle follows. */
+  /** Scans everything in the folder after a while. A cycle follows the scan. */
   #lookLater(ms: number): void {
     this.#later?.[Symbol.dispose]();
     this.#isWanted = true;
@@ -295,8 +297,8 @@ export type SyncEvent =
   | { readonly kind: "degraded"; readonly reason: string };
 
 /**
- * The reasons for refusing changes that the origin has overtaken, which are compared again. Changes refused for other
- * reasons stay here.
+ * The reasons for refusing changes that the origin has overtaken. Such changes are compared again. Changes that were
+ * refused for other reasons stay in the folder.
  */
 const OVERTAKEN: ReadonlySet<string> = new Set(["stale", "causal-lie"]);
 
@@ -307,7 +309,7 @@ export function pushed(accepted: number, rejected: readonly RejectedEntry[]): Sy
 }
 
 interface ArrivalsOptions {
-  /** Returns the last event that is held here. */
+  /** Returns the last event that the mirror holds. */
   readonly held: () => number;
   /** Returns the last event that the origin has reported since the sync was opened; 0 if it has reported none. */
   readonly told: () => number;
@@ -316,22 +318,22 @@ interface ArrivalsOptions {
 /** The time between two checks, in ms. */
 const LOOK_MS = 100;
 
-/** Up to this many missing events are not worth a wait. */
+/** Up to this many missing events do not justify a wait. */
 const FEW = 500;
 
-/** The most checks in a row without progress, and in all. */
+/** The maximum number of consecutive checks without progress, and of all checks. */
 const MOST_STILL = 10;
 const MOST_LOOKS = 300;
 
 /**
  * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. History arrives in
- * the order in which it happened, and a moment in the middle of it is of no use: files that were deleted long ago, half
- * of a folder that was renamed. Also, each decision about a part of a large history costs as much as one about all of
- * it.
+ * the order in which it happened. A moment in the middle of it is of no use, because it may have files that were
+ * deleted long ago, or one half of a renamed folder. Also, each decision about a part of a large history costs as much
+ * as one about the whole history.
  */
 export class Arrivals {
   readonly #options: ArrivalsOptions;
-  /** The event to wait for: the origin's last one when much was found missing. */
+  /** The event for which to wait. It is the origin's last event at the time when many events were missing. */
   #goal: number | undefined;
   #last = 0;
   #still = 0;
@@ -342,13 +344,13 @@ export class Arrivals {
   }
 
   /**
-   * Returns the milliseconds to wait; `undefined` if a cycle may run now. `isFirst`: the folder has got nothing from
-   * this origin so far.
+   * Returns the milliseconds to wait; `undefined` if a cycle may run now. `isFirst` is true if the folder has received
+   * nothing from this origin so far.
    */
   waitFor(isFirst: boolean): number | undefined {
     const { held, told } = this.#options;
     if (this.#goal === undefined && (isFirst ? told() > 0 : told() - held() > FEW)) this.#goal = told();
-    // An origin that was put back to an earlier state no longer has the event to wait for.
+    // An origin that was put back to an earlier state no longer has the event that is waited for.
     const isWaiting = isFirst
       ? held() < Math.min(this.#goal ?? Infinity, told() || Infinity)
       : held() < (this.#goal ?? 0) && this.#isComing();
@@ -358,7 +360,10 @@ export class Arrivals {
     return undefined;
   }
 
-  /** True if more is coming. Gives up on events that do not come, or that never end: other work may be more urgent. */
+  /**
+   * Returns true if more events are arriving. Returns false after a limit, because other work may be more urgent than
+   * events that do not arrive, or that never end.
+   */
   #isComing(): boolean {
     const held = this.#options.held();
     this.#still = held > this.#last ? 0 : this.#still + 1;

@@ -30,35 +30,38 @@ import { SharedNames } from "../paths/shared-names.ts";
 import type { Resolution } from "../cycle/resolve-sync-conflict.ts";
 import { flushedShape, haltedBecause, hintFor, syncShape, type SyncFacts } from "../link/sync-shape.ts";
 
-/** The parts of an open replica, and the means to reach its origin. */
+/** The parts of an open replica, and the means to connect to its origin. */
 export interface FolderSyncParts extends Pick<
   OriginLinkOptions,
   "mirror" | "session" | "connect" | "timers" | "random"
 > {
   readonly context: Context;
-  /** The folder on disk now; `undefined`: there is none. */
+  /** Returns the identity of the folder on disk; `undefined` if there is no folder. */
   readonly identity: () => FolderIdentity | undefined;
-  /** The name rules of the folder's disk. `undefined`: none. */
+  /** The name rules of the folder's disk. Default: none. */
   readonly nameRules?: NameRules | undefined;
   /**
-   * Calls back when the replica's own log may have grown, whichever process writes it. Default: no other process does.
+   * Calls `onGrown` when the replica's own log may have grown, whichever process has written it. Default: no other
+   * process writes it.
    */
   readonly watchOwn?: (onGrown: () => void) => Disposable;
   /** See `CycleParts`. */
   readonly beforeMove?: () => void;
-  /** Returns a halt if the folder must not follow this origin from where it lies. Default: it may. */
+  /** Returns a halt if the folder, in its present place, must not follow this origin. Default: it may follow. */
   readonly apart?: (record: ReplicaRecord) => Promise<ReplicaHalt | undefined>;
 }
 
 const DEFAULT_DEBOUNCE_MS = 50;
 
-/** The least time between two reports on the transfer of a large file. */
+/** The minimum time between two reports about the transfer of a large file, in ms. */
 const TELL_MS = 500;
 
-/** The time between two attempts to record that the origin refuses this replica. */
+/** The time between two attempts to record that the origin refuses this replica, in ms. */
 const REFUSED_AGAIN_MS = 5_000;
 
-/** The time in which the origin must tell what it has lost. After it, the sync halts without that detail. */
+/**
+ * The time within which the origin must tell what it has lost, in ms. After that, the sync halts without this detail.
+ */
 const COMPARING_MS = 15_000;
 
 const FOLDER_GONE: ReplicaHalt = { reason: "root-vanished", detail: "the folder is not there" };
@@ -67,9 +70,9 @@ const FOLDER_GONE: ReplicaHalt = { reason: "root-vanished", detail: "the folder 
 const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-emptied", "mass-deletion"]);
 
 /**
- * A folder that follows an origin's workspace, and writes back to it. The origin's changes come into the folder, the
- * folder's changes go to the origin, and contradicting changes stay on both sides until a person decides. The whole
- * state is in the replica's log, so the process may end at any moment, and another one continues.
+ * A folder that follows an origin's workspace, and writes back to it. Changes of the origin come into the folder, and
+ * changes of the folder are sent to the origin. Contradictory changes stay on both sides until a person decides. The
+ * whole state is in the replica's log, so the process may end at any moment, and another process continues.
  */
 export class FolderSync {
   /** Emitted for each event of the sync. */
@@ -90,10 +93,10 @@ export class FolderSync {
   readonly #waiting = new ConditionWaiters();
   #listening: Disposable[] = [];
   #turn: Promise<unknown> = Promise.resolve();
-  /** True while the folder is watched, and the origin connected or being connected. */
+  /** True while the folder is watched and the link is started. */
   #isUnderWay = false;
   #isClosed = false;
-  /** The number of the origin's answers in a row in which something was not taken. */
+  /** The number of consecutive answers of the origin in which an entry was rejected. */
   #refusals = 0;
   #comparing: AbortController | undefined;
   #ownLog: Disposable | undefined;
@@ -226,7 +229,7 @@ export class FolderSync {
     };
   }
 
-  /** Continues from the state in the log. Resolves once the sync is under way. */
+  /** Continues from the state in the log. Resolves once the sync is running. */
   async start(): Promise<void> {
     this.#listening = [
       this.#parts.mirror.changed.listen(() => this.#loop.wake()),
@@ -238,7 +241,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Releases everything. Records no stop, so that the next process takes the sync up again. */
+  /** Releases everything. The sync is not recorded as stopped, so that the next process continues it. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     await this.#comeToRest();
@@ -253,7 +256,7 @@ export class FolderSync {
     }
   }
 
-  /** Stops the sync until it is started anew. */
+  /** Stops the sync until it is started again. */
   async stop(): Promise<void> {
     await this.#atRest(() => this.#write({ stopped: true }));
   }
@@ -265,8 +268,8 @@ export class FolderSync {
   }
 
   /**
-   * Turns the sync into another replica, which shares nothing with the origin's knowledge of the former one. The caller
-   * must reopen it. Throws `REFUSED` if the sync is stopped.
+   * Turns the sync into another replica, about which the origin knows nothing yet. The caller must reopen the sync.
+   * Throws `REFUSED` if the sync is stopped.
    */
   async becomeNew(sandboxId: string): Promise<void> {
     if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
@@ -274,10 +277,10 @@ export class FolderSync {
   }
 
   /**
-   * Acts as `becomeNew` for an origin that was put back to an earlier state: the changes that it has lost are kept
-   * here, and proposed to it. If it has them again by now, the replica stays the same. Rejects if the origin cannot be
-   * reached; with `REFUSED` if the sync is stopped, the origin was not put back, or the folder is not there (see
-   * `FolderCycle.rejoin` for more).
+   * Does the same as `becomeNew` for an origin that was put back to an earlier state. The changes that the origin has
+   * lost are kept in the folder, and proposed to the origin. If the origin has them again by now, the replica stays the
+   * same. Rejects if the origin cannot be reached. Rejects with `REFUSED` if the sync is stopped, if the origin was not
+   * put back, or if the folder is missing (see `FolderCycle.rejoin` for more reasons).
    */
   async rejoin(sandboxId: string): Promise<void> {
     const { halted, stopped } = this.record;
@@ -299,9 +302,9 @@ export class FolderSync {
   }
 
   /**
-   * Resumes the sync. Without the decision that a halt needs, scans the folder, and throws `REFUSED` if what was gone
-   * is not back. Throws `REFUSED` also if the sync is stopped, the folder is missing, or a restore is asked for while
-   * the sync runs.
+   * Resumes the sync. If the sync is halted and `accept` does not have the decision that the halt needs, scans the
+   * folder, and throws `REFUSED` if what was gone is still gone. Also throws `REFUSED` if the sync is stopped, if the
+   * folder is missing, or if a restore is requested while the sync runs.
    */
   async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
     const { halted, stopped } = this.record;
@@ -311,10 +314,10 @@ export class FolderSync {
     const isUndecided = isOpen && accept === undefined;
     if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
     await this.#atRest(async () => {
-      // Losses of the moment before the halt belong to it, so they are restored, too.
+      // Losses just before the halt belong to it, so they are restored, too.
       if (isOpen && accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
       if (halted?.reason === "root-replaced" && accept !== undefined) await this.#takeFolder();
-      // A person who resumes has seen the divergence. The origin is compared anew.
+      // A person who resumes has seen the divergence, so the note is removed. The origin is then compared again.
       if (halted?.reason === "diverged") this.#parts.session.notes.forget();
       await this.#write({ paused: undefined, halted: undefined });
     });
@@ -327,14 +330,18 @@ export class FolderSync {
   }
 
   /**
-   * Records another folder in the known one's place as it is, after a person has decided about it: what is not in it is
-   * recorded as deleted. Without a decision, no scan records that of another disk.
+   * Records the present content of another folder in the known one's place, after a person has decided about it.
+   * Entries that it lacks are recorded as deleted. Without a decision, a scan of another disk would not record such
+   * deletions.
    */
   async #takeFolder(): Promise<void> {
     await this.#inTurn(() => capture(this.#parts.context, { cause: "capture", acceptsDeletions: true }));
   }
 
-  /** Resolves once the folder was scanned and compared, or that has failed. Throws `REFUSED` if the sync halts anew. */
+  /**
+   * Resolves once the folder was scanned and compared, or once that has failed. Throws `REFUSED` if the sync halts
+   * again.
+   */
   async #lookedAgain(): Promise<void> {
     await this.#lookAtAll();
     const isOver = (): boolean => !this.isActive || !this.#loop.isBusy || this.#loop.failure !== undefined;
@@ -343,7 +350,7 @@ export class FolderSync {
     if (halted !== undefined) throw haltedSync(halted);
   }
 
-  /** See `flushSync`. Resolves to the state of the sync afterwards, with each path that the origin has refused. */
+  /** See `flushSync`. Resolves to the state of the sync afterwards, with the paths that the origin has refused. */
   async flush(options: FlushOptions = {}): Promise<SyncShape> {
     this.#link.hurry();
     this.#cycle.hurry();
@@ -371,8 +378,9 @@ export class FolderSync {
   }
 
   /**
-   * Settles the conflict of a path; records the folder's state first. Resolves to the conflict as it is afterwards:
-   * still open if only a folder could not be removed. Throws `NOT_FOUND` and `REFUSED` as `FolderCycle.resolve`.
+   * Settles the conflict of a path, after it has recorded the folder's state. Resolves to the conflict as it is
+   * afterwards. It is still open if only a folder could not be removed. Throws `NOT_FOUND` and `REFUSED` as
+   * `FolderCycle.resolve` does.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const resolved = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
@@ -381,7 +389,7 @@ export class FolderSync {
     return resolved;
   }
 
-  /** Reports a transfer at intervals: each piece would be too often. */
+  /** Reports a transfer at intervals, because a report for each piece would be too frequent. */
   #transferring(phase: "receiving" | "sending", bytes: { readonly done: number; readonly total: number }): void {
     const files = this.#progress?.phase === phase ? this.#progress : { phase, done: 0, total: 1 };
     this.#progress = { ...files, bytes: { ...bytes } };
@@ -395,7 +403,7 @@ export class FolderSync {
     if (this.#link.session === undefined && this.#progress?.bytes !== undefined) this.#progress = undefined;
     // A step that waits for all events of the origin may be due.
     if (this.record.keeps !== undefined || this.#loop.isRestoring) this.#loop.wake();
-    // While the sync comes to rest, its caller reports the state.
+    // While the sync comes to rest, the caller reports the state.
     if (this.#isUnderWay) this.#tell({ kind: "state" });
     else this.#waiting.look();
   }
@@ -411,7 +419,7 @@ export class FolderSync {
     this.#loop.wake();
   }
 
-  /** Retries paths that could not be written, as their contents may have arrived. */
+  /** Retries paths that could not be written, because their contents may have arrived. */
   #regained(): void {
     this.#cycle.hurry();
     this.#compareAll();
@@ -423,8 +431,8 @@ export class FolderSync {
   }
 
   /**
-   * Rechecks the conflicts when the own log has grown: undoing a settlement may change only the record of its conflict,
-   * and no watcher of the folder reports that.
+   * Checks the conflicts again when the own log has grown. If a person undoes a settlement, only the record of the
+   * conflict may change, and no watcher of the folder reports that.
    */
   #ownGrown(): void {
     if (this.#hasGrown) return;
@@ -457,7 +465,7 @@ export class FolderSync {
     if (phase === "restore") this.#progress = { phase: "applying", done, total };
   }
 
-  /** Begins to watch, to connect and to scan. */
+  /** Starts to watch, to connect and to scan. */
   async #setOut(decided: LossDecision | undefined): Promise<void> {
     this.#isUnderWay = true;
     this.#ownLog ??= this.#parts.watchOwn?.(() => this.#ownGrown());
@@ -486,7 +494,7 @@ export class FolderSync {
     await this.#loop.rest();
   }
 
-  /** Ends all activity, and runs work that needs that. If the work fails, the sync starts again as before. */
+  /** Ends all activity, and runs work that requires this. If the work fails, the sync starts again as before. */
   async #atRest(work: () => Promise<void>): Promise<void> {
     await this.#comeToRest();
     try {
@@ -502,7 +510,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Halts both directions until a person decides. If the halt cannot be recorded, rejects, and nothing is changed. */
+  /** Halts both directions until a person decides. If the halt cannot be recorded, rejects and changes nothing. */
   async #halt(halted: ReplicaHalt): Promise<void> {
     if (!this.#isUnderWay || !this.isActive) return;
     await this.#inTurn(() => this.#cycle.write({ halted }));
@@ -513,7 +521,9 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Halts on the origin's refusal. Retries until the halt is recorded, as nothing else records it. */
+  /**
+   * Halts the sync because the origin refuses it. Retries until the halt is recorded, because nothing else records it.
+   */
   #refused(why: ReplicaHalt): void {
     if (this.#link.state !== "refused") return;
     const halt = async (): Promise<void> => this.#halt(why.reason === "diverged" ? await this.#explained(why) : why);
@@ -524,8 +534,8 @@ export class FolderSync {
   }
 
   /**
-   * Returns the halt with the events from which and to which the origin went back. Returns `why` if that cannot be
-   * found out within `COMPARING_MS`, or the origin lacks nothing.
+   * Returns the halt with a description of how far back the origin was put. Returns `why` if that cannot be determined
+   * within `COMPARING_MS`, or if the origin lacks nothing.
    */
   async #explained(why: ReplicaHalt): Promise<ReplicaHalt> {
     const ending = (this.#comparing = new AbortController());
@@ -539,7 +549,7 @@ export class FolderSync {
     }
   }
 
-  /** Captures the folder's changes, then lets the loop continue, or retry if that fails. */
+  /** Captures the changes of the folder. The loop then continues, or retries if the capture failed. */
   async #lookAtAll(): Promise<void> {
     const look = this.#watcher.look().then(() => this.#loop.looked());
     await look.catch((error: unknown) => this.#looked(error));
@@ -550,25 +560,25 @@ export class FolderSync {
     if (degraded && !this.#wasDegraded)
       this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
     this.#wasDegraded = degraded;
-    // A missing folder cannot be scanned: the next cycle reports it.
+    // A missing folder cannot be scanned. The next cycle reports it.
     if (error === undefined) this.#loop.wake();
     else if (this.#isFolderGone()) this.#loop.looked();
     else await this.#notLooked(error);
   }
 
-  /** Halts if the folder could not be scanned because another one is in its place; else the loop tries again. */
+  /** Halts if the folder could not be scanned because another one is in its place. Otherwise, the loop tries again. */
   async #notLooked(error: unknown): Promise<void> {
     try {
       const halt = await this.#inTurn(() => this.#cycle.checkFolder());
       if (halt === undefined) this.#loop.failed(error);
       else await this.#halt(halt);
     } catch {
-      // The cause of the failed scan may make the check fail, too: the scan's error tells it.
+      // The cause of the failed scan may make this check fail, too. The error of the scan is reported.
       this.#loop.failed(error);
     }
   }
 
-  /** Makes the next cycle compare everything. Waits for the work under way, which marks everything as compared. */
+  /** Makes the next cycle compare everything. Waits for the running work, because it marks everything as compared. */
   #compareAll(): void {
     const compare = this.#inTurn(async () => this.#cycle.compareAll());
     compare.then(() => this.#loop.wake()).catch((error: unknown) => this.#loop.failed(error));
@@ -578,7 +588,7 @@ export class FolderSync {
     try {
       return this.#parts.identity() === undefined;
     } catch {
-      // The folder's state is unknown; the scan has failed, and is retried.
+      // The folder's state is unknown. The scan has failed, and will be retried.
       return false;
     }
   }
@@ -601,19 +611,20 @@ export class FolderSync {
   }
 }
 
-/** The number of refusals in a row that is normal, as one batch follows the other. */
+/** The number of consecutive refusals that is normal, because one batch follows the other. */
 const MOST_REFUSALS = 3;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Returns the milliseconds to wait, after `refusals` in a row, before refused changes are compared again. The origin
- * may have events that are not held here yet: an immediate decision would be the same, and fill both histories.
+ * Returns the milliseconds to wait, after `refusals` consecutive refusals, before refused changes are compared again.
+ * The origin may have events that have not arrived yet. Without them, the decision would be the same again, and would
+ * fill both histories.
  */
 function pauseAfter(refusals: number): number {
   return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
 }
 
-/** Describes how far back an origin was put. Returns `undefined` if it lacks none of the events that it had. */
+/** Describes how far back an origin was put. Returns `undefined` if the origin lacks none of the events that it had. */
 function wentBack({ held, origin, common }: CommonHistory): string | undefined {
   if (common === held) return undefined;
   const to = common === undefined ? "an event that both do not hold any more" : `event ${common}`;

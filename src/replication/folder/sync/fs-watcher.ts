@@ -6,28 +6,28 @@ import { endOrphans } from "../../../engine/undo/transaction.ts";
 import { optional } from "../../../util/optional.ts";
 import type { Timers } from "../../../util/timers.ts";
 
-/** The parts that a folder is watched with. */
+/** The parts with which a folder is watched. */
 export interface FsWatcherOptions {
   readonly context: Context;
-  /** The time a path must have been quiet before it is scanned, in milliseconds; see `longestWaitMs`. */
+  /** The time for which a path must be quiet before it is scanned, in milliseconds. See `longestWaitMs`. */
   readonly debounceMs: number;
   readonly timers: Timers;
   /** Serialises changes of the workspace. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Called after each scan, also if nothing had changed; with the error if one failed that no caller waits for. */
+  /** Called after each scan, even if nothing has changed. `error` is set if a scan failed for which no caller waits. */
   readonly onLooked: (error?: unknown) => void;
 }
 
 /**
- * The time between two full scans, in milliseconds, whatever was hinted at: writes through another name of the same
- * file (a hard link), or through a memory map, cause no hint.
+ * The time between two full scans, in milliseconds, whatever hints arrived. They are necessary because writes through
+ * another name of the same file (a hard link) or through a memory map cause no hint.
  */
 const UNHINTED_MS = 15 * 60_000;
 
 /**
- * Records changes in a folder once it has been quiet for a moment: an editor's several steps (a temporary file, a
- * rename, a swap file that comes and goes) are then one change, or none. The capture decides by content whether
- * something has changed, so the sync's own writes are no change, whenever they are hinted at.
+ * Records changes in a folder once it has been quiet for a moment. An editor's several steps (a temporary file, a
+ * rename, a short-lived swap file) are then one change, or none. The capture decides by content whether something has
+ * changed. Therefore, the sync's own writes are never recorded as changes, whenever their hints arrive.
  */
 export class FsWatcher {
   readonly #options: FsWatcherOptions;
@@ -42,7 +42,7 @@ export class FsWatcher {
       quietMs: debounceMs,
       ...{ timers, inTurn },
       prepare: async () => {
-        // Actions begun by a process that is gone must not own the changes.
+        // Actions that a terminated process had begun must not own the changes.
         await endOrphans(context);
         return followSettings(context);
       },
@@ -51,19 +51,19 @@ export class FsWatcher {
     });
   }
 
-  /** Begins to watch. Earlier changes are left to `look`. */
+  /** Starts to watch. Earlier changes are found by `look`. */
   async start(): Promise<void> {
     const { live } = this.#options.context;
     await live.start();
-    // A folder that could not be watched before, as it was away, may be there now.
+    // A folder that was missing, and could therefore not be watched, may exist now.
     if (live.degraded) await live.restart();
     this.#hinted.start();
     this.#lookUnhinted();
   }
 
   /**
-   * Scans everything that may have changed, now; resolves once it is recorded. Rejects if that fails. `unhinted`: also
-   * paths without a hint.
+   * Scans everything that may have changed, at once. If `unhinted` is true, also scans paths without a hint. Resolves
+   * once the changes are recorded. Rejects if the scan fails.
    */
   async look({ unhinted = false }: { readonly unhinted?: boolean } = {}): Promise<void> {
     if (unhinted) this.#options.context.live.giveBack(undefined);

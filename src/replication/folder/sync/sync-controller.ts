@@ -24,33 +24,33 @@ import { SharedNames } from "../paths/shared-names.ts";
 import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The parts that a controller works with. */
+/** The parts that a `SyncController` works with. */
 export interface SyncControllerOptions {
   readonly places: SyncPlaces;
-  /** Epoch milliseconds. */
+  /** Returns the time in epoch milliseconds. */
   readonly now: () => number;
-  /** 0 to 1. */
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
   /** Default: the platform's. */
   readonly timers?: Timers;
-  /** Throws `FORBIDDEN` if a caller without that right asks for secrets. Default: every caller has it. */
+  /** Throws `FORBIDDEN` if the caller requests secrets without the right to them. Default: every caller has it. */
   readonly refuseSecrets?: () => Promise<void>;
-  /** Called with errors that no caller waits for. */
+  /** Called with errors for which no caller waits. */
   readonly onError: (error: unknown) => void;
 }
 
-/** The time after which a sync that another process runs is tried again, in milliseconds. */
+/** The time after which the controller tries again to run a sync that another process runs, in milliseconds. */
 const AGAIN_MS = 10_000;
 
 interface Running {
   readonly place: OpenSyncPlace;
   readonly sync: FolderSync;
   readonly listening: Disposable;
-  /** Keeps the process alive, as nothing else does between two connections. */
+  /** Keeps the process alive, because nothing else does so between two connections. */
   readonly alive: Disposable;
 }
 
-/** Returns an error handler that ignores a halt that needs a decision: the state of the sync reports it. */
+/** Returns an error handler that ignores a halt, because the state of the sync reports it. */
 function unlessHalted({ record }: FolderSync): (error: unknown) => void {
   return (error) => {
     if (!(error instanceof ChronicleError && error.code === "REFUSED" && record.halted !== undefined)) throw error;
@@ -69,7 +69,7 @@ export class SyncController implements SyncRunner {
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
   #again: Disposable | undefined;
-  /** True if this process takes up the syncs that other processes leave. */
+  /** True if this process continues the syncs that other processes leave. */
   #takesUp = false;
 
   constructor(options: SyncControllerOptions) {
@@ -106,7 +106,7 @@ export class SyncController implements SyncRunner {
     const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options, answer)));
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);
-      // Report a bad request before the running sync is closed.
+      // An invalid request is reported before the running sync is closed.
       if (known !== undefined) recordFor(known.sync.record, options, id);
       await this.#letGo(id);
       if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
@@ -114,14 +114,14 @@ export class SyncController implements SyncRunner {
       const rules = new ReplicatedPaths(sync.record);
       await new SharedNames(place.parts, rules).refresh();
       const joined = place.record === undefined ? await countFiles(place.parts.context, rules) : 0;
-      // `resume` writes the record, too.
+      // `resume` also writes the record.
       await sync.resume().catch(unlessHalted(sync));
       const secrets = await secretsHere(place.parts.context, sync.record);
       return { ...sync.shape, ...(joined === 0 ? {} : { joined }), ...secrets };
     });
   }
 
-  /** Asks the origin before anything is created or changed, so that a start that it refuses leaves nothing behind. */
+  /** Asks the origin before anything is created or changed, so that a start that the origin refuses has no effect. */
   async #askFirst(start: SyncStart): Promise<OriginAnswer> {
     const { places } = this.#options;
     const place = await withCode(() => places.find(start.folder));
@@ -142,10 +142,10 @@ export class SyncController implements SyncRunner {
   async list(): Promise<SyncShape[]> {
     const places = await this.#options.places.list();
     const shapes = places.map((place) => this.#running.get(place.id)?.sync.shape ?? restingShape(place, true));
-    // The process that runs a sync elsewhere may have ended.
+    // The other process that ran a sync may have ended.
     if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
     const listed = new Set(places.map(({ id }) => id));
-    // A sync that has just begun may have nothing in its log yet.
+    // A new sync may have nothing in its log yet.
     const young = [...this.#running].filter(([id]) => !listed.has(id)).map(([, { sync }]) => sync.shape);
     return [...shapes.filter((shape) => shape !== undefined), ...young];
   }
@@ -165,7 +165,7 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** Finds the syncs that an id prefix, or a folder, means. Folders are kept with links resolved. */
+  /** Finds the syncs that an id prefix or a folder names. The recorded folders have their links resolved. */
   async #meantBy(all: readonly SyncShape[], id: string): Promise<readonly SyncShape[]> {
     if (!id.startsWith("/")) return meantBy(all, id, (one) => one.id);
     const place = await withCode(() => this.#options.places.find(id));
@@ -198,7 +198,7 @@ export class SyncController implements SyncRunner {
   }
 
   /**
-   * Starts the same folder as a new replica: the origin's knowledge of the old one does not count. The mirror keeps the
+   * Continues in the same folder as a new replica, about which the origin knows nothing yet. The mirror keeps the
    * events that the origin still has.
    */
   async #beginAnew({ id, parts }: OpenSyncPlace, old: FolderSync, how: "as-new" | "rejoin"): Promise<SyncShape> {
@@ -210,7 +210,7 @@ export class SyncController implements SyncRunner {
     return sync.shape;
   }
 
-  /** Flushes outside of `#inTurn`, so that other requests need not wait for it. */
+  /** Flushes a sync. Runs outside of `#inTurn`, so that other requests need not wait for the flush. */
   async flush(
     id: string,
     options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
@@ -219,7 +219,7 @@ export class SyncController implements SyncRunner {
     return withCode(() => sync.flush(options));
   }
 
-  /** Also answers for a sync that another process runs. */
+  /** Returns the conflicts of a sync, even if another process runs it. */
   async conflicts(id: string): Promise<ConflictShape[]> {
     const { id: found } = await this.status(id);
     const running = this.#running.get(found);
@@ -258,20 +258,20 @@ export class SyncController implements SyncRunner {
     this.#again?.[Symbol.dispose]();
     await Promise.all([...this.#turns.values()]);
     const ends = await Promise.allSettled([...this.#running.keys()].map((id) => this.#letGo(id)));
-    // All syncs are closed by now, even if one could not record its progress.
+    // All syncs are closed at this point, even if one could not record its progress.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
   async #takeUp(id: string): Promise<void> {
     if (this.#running.has(id)) return;
     const { sync } = await this.#run(id, (record) => record);
-    // The process that ran it may have stopped it while this one waited.
+    // The process that ran the sync may have stopped it while this process waited.
     if (sync.record.stopped === true) await this.#letGo(id);
   }
 
   /**
-   * Opens a place and starts its sync. `recordOf`: makes the record from the one in the log; `undefined`: there is
-   * none.
+   * Opens a place and starts its sync. `recordOf` makes the record from the one in the log, which is `undefined` if
+   * there is none.
    */
   async #run(id: string, recordOf: (record: ReplicaRecord | undefined) => ReplicaRecord | undefined): Promise<Running> {
     const { places, random } = this.#options;
@@ -313,7 +313,7 @@ export class SyncController implements SyncRunner {
     }
   }
 
-  /** Runs `work` on a sync. Opens one that is not running, and closes it again if it is stopped. */
+  /** Runs `work` on a sync. Opens the sync if it is not running. Closes it afterwards if it is stopped. */
   async #with<T>(asked: string, work: (running: Running) => Promise<T>): Promise<T> {
     this.#refuseClosed();
     const { id } = await this.status(asked);
@@ -327,7 +327,7 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** Serialises the requests to one sync; begins nothing once this is closed. */
+  /** Serialises the requests to one sync. Begins nothing once the controller is closed. */
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(id) ?? Promise.resolve();
     const next = before.then(() => {
@@ -356,7 +356,10 @@ export class SyncController implements SyncRunner {
   }
 }
 
-/** Counts the files that are not sent, as they are secrets. Returns nothing if there are none, or secrets are sent. */
+/**
+ * Counts the files that are not sent because they are secrets. Returns an empty object if there are none, or if secrets
+ * are sent.
+ */
 async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pick<SyncShape, "protected">> {
   if (record.withProtected === true) return {};
   const found = await protectedFiles(context);
@@ -368,7 +371,7 @@ function beginOptions({ upstream: url, workspace, force = false }: SyncStart, an
   return { force, follows: { url, ...optional({ workspace, answered }) } };
 }
 
-/** An event without what the feed adds to it. */
+/** An event without the fields that the feed adds. */
 type SyncNews = SyncEventShape extends infer One
   ? One extends { readonly seq: number }
     ? Omit<One, "seq" | "timestamp">
@@ -376,8 +379,8 @@ type SyncNews = SyncEventShape extends infer One
   : never;
 
 /**
- * The most events that wait for a slow listener. If there are more, the oldest are dropped; later events give the
- * present state.
+ * The maximum number of events that wait for a slow listener. If there are more, the oldest ones are dropped. Later
+ * events have the present state.
  */
 const MOST_WAITING = 1_000;
 
@@ -387,7 +390,7 @@ class SyncFeed {
   readonly #now: () => number;
   #seq = 0;
 
-  /** `now`: epoch milliseconds. */
+  /** `now` returns the time in epoch milliseconds. */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -396,7 +399,10 @@ class SyncFeed {
     this.#news.emit(this.#shaped(news));
   }
 
-  /** Yields first `states`, then the events of one sync, or of all, until one of `signals` aborts. */
+  /**
+   * Yields `states` first. Then yields the events of one sync, or of all if `id` is undefined, until one of `signals`
+   * aborts.
+   */
   async *follow(
     states: readonly SyncNews[],
     { id, signals }: { readonly id: string | undefined; readonly signals: readonly AbortSignal[] },
@@ -432,7 +438,7 @@ class SyncFeed {
   }
 }
 
-/** Counts the recorded files and links of a folder that it shares with its origin. */
+/** Counts the recorded files and links that a folder shares with its origin. */
 async function countFiles(context: Context, rules: Pick<ReplicatedPaths, "isShared">): Promise<number> {
   await catchUp(context, { recover: false });
   const { seq } = await context.index.head();

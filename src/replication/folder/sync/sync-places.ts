@@ -3,19 +3,21 @@ import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
 import type { Channel } from "../../channel.ts";
 import type { FolderSyncParts } from "./folder-sync.ts";
 
-/** A folder that follows an origin, or once did, as its log says. */
+/** A folder that follows an origin, or once did, according to its log. */
 export interface SyncPlace {
   /** The id of its workspace. */
   readonly id: string;
-  /** Absolute. */
+  /** The absolute path. */
   readonly folder: string;
-  /** The record of its sync; `undefined` if the workspace has never followed an origin, as when it was just begun. */
+  /**
+   * The record of the sync; `undefined` if the workspace has never followed an origin, for instance because it is new.
+   */
   readonly record: ReplicaRecord | undefined;
   /** Open conflicts with the origin. */
   readonly conflicts: readonly ConflictShape[];
 }
 
-/** A place that is open for its sync: no other process runs it. */
+/** A place that is open for its sync. Meanwhile, no other process runs the sync. */
 export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "folder" | "record"> {
   readonly parts: Pick<
     FolderSyncParts,
@@ -28,36 +30,39 @@ export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "
 /** Options for beginning the workspace of a folder. */
 export interface BeginOptions {
   readonly force?: boolean;
-  /** The origin to follow, as asked for. `answered`: the id of the workspace there, if the origin has answered. */
+  /** The origin to follow, as requested. `answered` is the id of the workspace there, if the origin has answered. */
   readonly follows?: Pick<ReplicaRecord, "url" | "workspace"> & { readonly answered?: string };
 }
 
-/** The address of an origin, and the token to ask it with. */
+/** The address of an origin, and the token for it. */
 export interface AskedOrigin extends Pick<ReplicaRecord, "url" | "workspace"> {
   readonly token?: string | undefined;
 }
 
-/** The folders of a store that follow origins, and the means to reach those. */
+/** The folders of a store that follow origins, and the means to connect to these origins. */
 export interface SyncPlaces {
-  /** Returns the folders that have a sync, stopped ones too. */
+  /** Returns the folders that have a sync. Stopped syncs are included. */
   list(): Promise<SyncPlace[]>;
   /**
-   * Returns the id of the workspace of this folder; makes and begins one if there is none. Throws as `StoreApi.init`.
-   * Without `force`, throws `UNSAFE` also for folders of the system. With `follows`, throws `UNSAFE` also for a folder
-   * within another one that follows the same origin, and, if `answered` is a workspace of this store, for one that is,
-   * contains or lies in the folder of that workspace.
+   * Returns the id of the workspace of this folder, and creates the workspace if there is none. Throws as
+   * `StoreApi.init` does. Without `force`, also throws `UNSAFE` for folders of the system. With `follows`, also throws
+   * `UNSAFE` for a folder within another one that follows the same origin. If `answered` is a workspace of this store,
+   * also throws `UNSAFE` for a folder that is, contains or lies in the folder of that workspace.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
-  /** Opens a place for its sync. Throws `LOCKED` if another process runs the sync, `NOT_FOUND`. */
+  /**
+   * Opens a place for its sync. Throws `LOCKED` if another process runs the sync, and `NOT_FOUND` if there is no such
+   * place.
+   */
   open(id: string): Promise<OpenSyncPlace>;
-  /** Keeps the token that a sync's origin is asked with; `undefined` removes it. */
+  /** Stores the token that is sent to a sync's origin. `undefined` removes it. */
   keepToken(id: string, token: string | undefined): void;
   /** Returns the place of this folder; `undefined` if it has none. */
   find(folder: string): Promise<SyncPlace | undefined>;
-  /** Returns the token that is kept for a sync. */
+  /** Returns the stored token of a sync; `undefined` if there is none. */
   tokenOf(id: string): string | undefined;
-  /** Connects to an origin that no sync follows yet; rejects as `dialOrigin`. */
+  /** Connects to an origin that no sync follows yet. Rejects as `dialOrigin` does. */
   dial(asked: AskedOrigin, signal: AbortSignal): Promise<Channel>;
-  /** Connects to the origin of a sync; rejects as `dialOrigin`. */
+  /** Connects to the origin of a sync. Rejects as `dialOrigin` does. */
   connect(id: string, record: Pick<ReplicaRecord, "url" | "workspace">, signal: AbortSignal): Promise<Channel>;
 }

@@ -18,7 +18,7 @@ import { wholePath } from "../../../core/tree/root-place.ts";
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 const MOST_DEBOUNCE_MS = 60_000;
 
-/** Throws `USAGE` for a sync that cannot begin. */
+/** Throws `USAGE` if the settings of a sync are invalid. */
 export function checkStart({ upstream, folder, mode, policy, editorFiles, debounceMs, ...filters }: SyncStart): void {
   upstreamUrl(upstream);
   void wholePath("the folder", folder);
@@ -38,11 +38,13 @@ export function checkStart({ upstream, folder, mode, policy, editorFiles, deboun
       `a bracket of the pattern ${JSON.stringify(broken)} is not closed: it would match nothing`,
       "`\\[` means the character",
     );
-  // Report invalid patterns now, not when the first path comes.
+  // Invalid patterns are reported now, not when the first path is matched.
   void new ReplicatedPaths({ mode: mode ?? "two-way-safe", filterTo, filterFrom, ...(policy && { policy }) });
 }
 
-/** True if each `[` of a pattern is closed, as a matcher reads it. A `]` right after it, or after `[!`, is a member. */
+/**
+ * Returns true if each `[` of a pattern is closed, as a matcher reads it. A `]` right after `[` or `[!` is a member.
+ */
 function isWhole(pattern: string): boolean {
   const rest = pattern.replaceAll(/\\.|\[[!^]?(?:\]|(?!\]))(?:\\.|\[:[a-z]+:\]|(?!\[:[a-z]+:\])[^\]\\])*\]/gs, "");
   return !rest.includes("[");
@@ -53,8 +55,8 @@ function usage(message: string, hint: string): ChronicleError {
 }
 
 /**
- * Returns the record of a sync that is started: its former record, with what is asked for now. Throws `REFUSED` for a
- * folder that follows another workspace.
+ * Returns the record of a sync that is started, which is its former record with the requested changes. Throws `REFUSED`
+ * for a folder that follows another workspace.
  */
 export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
   const url = upstreamUrl(start.upstream);
@@ -85,7 +87,7 @@ function fresh(id: string): ReplicaRecord {
   return { origin: "", sandboxId: id, url: "", mode: "two-way-safe", ...filters, applied: 0, settled: 0 };
 }
 
-/** True if an origin has answered the former request. If not, another workspace may be asked for. */
+/** Returns true if an origin has answered the former request. If not, another workspace may be requested. */
 function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
   return origin !== "" && halted?.reason !== "not_found" && halted?.reason !== "ambiguous";
 }
@@ -93,8 +95,9 @@ function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Throws `REFUSED` if another workspace is asked for. Another address of the same origin, or a name of its workspace,
- * is allowed: the origin's answer will show whether it is the same. An id shows at once that it is another one.
+ * Throws `REFUSED` if another workspace is requested. Another address of the same origin or a name of its workspace is
+ * allowed, because the origin's answer will show whether the workspace is the same. A different id proves at once that
+ * it is not.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
@@ -112,8 +115,9 @@ function followsAnother({ origin, url }: ReplicaRecord): ChronicleError {
 }
 
 /**
- * Throws if the origin's answer rules a start out: with its refusal, or with `REFUSED` if the folder follows, or might
- * follow, another workspace. A folder that has followed one takes a new address once the same workspace answers there.
+ * Throws if the origin's answer rules a start out. Throws the origin's refusal, or `REFUSED` if the folder follows, or
+ * might follow, another workspace. A folder that has followed a workspace accepts a new address once the same workspace
+ * answers there.
  */
 export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, answer: OriginAnswer): void {
   if ("refused" in answer) throw refusedBy(answer.refused, known);
@@ -137,7 +141,7 @@ function isAskedFor({ origin, workspace }: ReplicaRecord, asked: string): boolea
   return asked === origin || asked === workspace;
 }
 
-/** Returns a refusal with the hint that the state of a halted sync gives. */
+/** Returns a refusal with the hint that belongs to a sync which is halted for this reason. */
 function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): ChronicleError {
   const follows =
     known === undefined || known.origin === "" ? "" : `; this folder still follows ${known.origin} at ${known.url}`;
@@ -149,8 +153,8 @@ function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): Chr
 }
 
 /**
- * Returns the shape of a sync that this process does not run; `undefined` if the place has none. `elsewhere`: another
- * process may run it.
+ * Returns the shape of a sync that this process does not run; `undefined` if the place has no sync. `elsewhere` is true
+ * if another process may run it.
  */
 export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsewhere: boolean): SyncShape | undefined {
   if (record === undefined) return undefined;
@@ -184,16 +188,16 @@ function haltedShape(halted: ReplicaHalt, hint: string): Pick<SyncShape, "halted
 
 /** An origin's answer to the question whether a folder may follow it. */
 export type OriginAnswer =
-  /** The id of the workspace that it answers for. */
+  /** The id of the workspace for which the origin answers. */
   | { readonly workspace: string }
-  /** The origin's refusal, which it would repeat. */
+  /** The refusal of the origin, which would refuse again. */
   | { readonly refused: ChronicleError }
-  /** The answer is unknown: the origin was not reached, or did not answer in time. */
+  /** The answer is unknown, because the origin was not reached, or did not answer in time. */
   | { readonly unknown: ChronicleError };
 
 interface OriginQuestion {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
-  /** The workspace, by id or name; default: the origin's own. */
+  /** The workspace, by id or name. Default: the origin's own choice. */
   readonly workspace?: string | undefined;
   readonly token?: string | undefined;
   readonly withProtected?: boolean | undefined;
@@ -202,13 +206,13 @@ interface OriginQuestion {
   readonly signal: AbortSignal;
 }
 
-/** The time to wait for the answer, as for a connection. */
+/** The time to wait for the answer, in ms. It is as long as that for a connection. */
 const PATIENCE_MS = 8_000;
 
 /**
- * Asks an origin which workspace it answers for, without following it. It connects as a replica of its own, which takes
- * and writes nothing: one for each token, so that the origin does not remember ever more of them, and other tokens do
- * not interfere.
+ * Asks an origin for which workspace it answers, without following it. Connects as a separate replica, which receives
+ * and writes nothing. There is one such replica for each token, so that the origin's list of replicas does not grow
+ * without limit, and other tokens do not interfere.
  */
 export async function askOrigin({ connect, timers, signal, ...asked }: OriginQuestion): Promise<OriginAnswer> {
   const enough = new AbortController();
