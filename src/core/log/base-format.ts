@@ -4,8 +4,8 @@ import type { Hash } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
 /**
- * A base: all entries of a workspace and its other live records as one blob, on which a log starts or continues.
- * This file has the types and the layout that `encodeBase` and `decodeBase` (`base.ts`) share.
+ * The format of a base: one blob with all entries of a workspace and its other live records, on which a log starts or
+ * continues. This file has the types and the layout that `encodeBase` and `decodeBase` (`base.ts`) share.
  *
  * All numbers are big-endian. u64: 0..2^53−1 in eight bytes; i64: two's complement within ±(2^53−1).
  *
@@ -20,14 +20,14 @@ import type { WorkspacePath } from "../values/path.ts";
  *                 d: mode u16 · folder hash, 32 bytes
  *     record row  'r' (0x72) · length u32 · canonical JSON {op, record, record_id, recursion_depth?, seq, ts}
  *
- * Roots: further ones by id, the first one (with an empty id) last; that is `comparePaths` order. A row's folder is the
- * nearest row before it in its section whose depth is smaller by one; depth 1 lies in the root. A live row's folder is
- * a live folder. Names in one folder ascend by bytes, so no path can come twice.
+ * Roots are in `comparePaths` order: further roots by id, then the first root, whose id is empty. The folder of a row
+ * is the nearest previous row in its section whose depth is smaller by one. Depth 1 is directly in the root. The folder
+ * of a live row is a live folder. Names in one folder ascend by bytes, so no path can occur twice.
  */
 
 export const BASE_MAGIC = Buffer.from("CHRBASE\n", "latin1");
 export const BASE_VERSION = 2;
-/** The version whose rows have times in milliseconds only. It is still read. */
+/** The previous version, whose rows have times in milliseconds only. It can still be read. */
 export const BASE_VERSION_MS = 1;
 export const ROOT_TAG = 0x52;
 export const RECORD_TAG = 0x72;
@@ -41,14 +41,15 @@ export const HEADER_FIXED = 8 + 4 + 32 + 8 + 8 + 2;
 /** The state of one path in a base. */
 export interface BaseEntry {
   readonly path: WorkspacePath;
-  /** 1, 2, 3 … per path; later iterations continue from here. */
+  /** The number of the iteration: 1, 2, 3 … per path. Later iterations continue from it. */
   readonly iteration: number;
   /** The event that recorded this iteration. */
   readonly seq: number;
-  /** `undefined`: deleted. Kept so that the iteration numbers continue. */
+  /** The state; `undefined` if the path is deleted. Deleted paths are kept so that their iteration numbers continue. */
   readonly entry: Entry | undefined;
   /**
-   * For a live folder: its Merkle hash, so that an index can be filled without computing it. `verify` recomputes it.
+   * The Merkle hash of a live folder. With it, an index can be filled without computing the hash. `verify` recomputes
+   * it.
    */
   readonly folderHash?: Hash;
 }
@@ -60,7 +61,7 @@ export interface BaseRecord {
   readonly ts: string;
   readonly op: EventOp;
   readonly record: RecordBody;
-  /** The event's recursion depth, unless it is 0. Bases of earlier versions lack it. */
+  /** The event's recursion depth; omitted for 0. Bases of earlier versions do not have it. */
   readonly recursionDepth?: number;
 }
 
@@ -78,7 +79,7 @@ export interface BaseHeader {
   readonly counts: BaseCounts;
 }
 
-/** The numbers of rows. Deleted paths count as entries. */
+/** The numbers of rows. Entry rows include those of deleted paths. */
 export interface BaseCounts {
   readonly entries: number;
   readonly records: number;

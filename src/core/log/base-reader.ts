@@ -31,10 +31,10 @@ export interface BaseBatch {
 const BATCH_ROWS = 4096;
 
 /**
- * Reads a base from its bytes, in batches of at most 4,096 rows. The bytes are not trusted: throws
- * `INTEGRITY_VIOLATION` for a wrong magic, order, duplicates, bad names, rows without their folder, wrong counts,
- * missing or trailing bytes, and `FORMAT_UNSUPPORTED` for an unknown version. Folder hashes are passed on unchecked,
- * except that those of the roots must give the workspace's root. `ManifestHasher` recomputes them.
+ * Reads a base from its bytes, in batches of at most 4,096 rows. The bytes are not trusted. Throws `FORMAT_UNSUPPORTED`
+ * for an unknown version. Throws `INTEGRITY_VIOLATION` for a wrong magic, order, duplicates, bad names, rows without
+ * their folder, wrong counts, and missing or trailing bytes. The hashes of the roots must match the root of the
+ * workspace. All other folder hashes are passed on unchecked. `ManifestHasher` can recompute them.
  */
 export async function* decodeBase(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<BaseBatch> {
   const reader = new BaseReader();
@@ -50,7 +50,10 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
   [PROTECTED_TAG, "file"],
 ]);
 
-/** The sizes in bytes of the parts of an entry row: before its name, its numbers, and the columns of a live row. */
+/**
+ * The sizes in bytes of the parts of an entry row: the part before its name, its numbers, and the columns of a live
+ * row.
+ */
 const ROW_START = 5;
 const ROW_NUMBERS = 16;
 const DIR_COLUMNS = 34;
@@ -61,7 +64,7 @@ const FILE_COLUMNS_MS = 50;
 class BaseReader {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
-  // Pieces waiting for the rest of a long record, so that they are joined only once.
+  // Pieces that wait for the rest of a long record, so that they are joined only once.
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #wanted = 0;
@@ -86,7 +89,7 @@ class BaseReader {
     this.#wanted = 0;
   }
 
-  /** Returns the next rows, or `undefined` if more bytes are needed or all have been read. */
+  /** Returns the next rows; `undefined` if more bytes are needed or all rows have been read. */
   batch(): BaseBatch | undefined {
     if (this.#header === undefined) {
       this.#header = this.#readHeader();
@@ -100,7 +103,7 @@ class BaseReader {
     return this.#batchOfRecords(counts.records);
   }
 
-  /** Returns the first records if the last section, which has no rows, was just read. */
+  /** Returns the first records if the last section has just been read and has no rows. */
   #batchAfterSections({ counts, roots }: BaseHeader): BaseBatch | undefined {
     const ended = this.#section === roots.length - 1 && this.#entryCount === counts.entries;
     return ended ? this.#batchOfRecords(counts.records) : undefined;
@@ -253,7 +256,8 @@ class BaseReader {
 }
 
 /**
- * Checks that the roots are in the order of their paths (the first root last), and that they give the workspace's root.
+ * Checks that the roots are in the order of their paths (the first root last), and that the root of the workspace
+ * follows from their hashes.
  */
 function checkRoots({ root, roots }: BaseHeader): void {
   const first = roots.at(-1);

@@ -10,7 +10,7 @@ import { optional } from "../../util/optional.ts";
 /** The number of bytes of a record row before its JSON: the tag, and the length. */
 const ROW_START = 5;
 
-/** The operations of live records. Deleted records have no row. */
+/** The operations of live records. Deleted records have no rows. */
 const OPS: ReadonlySet<unknown> = new Set<EventOp>(["upsert", "migrate"]);
 
 const RECORD_KEYS: ReadonlySet<string> = new Set([
@@ -18,7 +18,9 @@ const RECORD_KEYS: ReadonlySet<string> = new Set([
   "op record record_id recursion_depth seq ts",
 ]);
 
-/** True for the record ids of files, which have entry rows, and of compactions, which concern the log itself. */
+/**
+ * Returns true for the record ids of files, which have entry rows, and of compactions, which concern the log itself.
+ */
 function isOfPathOrLog(recordId: string): boolean {
   return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);
 }
@@ -29,7 +31,7 @@ function isCounted(value: unknown): value is number {
 
 /**
  * Parses the JSON of a record row. Throws `INTEGRITY_VIOLATION` unless it is canonical JSON with the fields of a record
- * that a base can hold.
+ * that a base can contain.
  */
 export function parseRecord(bytes: Buffer): BaseRecord {
   if (!isUtf8(bytes)) notABase("a record is not UTF-8");
@@ -52,7 +54,7 @@ export function parseRecord(bytes: Buffer): BaseRecord {
     isTimestamp(ts);
   if (!sound) notABase(`the record ${JSON.stringify(recordId)} has a field of the wrong type`);
   if (isOfPathOrLog(recordId as string)) notABase(`the record ${JSON.stringify(recordId)} has no place in a base`);
-  // Throws for a number that only a user's record may hold.
+  // This throws for a number that only the record of a user may have.
   if (!(recordId as string).startsWith("user:")) canonicalJson(record as RecordBody, { integers: true });
   return { recordId, seq, ts, op, record, ...optional({ recursionDepth }) } as BaseRecord;
 }
@@ -64,7 +66,7 @@ export function recordText({ op, record, recordId, recursionDepth = 0, seq, ts }
 }
 
 /**
- * Returns the offset of the record rows in a base of this size with these records. The rows are the end of the base.
+ * Returns the offset of the record rows in a base of this size with these records. The rows are at the end of the base.
  */
 export function recordsOffset(size: number, records: readonly BaseRecord[]): number {
   return records.reduce((at, record) => at - ROW_START - recordText(record).length, size);
@@ -82,7 +84,7 @@ function rowParts(text: Buffer): Buffer[] {
   return [start, text];
 }
 
-/** Decodes all record rows of a base. Throws `INTEGRITY_VIOLATION`. */
+/** Decodes all record rows of a base. Throws `INTEGRITY_VIOLATION` for an invalid row. */
 export function decodeRecordRows(bytes: Buffer): BaseRecord[] {
   const records: BaseRecord[] = [];
   for (let at = 0; at < bytes.length;) {
@@ -110,11 +112,11 @@ interface RowPlace {
 }
 
 /**
- * Follows the entry rows of a base that is written or read, and enforces their order: each row in its folder, names
- * ascending, no path twice, live rows only in live folders.
+ * Tracks the entry rows of a base that is written or read, and enforces their order. Each row must be in its folder,
+ * names must ascend, no path may occur twice, and live rows must be in live folders.
  */
 export class BaseRows {
-  // Indexed by depth; 0 is the root. A row may be the folder of the row after it.
+  // Indexed by depth; 0 is the root. A row may be the folder of the next row.
   readonly #paths: WorkspacePath[] = [ROOT];
   readonly #liveFolders: boolean[] = [true];
   readonly #lastNames: (string | undefined)[] = [undefined];

@@ -35,7 +35,7 @@ export class BaseTreeCheck {
     }
   }
 
-  /** Returns the faults. Empty if every folder hash and the root match the rows. */
+  /** Returns the faults. The list is empty if every folder hash and the root match the rows. */
   finish(): readonly FolderFault[] {
     const further = this.#header.roots.map((root) => root.id).filter((id) => id !== "");
     const computed = this.#hasher.finish(further);

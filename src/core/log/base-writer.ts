@@ -20,7 +20,10 @@ import { compareNames, nameOf, pathInRoot, pathToBytes, ROOT, splitRoot } from "
 
 const PIECE_BYTES = 1024 * 1024;
 
-/** The most bytes of an entry row without its name: tag, depth, length of the name, the columns of `liveColumns`. */
+/**
+ * The maximum number of bytes of an entry row without its name: tag, depth, length of the name, columns of
+ * `liveColumns`.
+ */
 const ROW_FIXED = 1 + 2 + 2 + 8 + 8 + 2 + 32 + 8 + 8 + 4;
 
 /** The content of a base to be written. */
@@ -30,9 +33,9 @@ export interface BaseContent {
   /** Tracked roots in any order. Default: the first root alone, whose folder hash is `root`. */
   readonly roots?: readonly BaseRoot[];
   readonly counts: BaseCounts;
-  /** In `comparePaths` order, including deleted paths; each folder directly before its contents. */
+  /** Entries in `comparePaths` order, including deleted paths. Each folder is directly before its contents. */
   readonly entries: Iterable<BaseEntry>;
-  /** By ascending seq. */
+  /** Records by ascending seq. */
   readonly records: Iterable<BaseRecord>;
 }
 
@@ -41,7 +44,7 @@ class PieceWriter {
   #piece: Buffer = Buffer.allocUnsafe(PIECE_BYTES);
   #at = 0;
 
-  /** True if `bytes` more bytes fit. If not, `take` the piece first. */
+  /** Returns true if `bytes` more bytes fit. If not, the caller must `take` the piece first. */
   hasRoom(bytes: number): boolean {
     return this.#at + bytes <= PIECE_BYTES;
   }
@@ -101,8 +104,8 @@ class PieceWriter {
 }
 
 /**
- * Encodes a base in pieces of at most 1 MiB. Throws `INTEGRITY_VIOLATION` if rows are out of order, a path comes twice
- * or without its folder, a value cannot be written, or (at the end) the counts are wrong.
+ * Encodes a base in pieces of at most 1 MiB. Throws `INTEGRITY_VIOLATION` if rows are out of order, if a path occurs
+ * twice or without its folder, if a value cannot be written, or (at the end) if the counts are wrong.
  */
 export function* encodeBase(content: BaseContent): Generator<Buffer> {
   const roots = sectionOrder(content.roots ?? [{ id: "", hash: content.root }]);
@@ -181,7 +184,7 @@ function tagOf({ kind, class: is }: Entry): number {
 function entryRow(writer: PieceWriter, rows: BaseRows, one: BaseEntry): void {
   const { path, entry } = one;
   const name = nameOf(path);
-  // The mark of a further root is not a component of its rows' paths.
+  // The mark of a further root is not a component of a row's path.
   const depth = depthOf(path) - (path.startsWith("\0") ? 1 : 0);
   const live = entry !== undefined;
   if (rows.enter({ depth, name, live, liveFolder: entry?.kind === "dir" }) !== path) {

@@ -1,5 +1,5 @@
 /**
- * The base: all entries of a workspace and its other live records as one blob, on which a log starts or continues.
+ * The base: one blob with all entries of a workspace and its other live records, on which a log starts or continues.
  * `base-format.ts` describes the bytes.
  */
 export type { BaseEntry, BaseHeader, BaseRecord } from "./base-format.ts";

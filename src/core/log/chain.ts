@@ -12,18 +12,19 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
  *     payload = {op, record, record_id, recursion_depth, seq, ts}
  *     hash    = SHA-256( prev_hash as 64 ASCII hex, or nothing at seq 1 ‖ canonical_json(payload) )
  *
- * The payload's text is the line's without `hash` and `prev_hash`, so neither writer nor reader serialises twice.
+ * The payload's text is that of the line without `hash` and `prev_hash`. Therefore, neither the writer nor the reader
+ * serialises twice.
  */
 
-/** The size of the longest line in bytes, without the newline. */
+/** The maximum length of a line in bytes, without the newline. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
-/** The fault of a line. `bad-seq` and `bad-prev`: the line is whole, but does not follow the one before. */
+/** The fault of a line. A line with `bad-seq` or `bad-prev` is sound, but does not follow the previous one. */
 export interface LineFault {
   readonly kind: "not-json" | "not-canonical" | "bad-field" | "bad-hash" | "bad-seq" | "bad-prev";
-  /** For messages: the field, the expected value and the actual one. */
+  /** Text for messages: the field, the expected value and the actual value. */
   readonly detail: string;
-  /** The event, if the line itself is whole (`bad-seq`, `bad-prev`): a verifier continues from it. */
+  /** The event, if the line itself is sound (`bad-seq`, `bad-prev`). A verifier continues from it. */
   readonly event?: LogEvent;
 }
 
@@ -31,21 +32,21 @@ const FIELDS = ["hash", "op", "prev_hash", "record", "record_id", "recursion_dep
 const OPS: ReadonlySet<string> = new Set<EventOp>(["upsert", "delete", "compact", "migrate"]);
 const TIMESTAMP = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
-/** True for a time in the log's format: ISO-8601, UTC, milliseconds (`2026-01-31T09:30:00.000Z`). */
+/** Returns true for a time in the log's format: ISO 8601, UTC, milliseconds (`2026-01-31T09:30:00.000Z`). */
 export function isTimestamp(text: string): boolean {
   return TIMESTAMP.test(text);
 }
 
-/** True if the numbers of the record must be integers: only records of users may hold others. */
+/** Returns true if the numbers of the record must be integers. Only records of users may have other numbers. */
 function mustHoldIntegers(recordId: string): boolean {
   return !recordId.startsWith("user:");
 }
 
 /**
- * Turns drafts into the events that follow `head`, all with the time `ts` (ISO-8601 UTC, milliseconds). Throws
+ * Turns drafts into the events that follow `head`, all with the time `ts` (ISO 8601 UTC, milliseconds). Throws
  * `INTEGRITY_VIOLATION` for another form of time, for a head whose seq and hash do not fit, and for a draft that the
- * log cannot hold (a fraction outside of `user:` records, lone surrogates, an empty record id, a delete with a record),
- * and `LIMIT_EXCEEDED` beyond `MAX_LINE_BYTES`.
+ * log cannot hold (a fraction outside of `user:` records, lone surrogates, an empty record id, a delete with a record).
+ * Throws `LIMIT_EXCEEDED` for a line longer than `MAX_LINE_BYTES`.
  */
 export function sealEvents(head: Head, drafts: readonly EventDraft[], ts: string): SealedEvent[] {
   if (!isTimestamp(ts))
@@ -108,8 +109,8 @@ function show(value: unknown): string {
 }
 
 /**
- * Parses one line (without its newline) and checks it fully on its own: UTF-8, JSON, canonical, exactly the eight
- * fields, the hash recomputed. Throws `LOG_DAMAGED` with the reason; `data.kind` is the fault's kind.
+ * Parses one line (without its newline) and checks it on its own: UTF-8, JSON, canonical, exactly the eight fields, and
+ * the recomputed hash. Throws `LOG_DAMAGED` with the reason. `data.kind` of the error is the kind of the fault.
  */
 export function parseLine(bytes: Uint8Array): LogEvent {
   const result = readLine(bytes);
@@ -119,8 +120,8 @@ export function parseLine(bytes: Uint8Array): LogEvent {
 }
 
 /**
- * Checks a line as `parseLine` does, and whether it follows the previous event (`prev`). Returns the fault instead of
- * throwing.
+ * Checks a line as `parseLine` does, and also whether it follows the previous event (`prev`). Returns the fault, and
+ * does not throw it.
  */
 export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogEvent } | { readonly fault: LineFault } {
   const result = readLine(bytes);
@@ -137,9 +138,9 @@ export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogE
 }
 
 /**
- * Parses a line of a trusted log without verifying the hash or the canonical form: checks only that it is JSON with the
- * eight fields. Serves replay, where the chain is checked elsewhere: it is several times faster than `parseLine`.
- * Throws `LOG_DAMAGED`.
+ * Parses a line of a trusted log. Checks only that the line is JSON with the eight fields, not its hash or its
+ * canonical form. Replay uses this function, because it is several times faster than `parseLine`, and the chain is
+ * checked elsewhere. Throws `LOG_DAMAGED` if a field is missing or the line is not a JSON object.
  */
 export function readEventFast(bytes: Uint8Array): LogEvent {
   const parsed = parseObject(asBuffer(bytes).toString("utf8"));
@@ -215,13 +216,13 @@ function lineFieldFault(event: LogEvent): string | undefined {
   const { seq, hash, prevHash } = event;
   if (typeof hash !== "string" || !isHash(hash)) return `hash is ${show(hash)}`;
   if (typeof prevHash !== "string" || (prevHash !== "" && !isHash(prevHash))) return `prev_hash is ${show(prevHash)}`;
-  // Without this rule, SHA-256(prev ‖ payload) would not fix where `prev` ends and the payload begins.
+  // Without this rule, the input of SHA-256 (prev ‖ payload) would not determine where `prev` ends.
   if ((seq === 1) !== (prevHash === ""))
     return `prev_hash is ${show(prevHash)} at seq ${seq}: empty belongs to seq 1 only`;
   return undefined;
 }
 
-// Reused for every line: its contents do not outlive one call of `hashOf`.
+// The buffer is reused for every line, because its content is needed only during one call of `hashOf`.
 const scratch = Buffer.allocUnsafe(64 * 1024);
 
 /** Computes the hash of a line that is known to be canonical, from slices of its bytes. */

@@ -22,30 +22,30 @@ interface OriginalEvent {
   readonly ts: string;
   readonly op: "upsert" | "delete" | "migrate";
   readonly id: string;
-  /** `{}` for a delete. */
+  /** The record; `{}` for a delete. */
   readonly record: RecordBody;
   readonly recursionDepth: number;
-  /** 1-based number of its line in the file. */
+  /** The 1-based number of the event's line in the file. */
   readonly line: number;
 }
 
-/** The place where a log is torn, and the part that was left out because of it. */
+/** The place where a log is torn, and the size of the part that was left out because of the tear. */
 interface OriginalTear {
-  /** 1-based number of the first line that does not verify, and the offset of its first byte. */
+  /** The 1-based number of the first line that does not verify. `byte` is the offset of its first byte. */
   readonly line: number;
   readonly byte: number;
-  /** The amount left out, including that line: bytes, and lines that are not blank. */
+  /** The number of bytes left out, including this line. `lines` is the number of lines left out that are not blank. */
   readonly bytes: number;
   readonly lines: number;
   readonly reason: string;
 }
 
-/** The records taken from a checkpoint, because the log begins after it. */
+/** The records that were read from a checkpoint, because the log begins after it. */
 interface TakenCheckpoint {
   readonly records: readonly CheckpointRecord[];
   /** The seq of the last event that the checkpoint covers. */
   readonly seq: number;
-  /** SHA-256 of its file. */
+  /** The SHA-256 of the checkpoint's file. */
   readonly file: string;
 }
 
@@ -56,9 +56,9 @@ export interface OriginalLog {
   readonly checkpoint?: TakenCheckpoint;
   readonly tear?: OriginalTear;
   readonly head: { readonly seq: number; readonly hash: string };
-  /** SHA-256 of the file. */
+  /** The SHA-256 of the file. */
   readonly file: string;
-  /** The count of numbers that were rounded. */
+  /** The number of numbers that were rounded. */
   readonly rounded: number;
 }
 
@@ -76,20 +76,21 @@ interface VerifiedLine {
   readonly rounded: number;
 }
 
-/** The exceptions that the caller accepts for a log that cannot be verified whole. */
+/** The exceptions that the caller accepts for a log that cannot be verified as a whole. */
 interface ReadOptions {
   readonly roundNumbers: boolean;
-  /** The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash covers them. */
+  /** The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash protects them. */
   readonly checkpoint?: Uint8Array | undefined;
-  /** Accept the events before the first line that does not verify. */
+  /** True to accept the events before the first line that does not verify. */
   readonly upToTear?: boolean | undefined;
 }
 
 /**
- * Reads and verifies a log. Skips blank lines. Throws `INTEGRITY_VIOLATION` with the line's number in the file (also in
- * `data.line`) for the first line that does not match its hash or does not follow the one before. With `upToTear` it
+ * Reads and verifies a log. Skips blank lines. Throws `INTEGRITY_VIOLATION` for the first line that does not match its
+ * hash or does not follow the previous line, with the line's number in the file (also in `data.line`). With `upToTear`,
  * returns the events before that line instead, if there are any. Throws `REFUSED` for a sound log that cannot be
- * imported: a compacted log without its checkpoint, a number that would be rounded, a value that JSON cannot hold.
+ * imported, because it is compacted and lacks its checkpoint, because a number would be rounded, or because JSON cannot
+ * hold a value.
  */
 export function readChronomemory(bytes: Uint8Array, options: ReadOptions): OriginalLog {
   const read = readLines(bytes, options);
@@ -149,8 +150,8 @@ function tearAt(left: readonly OriginalLine[], length: number, { message }: Chro
 }
 
 /**
- * Returns the checkpoint's records, except those that an event of the log up to the checkpoint's seq has changed: the
- * event is verified, the checkpoint is not.
+ * Returns the checkpoint's records, except those that an event of the log up to the checkpoint's seq has changed,
+ * because the event is verified and the checkpoint is not.
  */
 function takeCheckpoint(
   start: { readonly at: number; readonly seq: number },
@@ -167,7 +168,7 @@ function takeCheckpoint(
 }
 
 interface OriginalLine {
-  /** 1-based number in the file, counting blank lines. */
+  /** The 1-based number of the line in the file. Blank lines are counted too. */
   readonly at: number;
   readonly start: number;
   readonly line: Buffer;
@@ -215,7 +216,7 @@ function verifyLine(line: Buffer, text: string, { at, head }: Place): VerifiedLi
   if (!OPS.has(op)) refuse(`op is ${JSON.stringify(op)}`);
   const computed = hashOfFields(fields);
   if (hash !== computed) refuse(`its hash is ${hash}, its content gives ${computed}`);
-  // A compaction leaves one line, with which a new chain begins.
+  // A compaction leaves one line, which begins a new chain.
   const isStart = op === "compact" && head.seq === 0 && seq >= 1;
   if (!isStart && seq !== head.seq + 1) refuse(`its seq is ${seq}, expected ${head.seq + 1}`);
   const prev = textOf(fields, "prev_hash");
@@ -296,11 +297,9 @@ function wouldRound(where: string, count: number, data: { readonly line?: number
   });
 }
 
-/**
- * The checkpoint of the original chronomemory (`.chronomemory/snapshot.json`): an object with `seq` and `last_hash` of
- * the last event that it covers, and `records`, each with its `id`. A record with the `status` `tombstone` is deleted.
- * No hash covers the file.
- */
+// The checkpoint of the original chronomemory (`.chronomemory/snapshot.json`) is an object with `records`, each with
+// its `id`, and with the `seq` and `last_hash` of the last event that it covers. A record whose `status` is `tombstone`
+// is deleted. No hash protects the file.
 
 interface CheckpointRecord {
   readonly id: string;
@@ -310,7 +309,7 @@ interface CheckpointRecord {
 
 /** The lines of a log that continues from a checkpoint. */
 interface ContinuingLog {
-  /** Seqs of its first and last line. */
+  /** The seqs of the first and the last line. */
   readonly first: number;
   readonly last: number;
   readonly hashOf: (seq: number) => string | undefined;
@@ -363,7 +362,10 @@ class Checkpoint {
       );
   }
 
-  /** Returns the live records except those with these ids. `rounded` counts the numbers in them that were rounded. */
+  /**
+   * Returns the live records, except those with these ids. `rounded` is the number of numbers in them that were
+   * rounded.
+   */
   recordsBut(ids: ReadonlySet<string>): { readonly records: readonly CheckpointRecord[]; readonly rounded: number } {
     let rounded = 0;
     const records: CheckpointRecord[] = [];

@@ -26,7 +26,7 @@ function canHoldMark({ op, recordId }: Pick<EventDraft, "op" | "recordId">): boo
   return op !== "delete" && !recordId.startsWith("user:");
 }
 
-/** Turns the drafts of one append into a commit: marks the last one, or appends a draft that holds the mark. */
+/** Turns the drafts of one append into a commit. Marks the last draft, or appends a draft that has the mark. */
 export function asCommit(drafts: readonly EventDraft[], historyId: string, mark: CommitMark): readonly EventDraft[] {
   const last = drafts.at(-1);
   if (last === undefined) return drafts;
@@ -36,8 +36,8 @@ export function asCommit(drafts: readonly EventDraft[], historyId: string, mark:
 }
 
 /**
- * Reads the mark of an event that ends a commit. Returns a description of the fault in a faulty mark, and `undefined`
- * if the event ends no commit.
+ * Reads the mark of an event that ends a commit. Returns a text that describes the fault if the mark is faulty, and
+ * `undefined` if the event does not end a commit.
  */
 function readMark({
   op,
@@ -54,7 +54,9 @@ function readMark({
   return typeof root === "string" && isHash(root) ? { first, root } : "commit.root is not a hash";
 }
 
-/** Returns the mark of an event that ends a commit; `undefined` if the event ends none or the mark is faulty. */
+/**
+ * Returns the mark of an event that ends a commit; `undefined` if the event does not end one, or if the mark is faulty.
+ */
 export function markOf(event: Pick<LogEvent, "op" | "recordId" | "record">): CommitMark | undefined {
   const mark = readMark(event);
   return typeof mark === "string" ? undefined : mark;
@@ -62,19 +64,24 @@ export function markOf(event: Pick<LogEvent, "op" | "recordId" | "record">): Com
 
 /** Follows the events of a log in order and finds where commits end. */
 export class CommitFollower {
-  /** The first event of the open commit. `undefined` if unknown: a copy of a history may begin within a commit. */
+  /**
+   * The first event of the open commit; `undefined` if it is unknown, because a copy of a history may begin within a
+   * commit.
+   */
   #first: number | undefined;
   readonly #after: number;
 
-  /** `after`: the last event before those to come. `isCopy`: that event need not end a commit. */
+  /**
+   * `after` is the last event before the first call of `take`. If `isCopy` is true, that event need not end a commit.
+   */
   constructor(after: number, isCopy = false) {
     this.#first = isCopy && after > 0 ? undefined : after + 1;
     this.#after = after;
   }
 
   /**
-   * Takes the next event. Returns its mark, a text that describes the fault in its mark, or `undefined` if it ends no
-   * commit.
+   * Processes the next event. Returns its mark, or a text that describes the fault in its mark, or `undefined` if it
+   * does not end a commit.
    */
   take(event: LogEvent): CommitMark | string | undefined {
     const mark = readMark(event);

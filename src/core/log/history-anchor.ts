@@ -6,34 +6,37 @@ import { LogTree } from "./log-tree.ts";
 import { damaged, hashOf, object, text, texts, whole } from "../values/record-fields.ts";
 
 /**
- * The start of a copy that lacks the first events of its history: the copy begins after one event, with a base that
- * holds the state after that event. It proves nothing about earlier events; later events are verified from it.
+ * The start of a copy that lacks the first events of its history. The copy begins after one event, with a base that has
+ * the state after this event. The anchor proves nothing about earlier events. Later events are verified from it.
  */
 export interface HistoryAnchor extends Head {
   readonly hash: Hash;
-  /** The workspace whose history it is. */
+  /** The workspace to which the history belongs. */
   readonly workspace: string;
-  /** The time of the workspace's record in the base: ISO-8601 UTC. */
+  /** The time of the workspace's record in the base, in ISO 8601 UTC. */
   readonly ts: string;
   /** The Merkle root of the files after the event. */
   readonly root: Hash;
-  /** The base with that state (`base-format.ts`). */
+  /** The base with the state after the event (`base-format.ts`). */
   readonly base: Hash;
   /** The frontier of the log tree after the event (`log-tree.ts`). */
   readonly frontier: readonly Hash[];
-  /** True if an earlier version wrote it without a checksum: nothing proves that the frontier is unaltered. */
+  /**
+   * True if an earlier version wrote the anchor without a checksum. Nothing then proves that the frontier is unaltered.
+   */
   readonly isUnchecked?: boolean;
 }
 
-/** Encodes `anchor.json`. It contains a checksum because nothing else covers some of its fields. */
+/** Encodes `anchor.json`. It contains a checksum, because nothing else protects some of its fields. */
 export function encodeAnchor({ workspace, seq, hash, ts, root, base, frontier }: HistoryAnchor): string {
   const body: RecordBody = { workspace, seq, hash, ts, root, base, frontier };
   return `${canonicalJson({ ...body, checksum: checksumOf(body) })}\n`;
 }
 
 /**
- * Decodes the anchor, also one without a checksum, as earlier versions wrote it. Throws `LOG_DAMAGED`, and
- * `INTEGRITY_VIOLATION` for a text that is not canonical JSON or a frontier that does not fit the seq.
+ * Decodes an anchor, also one that an earlier version wrote without a checksum. Throws `LOG_DAMAGED` for an invalid
+ * field or a wrong checksum. Throws `INTEGRITY_VIOLATION` for a text that is not canonical JSON, and for a frontier
+ * that does not fit the seq.
  */
 export function decodeAnchor(file: string): HistoryAnchor {
   const unchecked = uncheckedIn(file);
@@ -66,7 +69,7 @@ function fieldsOf(body: RecordBody): HistoryAnchor {
   if (seq < 1) damaged("seq is no event");
   const [workspace, ts] = [text(body, "workspace"), text(body, "ts")];
   if (!isTimestamp(ts)) damaged("ts is no time");
-  // Throws unless a frontier of this length fits this number of events.
+  // This throws unless a frontier of this length fits this number of events.
   void new LogTree(frontier, seq);
   return {
     workspace,

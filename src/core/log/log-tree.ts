@@ -8,11 +8,11 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
  *     leaf  = SHA-256( 0x00 ‖ 32-byte event hash )
  *     inner = SHA-256( 0x01 ‖ left ‖ right )
  *
- * Its state is a *frontier* (compact range): the roots of the perfect subtrees that the binary digits of the size name,
- * the largest first. The tree can continue from the frontier and the size alone.
+ * The state of the tree is a *frontier* (compact range): the roots of its perfect subtrees, the largest first. There is
+ * one subtree for each binary digit 1 of the size. The tree can continue from the frontier and the size alone.
  */
 
-// Reused for every leaf: its contents do not outlive one call.
+// The buffer is reused for every leaf, because its content is needed only during one call.
 const leafInput = Buffer.alloc(33);
 
 /** Returns the leaf of an event. */
@@ -29,16 +29,16 @@ function frontierLength(size: number): number {
 }
 
 /**
- * The growing tree. `append` costs about two hashes; only the frontier is kept. To verify in parallel, cut the log at
- * multiples of a power of two that is at least as long as each piece, build one `LogTree` for each piece, and join them
- * in order with `appendTree`.
+ * The growing tree. It keeps only the frontier, and `append` computes about two hashes. To verify in parallel, cut the
+ * log at multiples of a power of two that is at least as long as each piece, build one `LogTree` for each piece, and
+ * join them in order with `appendTree`.
  */
 export class LogTree {
   readonly #range: CompactRange;
 
   /**
-   * Continues from a frontier and its size; starts empty without them. Throws `INTEGRITY_VIOLATION` if the two
-   * disagree.
+   * Continues from a frontier and its size. Without arguments, the tree is empty. Throws `INTEGRITY_VIOLATION` if the
+   * two disagree.
    */
   constructor(frontier: readonly Hash[] = [], size = 0) {
     const fits = Number.isSafeInteger(size) && size >= 0 && frontier.length === frontierLength(size);
@@ -77,7 +77,7 @@ export class LogTree {
     }
   }
 
-  /** Returns the RFC 6962 root; SHA-256 of nothing if there are no events. */
+  /** Returns the RFC 6962 root. If there are no events, it is the SHA-256 of nothing. */
   root(): Hash {
     return this.#range.root();
   }
@@ -88,7 +88,7 @@ export class LogTree {
   }
 }
 
-/** Returns the frontier after one more event. `size` is the number of events before it. */
+/** Returns the frontier after one more event. `size` is the number of events before this one. */
 export function appendLeaf(frontier: readonly Hash[], size: number, eventHash: Hash): Hash[] {
   const tree = new LogTree(frontier, size);
   tree.append(eventHash);

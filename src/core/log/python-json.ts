@@ -2,8 +2,8 @@ import { ChronicleError } from "../values/errors.ts";
 import type { Json } from "../values/event.ts";
 
 /**
- * JSON as Python's `json` module reads and writes it, for hashes that were made with it. Numbers are kept as text:
- * Python distinguishes `1` from `1.0`, and its integers are unbounded.
+ * JSON as Python's `json` module reads and writes it, to check hashes that were made with that module. Numbers are kept
+ * as text, because Python distinguishes `1` from `1.0`, and its integers are unbounded.
  */
 export type PythonJson =
   | { readonly kind: "object"; readonly members: ReadonlyMap<string, PythonJson> }
@@ -12,7 +12,7 @@ export type PythonJson =
   | { readonly kind: "number"; readonly token: string }
   | { readonly kind: "literal"; readonly value: boolean | null };
 
-/** Deeper values are refused, so that the stack is not exhausted. */
+/** The maximum nesting. Values that are nested deeper are refused, so that the stack is not exhausted. */
 const MAX_DEPTH = 300;
 const SPACES = /[ \t\n\r]*/y;
 const NUMBER = /NaN|-?Infinity|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
@@ -23,8 +23,9 @@ const LITERALS: readonly (readonly [text: string, value: boolean | null])[] = [
 ];
 
 /**
- * Parses a text that Python wrote: JSON, and `NaN`, `Infinity` and `-Infinity`. Throws `INTEGRITY_VIOLATION` for other
- * texts, duplicate keys and lone surrogates, and `REFUSED` for values that are nested too deep to be read here.
+ * Parses a text that Python wrote, which may have `NaN`, `Infinity` and `-Infinity` in addition to JSON. Throws
+ * `INTEGRITY_VIOLATION` for other texts, duplicate keys and lone surrogates, and `REFUSED` for values that are nested
+ * too deeply.
  */
 export function readPythonJson(text: string): PythonJson {
   const reader = new Reader(text);
@@ -130,8 +131,8 @@ class Reader {
 }
 
 /**
- * Returns the text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` gives: a blank after each comma and
- * colon, keys sorted by code points, only the escapes that JSON demands.
+ * Returns the text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` returns. It has a blank after each
+ * comma and colon, keys sorted by code points, and only the escapes that JSON requires.
  */
 export function pythonText(value: PythonJson): string {
   switch (value.kind) {
@@ -155,7 +156,9 @@ function memberOf(members: ReadonlyMap<string, PythonJson>, key: string): Python
   return members.get(key) ?? { kind: "literal", value: null };
 }
 
-/** Compares by code points, as Python sorts. In UTF-16 units, characters beyond U+FFFF would not come last. */
+/**
+ * Compares by code points, as Python does. If UTF-16 units were compared, characters beyond U+FFFF would not come last.
+ */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -169,13 +172,15 @@ function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** A value as it can be stored here, and the number of its numbers that a double cannot hold exactly. */
+/** A value in the form in which it is stored, and how many of its numbers a double cannot represent exactly. */
 export interface PlainValue {
   readonly value: Json;
   readonly rounded: number;
 }
 
-/** Returns the value with numbers as doubles. Throws `REFUSED` for a number that no JSON value or double can hold. */
+/**
+ * Returns the value with its numbers as doubles. Throws `REFUSED` for a number that JSON or a double cannot represent.
+ */
 export function plainValue(node: PythonJson): PlainValue {
   let rounded = 0;
   const plain = (one: PythonJson): Json => {
@@ -207,8 +212,8 @@ function numberOf(token: string): number {
 }
 
 /**
- * True if a double holds the number exactly. Python writes a float with just the digits that identify it, so only an
- * integer of Python's can be held inexactly.
+ * Returns true if a double represents the number exactly. Python writes a float with just the digits that identify it,
+ * so only an integer may be inexact.
  */
 function isExact(token: string): boolean {
   const number = Number(token);

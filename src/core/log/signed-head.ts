@@ -30,7 +30,7 @@ export interface SignedHeadContent {
   readonly root: Hash;
 }
 
-/** One signature line. The name and the key id are only claims: a verifier key is needed to check them. */
+/** One signature line. The name and the key id are unproved. A verifier key is needed to check them. */
 interface NoteSignature {
   readonly name: string;
   /** 8 hex digits. */
@@ -41,7 +41,7 @@ interface NoteSignature {
 /** A parsed note whose signatures have not been checked. */
 export interface ParsedSignedHead {
   readonly content: SignedHeadContent;
-  /** The exact signed text, with its last newline. */
+  /** The exact signed text, including its last newline. */
   readonly text: string;
   readonly signatures: readonly NoteSignature[];
 }
@@ -57,7 +57,7 @@ const ED25519 = 1;
 const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 const WORKSPACE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const KEY_NAME = /^[^\s+\p{Cc}]{1,255}$/u;
-// Characters that signed notes may not hold: control characters below U+0020 except the newline.
+// Characters that signed notes must not have: control characters below U+0020, except for the newline.
 const CONTROL = /[^\P{Cc}\n\u007f-\u009f]/u;
 const MAX_NOTE_CHARS = 1_000_000;
 const MAX_SIGNATURES = 100;
@@ -75,7 +75,10 @@ export function generateKey(): SigningKey {
   };
 }
 
-/** Returns the text to sign. Throws `INTEGRITY_VIOLATION` for content that no note can hold (seq 0, an invalid id). */
+/**
+ * Returns the text to sign. Throws `INTEGRITY_VIOLATION` for content that a note cannot represent (seq 0, an invalid
+ * id).
+ */
 export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadContent): string {
   if (!WORKSPACE_ID.test(workspace)) malformed(`${JSON.stringify(workspace)} is not a workspace id`);
   if (!Number.isSafeInteger(seq) || seq < 1) malformed(`its size is ${seq}`);
@@ -84,8 +87,8 @@ export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadCo
 }
 
 /**
- * Returns the whole note. `keyName`: the name by which verifiers know the key, for example `chronicle/<workspace id>`
- * or a host name; no spaces, no `+`. Throws `USAGE` for another name or a key that is not Ed25519.
+ * Returns the whole note. `keyName` is the name by which verifiers know the key, for example `chronicle/<workspace id>`
+ * or a host name, without spaces and `+`. Throws `USAGE` for an invalid name, and for a key that is not an Ed25519 key.
  */
 export function signHead(text: string, privateKeyPem: string, keyName: string): string {
   const key = readKey(() => createPrivateKey(privateKeyPem));
@@ -95,8 +98,8 @@ export function signHead(text: string, privateKeyPem: string, keyName: string): 
 }
 
 /**
- * Returns the verifier key of a public key (PEM, or the private key's PEM): `<name>+<key id>+<base64>`. Throws `USAGE`
- * for a bad key or name.
+ * Returns the verifier key of a public key: `<name>+<key id>+<base64>`. The key may be given in PEM, also as the PEM of
+ * its private key. Throws `USAGE` for an invalid key or name.
  */
 export function vkeyOf(publicKey: string | KeyObject, name: string): string {
   const raw = rawKey(typeof publicKey === "string" ? readKey(() => createPublicKey(publicKey)) : publicKey);
@@ -131,8 +134,8 @@ function keyIdOf(name: string, raw: Buffer): Buffer {
 }
 
 /**
- * Decodes Base64 in its canonical spelling. Returns `undefined` for another spelling or another length than the given
- * one.
+ * Decodes Base64 in its canonical spelling. Returns `undefined` for any other spelling, and for another length than
+ * `length`.
  */
 function fromBase64(text: string, length?: number): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
@@ -140,7 +143,7 @@ function fromBase64(text: string, length?: number): Buffer | undefined {
   return same && (length === undefined || bytes.length === length) ? bytes : undefined;
 }
 
-/** Parses a note; checks its form, not its signatures. Throws `INTEGRITY_VIOLATION`. */
+/** Parses a note. Checks its form, not its signatures. Throws `INTEGRITY_VIOLATION` for a malformed note. */
 export function parseSignedHead(note: string): ParsedSignedHead {
   if (note.length > MAX_NOTE_CHARS || !note.isWellFormed()) malformed("it is too long or not text");
   if (CONTROL.test(note)) malformed("it has a control character");
@@ -175,7 +178,7 @@ function decodeHead(text: string): SignedHeadContent {
     logRoot: hashFromBytes(logRoot),
     root: extension(extensions, "root"),
   };
-  // Further extension lines may follow; they are signed, and this version ignores them.
+  // Further extension lines may follow. They are signed, but this version ignores them.
   if (!text.startsWith(encodeHead(content))) malformed("its lines are not in order");
   return content;
 }
@@ -185,11 +188,14 @@ function extension(lines: readonly string[], name: string): Hash {
   return isHash(value) ? value : malformed(`it has no ${name} line`);
 }
 
-/** The verdict of a verifier key on a note: `unknown-key` if no signature in the note claims to be by that key. */
+/**
+ * The verdict of a verifier key about a note. `unknown-key` means that no signature in the note has the name and id of
+ * that key.
+ */
 export type SignatureVerdict = "valid" | "invalid" | "unknown-key";
 
 /**
- * Checks a note's signature with a verifier key (`vkeyOf`). Signatures of other keys do not matter; a malformed note is
+ * Checks a note's signature with a verifier key (`vkeyOf`). Ignores signatures of other keys. A malformed note is
  * `invalid`. Throws `USAGE` for a malformed verifier key.
  */
 export function judgeSignature(note: string, vkey: string): SignatureVerdict {
@@ -208,15 +214,15 @@ export function judgeSignature(note: string, vkey: string): SignatureVerdict {
 }
 
 /**
- * True if the note is signed by this verifier key (`vkeyOf`). False for a malformed note, for one that the key did not
- * sign, and for one with a wrong signature in the key's name. Signatures of other keys do not matter. Throws `USAGE`
- * for a malformed verifier key.
+ * Returns true if the note is signed by this verifier key (`vkeyOf`). Returns false for a malformed note, for a note
+ * that the key did not sign, and for a wrong signature under the key's name. Ignores signatures of other keys. Throws
+ * `USAGE` for a malformed verifier key.
  */
 export function verifySignedHead(note: string, vkey: string): boolean {
   return judgeSignature(note, vkey) === "valid";
 }
 
-/** True if this is the text of a verifier key. */
+/** Returns true if this is the text of a verifier key. */
 export function isVerifierKey(text: string): boolean {
   try {
     parseVkey(text);
@@ -244,7 +250,7 @@ function parseVkey(vkey: string): { readonly name: string; readonly keyId: strin
 export interface ExpectedHead extends SignedHeadContent {
   /** The signed note, if there was one. Its signature has not been checked. */
   readonly note?: string;
-  /** The verifier key that was printed with it, if there was one: as trustworthy as the place where it was kept. */
+  /** The verifier key that was printed with the head, if there was one. It is as trustworthy as the place of storage. */
   readonly key?: string;
 }
 

@@ -21,21 +21,21 @@ import {
 /** `action:<id>`: one thing that an actor did (one tool call, one command). Its first event is its snapshot. */
 export interface ActionRecord {
   readonly state: ActionState;
-  /** `write_file`, `run_command`, or any other word. */
+  /** The type of the tool: `write_file`, `run_command`, or any other word. */
   readonly type: string;
-  /** For messages: `write_file: main.go`. Secrets are masked. */
+  /** A text for messages: `write_file: main.go`. Secrets are masked. */
   readonly summary: string;
   /**
-   * `paths`: changes at `paths` and beneath them belong to it. `workspace`: changes anywhere belong to it, except at
-   * paths that another action names; the whole workspace was captured before it and is captured after it.
+   * With `paths`, changes at `paths` and beneath them belong to the action. With `workspace`, changes anywhere belong
+   * to it, except at paths that another action names. The whole workspace is then captured before and after the action.
    */
   readonly scope: "paths" | "workspace";
   readonly paths: readonly WorkspacePath[];
-  /** The states of its paths before it. */
+  /** The states of its paths before the action. */
   readonly files: readonly BackedUpFile[];
-  /** Folders above its paths that were not there. */
+  /** Folders above its paths that did not exist. */
   readonly missing: readonly WorkspacePath[];
-  /** Absolute paths outside of the workspace whose state was kept (`outside:<path>`). */
+  /** Absolute paths outside of the workspace whose states were kept (`outside:<path>`). */
   readonly outside: readonly string[];
   readonly actor: string;
   /** The agent's session, the turn, and the id that the agent gave the call. */
@@ -43,15 +43,18 @@ export interface ActionRecord {
   readonly turn?: string;
   readonly toolCall?: string;
   readonly transaction?: string;
-  /** The run within which it began. An undo of that run also undoes this action. */
+  /** The run within which the action began. An undo of that run also undoes the action. */
   readonly run?: string;
-  /** The action within which it began, such as a tool call that started another agent. */
+  /** The action within which the action began, such as a tool call that started another agent. */
   readonly action?: string;
   /** The hash of the previous action's snapshot (its first event); empty for the first action. */
   readonly previous: Hash | "";
-  /** The place of its first event. Every later event of the action has this field. */
+  /** The first event of the action. Every later event of the action has this field. */
   readonly begun?: BegunAt;
-  /** The process that will finish it. `null`: none is known, so it does not count as abandoned when a process ends. */
+  /**
+   * The process that will finish the action. It is `null` if none is known. The end of a process then does not make the
+   * action abandoned.
+   */
   readonly pid: number | null;
   /** Distinguishes the process from others that had the same pid. */
   readonly pidMark?: string;
@@ -63,24 +66,27 @@ export interface ActionRecord {
   readonly coverage: Coverage;
   readonly started: string;
   readonly ended: string | null;
-  /** Set once it is closed: the last event that can be one of its changes. */
+  /** The last event that can be one of the action's changes. Set once the action is closed. */
   readonly toSeq?: number;
-  /** The number of paths that it changed; `null` while it is open. */
+  /** The number of paths that the action changed; `null` while it is open. */
   readonly changed: number | null;
-  /** The reason why it failed, or was denied or abandoned. */
+  /** The reason why the action failed, or was denied or abandoned. */
   readonly reason?: string;
   /**
-   * A blob with the list of the omitted paths before it (`omitted-change.ts`), kept as long as the action may still end
-   * (open, denied, abandoned). Private.
+   * A blob with the list of the omitted paths before the action (`omitted-change.ts`). It is kept as long as the action
+   * may still end (open, denied, abandoned). Private.
    */
   readonly omittedBefore?: Hash;
-  /** The contents kept aside for it. */
+  /** The contents that were kept aside for the action. */
   readonly aside?: Aside;
-  /** Its changes to omitted paths. Empty until it is closed. */
+  /** The action's changes to omitted paths. Empty until the action is closed. */
   readonly omittedChanges: readonly OmittedChange[];
 }
 
-/** An action begins `open`. A `failed` or `denied` one keeps its snapshot. An `abandoned` one was never finished. */
+/**
+ * The state of an action. An action begins as `open`. A `failed` or `denied` action keeps its snapshot. An `abandoned`
+ * action was never finished.
+ */
 export type ActionState = "open" | "done" | "failed" | "denied" | "abandoned";
 
 /** The first event of an action. */
@@ -92,12 +98,15 @@ export interface BegunAt {
   readonly depth: number;
 }
 
-/** One path as it was before an action. */
+/** The state of one path before an action. */
 export interface BackedUpFile {
   readonly path: WorkspacePath;
-  /** The iteration that holds it; 0 if none does: it never existed (`absent`), or it is kept aside (not `absent`). */
+  /**
+   * The iteration that has the state. It is 0 if the path did not exist (`absent`), or if its state is kept aside (not
+   * `absent`).
+   */
   readonly iteration: number;
-  /** True if it did not exist. A rollback then removes whatever is there. */
+  /** True if the path did not exist. A rollback then removes whatever is at the path. */
   readonly absent: boolean;
 }
 
@@ -149,7 +158,7 @@ export function encodeAction(record: ActionRecord): RecordBody {
 const STATES: ReadonlySet<ActionState> = new Set(["open", "done", "failed", "denied", "abandoned"]);
 const SCOPES: ReadonlySet<ActionRecord["scope"]> = new Set(["paths", "workspace"]);
 
-/** Decodes an action record. Throws `LOG_DAMAGED`. */
+/** Decodes an action record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeAction(body: RecordBody): ActionRecord {
   const optional: Record<string, string> = {};
   const names = {

@@ -5,7 +5,7 @@ import { MAX_PATH_BYTES, parsePath, pathInRoot, type WorkspacePath } from "../va
 import { placeOfRoot } from "../tree/root-place.ts";
 import { shellPaths } from "../shell/shell-paths.ts";
 
-/** The fields of a tool's payload that name the paths it will touch. */
+/** The fields of a tool's payload that name the paths which the tool will touch. */
 export interface TargetPayload {
   readonly path?: string;
   readonly source?: string;
@@ -15,16 +15,17 @@ export interface TargetPayload {
   readonly paths?: readonly string[];
 }
 
-/** The folders against which relative paths and `~` are resolved. */
+/** The folders from which relative paths and `~` are resolved. */
 export interface TargetFolders {
-  /** The workspace's roots, the first one first. A worktree's `roots` can be passed. */
+  /** The workspace's roots, the first root first. The `roots` of a worktree can be passed. */
   readonly roots: readonly TargetRoot[];
-  /** The folder that `~` means in a command. */
+  /** The folder for which `~` stands in a command. */
   readonly home?: string | undefined;
 }
 
 /**
- * A root: its id (`undefined`: the first root), its absolute folder, and, if only one name in it is tracked, that name.
+ * A root: its id (`undefined` for the first root) and its absolute folder. If only one name in the folder is tracked,
+ * `only` is that name.
  */
 export interface TargetRoot {
   readonly id: string | undefined;
@@ -36,12 +37,12 @@ export interface TargetRoot {
 export type ActionTargets =
   | { readonly kind: "none" }
   | {
-      /** `paths`: only these are touched. `workspace`: these are touched, and possibly anything else. */
+      /** With `paths`, only these paths are touched. With `workspace`, they are touched, and possibly others. */
       readonly kind: "paths" | "workspace";
       readonly paths: readonly WorkspacePath[];
-      /** Absolute, normalised, in no root. */
+      /** Absolute, normalised paths that are in no root. */
       readonly outside: readonly string[];
-      /** The subset of `outside` whose whole subtree may be touched. */
+      /** The paths of `outside` whose whole subtrees may be touched. */
       readonly outsideDeep: readonly string[];
       /** Names in a root that may be touched even if the filter excludes them. */
       readonly swept?: readonly Sweep[];
@@ -56,7 +57,9 @@ const READS: ReadonlySet<string> = new Set(["read_file", "list_directory", "sear
 
 type Field = "path" | "source" | "destination";
 
-/** The payload fields that name the paths that each type touches. `deep`: with everything beneath. */
+/**
+ * The payload fields that name the paths which each type touches. With `deep`, everything beneath them is touched too.
+ */
 const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly deep: boolean }> = new Map([
   ["write_file", { fields: ["path"] as const, deep: false }],
   ["delete_file", { fields: ["path"] as const, deep: false }],
@@ -65,7 +68,7 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
   ["move_file", { fields: ["source", "destination"] as const, deep: false }],
   ["copy_file", { fields: ["destination"] as const, deep: false }],
   ["move_directory", { fields: ["source", "destination"] as const, deep: true }],
-  // A type of Chronicle's own: it restores paths outside of the workspace.
+  // Chronicle itself uses this type. It restores paths outside of the workspace.
   ["restore_outside", { fields: [] as const, deep: true }],
 ]);
 
@@ -73,9 +76,10 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
 const OTHER_NAMES: Readonly<Partial<Record<Field, Field>>> = { source: "path" };
 
 /**
- * Returns the paths that a tool is about to touch, from its type and payload alone. Relative paths are resolved against
- * the first root, those of a command against its working directory. `..` is resolved textually: links are not followed.
- * Throws `PATH_INVALID` for a path that no file can have, and `USAGE` if the payload lacks a field that the type needs.
+ * Returns the paths that a tool is about to touch, from its type and payload alone. Relative paths are resolved from
+ * the first root, and those of a command from its working directory. `..` is resolved textually, so links are not
+ * followed. Throws `PATH_INVALID` for a path that no file can have, and `USAGE` if the payload lacks a field that the
+ * type needs.
  */
 export function actionTargets(type: string, payload: TargetPayload, folders: TargetFolders): ActionTargets {
   if (READS.has(type)) return { kind: "none" };
@@ -126,20 +130,20 @@ function lacks(type: string, field: Field): ChronicleError {
   });
 }
 
-/** An absolute path that may be touched. `deep`: with everything beneath. */
+/** An absolute path that may be touched. With `deep`, everything beneath it may be touched too. */
 export interface Target {
   readonly path: string;
   readonly deep: boolean;
   /**
-   * For a deep target: the names in it that may be touched even if the filter excludes them. Default: all; none for a
-   * path that was forecast from a command.
+   * Only for a deep target: the names in it that may be touched even if the filter excludes them. Default: all names,
+   * but none for a path that was forecast from a command.
    */
   readonly sweeps?: readonly NameSweep[];
 }
 
 /**
- * Sorts absolute, normalised paths by the roots that hold them. `wholeWorkspace`: true if one of them is a root, or a
- * deep one holds a root.
+ * Sorts absolute, normalised paths by the roots that contain them. `wholeWorkspace` is true if one of them is a root,
+ * or if a deep one contains a root.
  */
 export function sortTargets(
   targets: readonly Target[],
@@ -157,11 +161,11 @@ class Sorter {
   readonly #swept: Sweep[] = [];
   readonly #roots: TargetFolders["roots"];
   readonly base: string;
-  /** True once a whole root, or a folder that holds one, was named: the whole workspace may then be touched. */
+  /** True once a whole root, or a folder that contains one, was added. The whole workspace may then be touched. */
   wholeWorkspace = false;
 
   constructor(folders: TargetFolders) {
-    // The innermost root owns a path.
+    // Of several roots that contain a path, the innermost one owns the path.
     this.#roots = folders.roots.toSorted((a, b) => b.folder.length - a.folder.length);
     this.base = folders.roots[0]?.folder ?? "/";
   }
@@ -176,7 +180,7 @@ class Sorter {
     };
   }
 
-  /** Adds a path that is only a forecast, unless no file can have it. */
+  /** Adds a path that is only a forecast. Ignores a path that no file can have. */
   addForecast({ path, deep, sweeps }: Target): void {
     if (isPossible(path)) this.add(path, deep, sweeps ?? []);
   }
@@ -201,7 +205,10 @@ class Sorter {
   }
 }
 
-/** Returns the sweeps that apply in a folder beneath the swept one (`""`: in the swept folder itself). */
+/**
+ * Returns the sweeps that apply in a folder. `beneath` is its path within the swept folder (`""` for that folder
+ * itself).
+ */
 function sweepsWithin(beneath: string, sweeps: readonly NameSweep[]): NameSweep[] {
   if (beneath === "") return [...sweeps];
   const [top = ""] = beneath.split("/");
@@ -219,7 +226,9 @@ function isPossible(path: string): boolean {
   return path.isWellFormed() && !path.includes("\0") && Buffer.byteLength(path) <= MAX_PATH_BYTES;
 }
 
-/** Makes a given path absolute and resolves `.` and `..` textually. Throws `PATH_INVALID`. */
+/**
+ * Makes a path absolute, and resolves `.` and `..` textually. Throws `PATH_INVALID` for a path that no file can have.
+ */
 function absolute(given: string, base: string): string {
   if (typeof given !== "string" || given === "" || !isPossible(given)) {
     const shown = String(given).slice(0, 200).toWellFormed();

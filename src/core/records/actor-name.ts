@@ -1,21 +1,21 @@
 import { ChronicleError } from "../values/errors.ts";
 import { INVISIBLE } from "../values/invisible.ts";
 
-/** Names for people and for Chronicle itself. An agent under such a name would pass for them. */
+/** Names that stand for people and for Chronicle itself. An agent with such a name would be mistaken for them. */
 const RESERVED = [
   ...["human", "person", "people", "operator", "owner", "user", "admin", "administrator", "root", "superuser"],
   ...["system", "chronicle", "ambiguous"],
 ];
-/** The actor in records of changes whose owner is not known. */
+/** The actor in the records of changes whose owner is unknown. */
 const NOBODYS = "ambiguous";
-/** Stands for a letter of another script. */
+/** A placeholder for a letter of another script. */
 const ANY = "*";
 
 /**
- * Letters, digits and signs that look like Latin letters, each row with its look-alikes: the letters of UTS #39
- * (confusables.txt) that occur in names, and what is written for letters (`hum4n`). A capital letter that no row has is
- * read as its small one. NFKD handles full-width and mathematical letters and those with marks. Among Latin letters, any
- * other letter, digit or sign beyond ASCII matches any letter.
+ * Letters, digits and signs that look like Latin letters, each row with its look-alikes. They are the letters of UTS
+ * #39 (confusables.txt) that occur in names, and characters that people write for letters (`hum4n`). A capital letter
+ * that is in no row is read as its small letter. NFKD handles full-width and mathematical letters, and letters with
+ * marks. Any other letter, digit or sign beyond ASCII matches any letter, if it is among Latin letters.
  */
 const LOOKS: readonly (readonly [string, string])[] = [
   ["АВЕКМНОРСТУХЅІЈԌԚԜՏ", "abekmhopctyxsijgqws"],
@@ -28,7 +28,7 @@ const LOOKS: readonly (readonly [string, string])[] = [
   ["ᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᎡᏒᏚᎢᏙᏔᏃ", "abcdehjklmprrstvwz"],
   ["ⲁⲃⲉⲏⲓⲕⲙⲛⲟⲣⲥⲧⲩⲭⲍ", "abehikmnopctyxz"],
   ["đħłøŧŋɑɓɔɕɖɗəɛɠɡɦɩɨɭɫɱɲɳɵɾɽʂʃʈʉʊʋʍʏʐʒ", "dhlotnabccddeegghiillmnnorrsstuuvwyzz"],
-  // Digits and signs that are written for letters.
+  // Digits and signs that people write for letters.
   ["℮€3@45$7890|!", "eeeaasstbgoli"],
 ];
 const LOOK_OF = new Map(
@@ -37,12 +37,15 @@ const LOOK_OF = new Map(
     return [...letters].map((letter, at) => [letter, likes[at] ?? letter] as const);
   }),
 );
-/** Boxed, circled and flag letters, which no normal form turns into letters: the first code point of each row of 26. */
+/**
+ * Boxed, circled and flag letters, which no normal form turns into letters. Each number is the first code point of a
+ * row of 26.
+ */
 const SIGNS = [0x1f1_30, 0x1f1_50, 0x1f1_70, 0x1f1_e6];
 
 /**
- * Returns the reserved word that a name equals or looks like, or `undefined`. Sees through letters of other scripts,
- * marks, signs, invisible characters between the letters, and other cases.
+ * Returns the reserved word that a name equals or looks like; `undefined` if there is none. Recognises the word in
+ * spite of letters of other scripts, marks, signs, invisible characters between the letters, and another case.
  */
 export function claimedName(name: string): string | undefined {
   const letters = [...name.normalize("NFKD")].filter(
@@ -56,26 +59,27 @@ export function claimedName(name: string): string | undefined {
 }
 
 /**
- * Returns the name to show for an agent: its own, or `agent (<name>)` if its own looks like a person's or Chronicle's.
+ * Returns the name to show for an agent. It is the agent's own name, or `agent (<name>)` if that name looks like a
+ * person's or Chronicle's.
  */
 export function agentName(name: string): string {
   return claimedName(name) === undefined ? name : `agent (${name})`;
 }
 
-/** Returns the name for an actor who gives none: `agent` for an agent, else `human`. */
+/** Returns the name of an actor who has given none: `agent` for an agent, else `human`. */
 export function nameOfRole(role: "person" | "agent" | undefined): string {
   return role === "agent" ? "agent" : "human";
 }
 
 /**
- * Returns the name under which an agent acts: the given one, else `otherwise`, or `agent` if `otherwise` looks like a
- * person's or Chronicle's.
+ * Returns the name under which an agent acts. It is the given name, else `otherwise`, or `agent` if `otherwise` looks
+ * like the name of a person or of Chronicle.
  */
 export function agentsName(given: string | undefined, otherwise: string): string {
   return given ?? (claimedName(otherwise) === undefined ? otherwise : nameOfRole("agent"));
 }
 
-/** Throws `FORBIDDEN` if an agent names itself like a person or like Chronicle. */
+/** Throws `FORBIDDEN` if an agent gives itself a name that looks like that of a person or of Chronicle. */
 export function refuseClaimedName(name: string | undefined): void {
   const claimed = name === undefined ? undefined : claimedName(name);
   if (claimed === undefined) return;
@@ -85,7 +89,7 @@ export function refuseClaimedName(name: string | undefined): void {
   });
 }
 
-/** Throws `USAGE` for an empty name, for one with invisible characters, and for `NOBODYS`. */
+/** Throws `USAGE` for an empty name, for a name with invisible characters, and for `NOBODYS`. */
 export function checkActorName(name: string | undefined): void {
   if (name === undefined) return;
   if (typeof name !== "string" || name.trim() === "") refuse("is empty", "give a name, or leave the actor out");
@@ -104,7 +108,7 @@ function refuse(what: string, hint: string): never {
   throw new ChronicleError("USAGE", `the actor's name ${what}`, { hint });
 }
 
-/** Keeps only letters and digits, in lower case. Those that look alike in many fonts become one. */
+/** Keeps only letters and digits, in lower case. Replaces letters that look alike in many fonts by one of them. */
 function folded(text: string): string {
   return text
     .toLowerCase()
@@ -115,7 +119,7 @@ function folded(text: string): string {
     .replaceAll("cl", "d");
 }
 
-/** True for a letter, digit or sign beyond ASCII that may stand for a letter. */
+/** Returns true for a letter, digit or sign beyond ASCII that may stand for a letter. */
 function isForeign(letter: string): boolean {
   return /[\p{L}\p{N}\p{S}]/u.test(letter) && !/\p{ASCII}/u.test(letter) && signed(letter) === undefined;
 }
@@ -128,8 +132,8 @@ function signed(letter: string): string | undefined {
 }
 
 /**
- * True if the name could be this word, with any letter in place of those of other scripts. At least half of the word's
- * letters must be Latin ones in the name.
+ * Returns true if the name could be this word, with any letter in place of each letter of another script. At least half
+ * of the word's letters must be in the name as Latin letters.
  */
 function mayBe(open: string, word: string): boolean {
   if (!open.includes(ANY) || open.length !== word.length) return false;

@@ -1,7 +1,7 @@
 import type { Hash } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
-/** A content that is about to be recorded, and the path that will have it. The recording may still fail. */
+/** A content that is about to be recorded for a path. The recording may still fail. */
 export interface AnnouncedContent {
   readonly path: WorkspacePath;
   readonly hash: Hash;

@@ -3,12 +3,15 @@ import type { Hash } from "../values/hash.ts";
 import { damaged, hashOf, object, text } from "../values/record-fields.ts";
 
 /**
- * Small files that git ignores, kept aside for some days: content of the class `private`. The record names one blob, a
- * plan (`plan.ts`) of the change to each path. Only the plan names the contents, so the log holds no hash of a short
- * secret, no replica gets any of it, and no reader sees it.
+ * Small files that git ignores, kept aside for some days. They are content of the class `private`. The record names one
+ * blob, which is a plan (`plan.ts`) of the change to each path. Only the plan names the contents. Therefore, the log
+ * has no hash of a short secret, no replica receives the contents, and no reader sees them.
  */
 export interface Aside {
-  /** Blob: the changes that the session or action made to the paths. While it is open, each path counts as removed. */
+  /**
+   * A blob with the changes that the session or action made to the paths. While it is open, the plan has each path as
+   * removed.
+   */
   readonly plan: Hash;
   /** The time until which the plan and its contents are kept. */
   readonly until: string;
@@ -22,7 +25,9 @@ export function encodeAside({ plan, until }: Aside): Json {
   return { class: "private", plan, until };
 }
 
-/** Decodes a record's field `aside`. Returns `undefined` if the field is missing. Throws `LOG_DAMAGED`. */
+/**
+ * Decodes a record's field `aside`. Returns `undefined` if the field is missing. Throws `LOG_DAMAGED` if it is invalid.
+ */
 export function decodeAside(body: RecordBody): Aside | undefined {
   if (body["aside"] === undefined) return undefined;
   const aside = object(body["aside"], "aside");
@@ -30,7 +35,7 @@ export function decodeAside(body: RecordBody): Aside | undefined {
   return { plan: hashOf(aside, "plan"), until: text(aside, "until") };
 }
 
-/** True if the contents must still be kept at this time (ms since the epoch). */
+/** Returns true if the contents must still be kept at this time (ms since the epoch). */
 export function isKeptAt({ until }: Aside, now: number): boolean {
   return Date.parse(until) > now;
 }

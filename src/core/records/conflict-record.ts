@@ -8,8 +8,8 @@ import { oneOf, optionalText, text, whole } from "../values/record-fields.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The way a conflict was settled. `withdrawn`: the undo that caused it was itself undone, or a folder and its origin
- * agree again without a person's decision. In a sync, `undo` is the origin's side.
+ * The way in which a conflict was settled. `withdrawn` means that the undo that caused the conflict was itself undone,
+ * or that a folder and its origin agree again without a person's decision. In a sync, `undo` means the origin's side.
  */
 export type ConflictEnd = "current" | "undo" | "merged" | "withdrawn";
 
@@ -17,36 +17,41 @@ export type ConflictEnd = "current" | "undo" | "merged" | "withdrawn";
 export interface SyncConflict {
   /** The origin's workspace. */
   readonly origin: string;
-  /** The origin's event that recorded `base`, on which the folder's side is based; 0: it never existed. */
+  /**
+   * The origin's event that recorded `base`, on which the folder's side is based; 0 if the path never existed there.
+   */
   readonly baseSeq: number;
-  /** The origin's event that recorded `wanted`; 0: it never existed. */
+  /** The origin's event that recorded `wanted`; 0 if the path never existed there. */
   readonly upstreamSeq: number;
-  /** The origin's event up to which the folder had been reconciled before: the base of all paths beneath this one. */
+  /**
+   * The origin's event up to which the folder had been reconciled before. It is the base of all paths beneath this
+   * path.
+   */
   readonly since?: number;
   /** The reason, for a `blocked` conflict. */
   readonly detail?: string;
 }
 
 /**
- * `conflict:<id>`: the state that an undo wanted and that did not merge with later work, or the two states of a folder
- * and its origin that did not merge (`sync`). All contents are kept.
+ * `conflict:<id>`: a conflict. Either an undo wanted a state that did not merge with later work, or the states of a
+ * folder and its origin did not merge (`sync`). All contents are kept.
  */
 export interface ConflictRecord {
   readonly path: WorkspacePath;
   readonly state: "open" | "settled";
   readonly settled?: ConflictEnd;
   /**
-   * Only in a sync: `blocked`, the state cannot be written; `collision`, the folder takes the path's name for that of
-   * another path that it holds.
+   * The reason. Two reasons occur only in a sync. With `blocked`, the state cannot be written. With `collision`, the
+   * folder's disk treats the path's name as that of another path in the folder.
    */
   readonly reason: ConflictReason | "blocked" | "collision";
-  /** The id of the intent that met the conflict; `""` for a sync. */
+  /** The id of the intent that caused the conflict; `""` for a sync. */
   readonly undo: string;
   readonly sync?: SyncConflict;
   readonly met: string;
   /**
-   * The state as the work left it, the state that was left in place, and the state that the undo wanted. In a sync: the
-   * state on which the folder's side is based, the folder's state, and the origin's.
+   * The state that the work left, the state that was left in place, and the state that the undo wanted. In a sync: the
+   * state on which the folder's side is based, the folder's state, and the origin's state.
    */
   readonly base: Entry | undefined;
   readonly current: Entry | undefined;
@@ -107,7 +112,7 @@ const REASONS: ReadonlySet<ConflictReason> = new Set([
 ]);
 const SYNC_REASONS: ReadonlySet<ConflictRecord["reason"]> = new Set([...REASONS, "blocked", "collision"] as const);
 
-/** Decodes a conflict record. Throws `LOG_DAMAGED`. */
+/** Decodes a conflict record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeConflict(body: RecordBody): ConflictRecord {
   const path = decodePath(body);
   const state = oneOf(body, "state", STATES);
@@ -133,8 +138,8 @@ export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
 }
 
 /**
- * Returns the contents that a conflict needs while it is open. `wanted` of a blocked one is left out: its content may
- * be what is missing, and is requested again.
+ * Returns the contents that a conflict needs while it is open. Leaves out `wanted` of a blocked conflict, because its
+ * content may be what is missing. It is requested again.
  */
 export function contentsOfConflict({ base, current, wanted, reason }: ConflictRecord): Hash[] {
   return [base, current, reason === "blocked" ? undefined : wanted].flatMap((entry) => entry?.hash ?? []);

@@ -18,52 +18,58 @@ export type OmissionReason =
   | "unstable"
   | "name-too-long";
 
-/** One thing that a capture did not take (an excluded folder is listed once, not file by file). */
+/** One thing that a capture left out. An excluded folder is listed once, not file by file. */
 export interface Omission {
   readonly path: WorkspacePath;
   readonly reason: OmissionReason;
-  /** For messages: the rule, the errno, the kind of special file, the size. */
+  /** A text for messages: the rule, the errno, the kind of special file, the size. */
   readonly detail?: string;
 }
 
-/** Rules that are not applied, and why. A capture takes the paths that they would exclude. */
+/** Rules that are not applied, with the reason. A capture records the paths that they would exclude. */
 export interface UnappliedRules {
-  /** For messages: the file, beneath the root or absolute, or the setting. */
+  /** A text for messages: the setting or the file, which is relative to the root or absolute. */
   readonly source: string;
   readonly detail: string;
 }
 
-/** The receipt of what a capture did not take, and why. */
+/** The receipt of what a capture left out, and why. */
 export interface Coverage {
   readonly complete: boolean;
   readonly omitted: readonly Omission[];
-  /** `undefined` if all rules are applied. */
+  /** Omitted if all rules are applied. */
   readonly unapplied?: readonly UnappliedRules[];
   /** The number of omissions that a record does not list. */
   readonly unlisted?: number;
 }
 
-/** The consequences of a reason. A new reason needs a value for each. */
+/** The consequences of a reason. A new reason needs a value for each of them. */
 interface ReasonTraits {
-  /** The omission is intended: it leaves a capture complete. */
+  /** The omission is intended, so the capture is complete in spite of it. */
   readonly isMeant: boolean;
-  /** The record holds no state of the path. With any other reason, it may hold an earlier one. */
+  /** The record has no state of the path. With any other reason, it may have an earlier state. */
   readonly isByRule: boolean;
-  /** The reason concerns the path itself and all beneath it: what is there now was not read, so it has no backup. */
+  /**
+   * The reason applies to the path itself and everything beneath it. The present state was not read, so it has no
+   * backup.
+   */
   readonly notRead: boolean;
   /** The path's content is never kept, not even aside. */
   readonly neverKept: boolean;
-  /** The path is not compared before and after a command: it is Chronicle's own, or is tracked and read again. */
+  /**
+   * The path is not compared before and after a command, because it is Chronicle's own, or is tracked and read again.
+   */
   readonly notCompared: boolean;
-  /** A recorded path keeps its earlier state in the record, so a restore must leave what is there now. */
+  /** A recorded path keeps its earlier state in the record. Therefore, a restore must not touch the present state. */
   readonly keepsEarlier: boolean;
   /**
-   * The state that the record has of the path, or of a path beneath it, is not the one that was omitted. The limits
-   * leave out new paths only.
+   * The record may have a state of the path, or of a path beneath it, that is not the omitted state. False for
+   * `over-limit`, because these limits leave out only new paths.
    */
   readonly isStale: boolean;
   /**
-   * A command can give a recorded file this reason, such as by a `chmod`: that is reported as a change of the command.
+   * A command can give a recorded file this reason, for instance by a `chmod`. This is reported as a change of the
+   * command.
    */
   readonly outgrown: boolean;
 }
@@ -181,14 +187,14 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
   },
 };
 
-/** Returns the reasons with a trait. A reason that a later version has written is in no such set. */
+/** Returns the reasons with a trait. A reason that only a later version knows has no trait. */
 export function reasonsWith(trait: keyof ReasonTraits): ReadonlySet<string> {
   return new Set(Object.entries(TRAITS).flatMap(([reason, traits]) => (traits[trait] ? [reason] : [])));
 }
 
 const MEANT = reasonsWith("isMeant");
 
-/** True if this omission leaves a capture complete. */
+/** Returns true if a capture is complete in spite of this omission. */
 export function isMeant(omission: { readonly reason: string }): boolean {
   return MEANT.has(omission.reason);
 }
@@ -201,19 +207,19 @@ export function coverageOf(omitted: readonly Omission[], unapplied: readonly Una
 /**
  * `coverage:<workspace id>`: the coverage of full captures from this event on. The event directly follows the changes
  * of the first capture with this coverage. The last such event at or before a moment decides which paths without an
- * entry were absent at that moment: those that it neither excludes nor omits.
+ * entry were absent at that moment. They are those that it neither excludes nor omits.
  */
 export interface CoverageRecord {
-  /** Blob: canonical JSON of the filters in force, one per root. */
+  /** A blob with the canonical JSON of the filters in force, one per root. */
   readonly filter: Hash;
-  /** The event before the capture's first one. */
+  /** The event before the first event of the capture. */
   readonly fromSeq: number;
   /**
-   * Paths that the filters accept but the capture could not take, sorted by path. A folder stands for everything
+   * Paths that the filters accept but that the capture could not record, sorted by path. A folder stands for everything
    * beneath it.
    */
   readonly omitted: readonly OmittedPath[];
-  /** Number of omitted paths. Beyond `MAX_OMITTED` they are not listed. */
+  /** The number of omitted paths. At most `MAX_OMITTED` of them are listed. */
   readonly count: number;
 }
 
@@ -223,7 +229,7 @@ export interface OmittedPath {
   readonly reason: OmissionReason;
 }
 
-/** The maximum number of omitted paths that a record lists. Of further paths, it holds only the number. */
+/** The maximum number of omitted paths that a record lists. Further paths are only counted. */
 export const MAX_OMITTED = 2_000;
 
 /** Returns the record id of a workspace's coverage. */
@@ -232,9 +238,10 @@ export function coverageRecordId(workspaceId: string): string {
 }
 
 /**
- * Returns the omissions of a capture that a record lists. Excluded paths are left out because they follow from the
- * filters. Paths that changed while they were read are left out because they were recorded, and so are known to exist.
- * `recorded`: the paths that are listed before all others, because an earlier state of them is recorded.
+ * Returns the omissions of a capture that a record lists. Leaves out excluded paths, because they follow from the
+ * filters. Leaves out paths that changed while they were read, because they were recorded, and are therefore known to
+ * exist. If not all can be listed, the paths in `recorded` have precedence, because an earlier state of them is
+ * recorded.
  */
 export function listedOmissions(
   omitted: readonly OmittedPath[],
@@ -256,7 +263,7 @@ export function encodeCoverageRecord({ filter, fromSeq, omitted, count }: Covera
   return { filter, from_seq: fromSeq, count, omitted: listed };
 }
 
-/** Decodes a coverage record. Throws `LOG_DAMAGED`. */
+/** Decodes a coverage record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeCoverageRecord(body: RecordBody): CoverageRecord {
   const omitted = list(body, "omitted").map((item) => {
     const one = object(item, "an omission");
@@ -267,7 +274,7 @@ export function decodeCoverageRecord(body: RecordBody): CoverageRecord {
   return { filter: hashOf(body, "filter"), fromSeq: whole(body, "from_seq"), omitted, count };
 }
 
-/** True if two records describe the same coverage. */
+/** Returns true if two records describe the same coverage. */
 export function sameCoverage(
   a: Pick<CoverageRecord, "filter" | "omitted" | "count">,
   b: Pick<CoverageRecord, "filter" | "omitted" | "count">,

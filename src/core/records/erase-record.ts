@@ -10,7 +10,7 @@ import { optional } from "../../util/optional.ts";
 /** The prefix of the ids of erasure records. */
 export const ERASE = "erase:";
 
-/** The request for an erasure: exactly one of the fields is set. */
+/** The request for an erasure. Exactly one of the fields is set. */
 export interface EraseAsked {
   readonly path?: string;
   readonly content?: Hash;
@@ -18,15 +18,18 @@ export interface EraseAsked {
 }
 
 /**
- * `erase:<id>`: contents that may be missing from the store, and the actor who erased them. No line is removed: the
+ * `erase:<id>`: contents that may be missing from the store, and the actor who erased them. No line is removed. The
  * lines that name these contents keep their hashes, and prove the history as before.
  */
 export interface EraseRecord {
-  /** `withdrawn`: it was withdrawn within the grace period, and permits nothing. */
+  /** With `withdrawn`, the erasure was withdrawn within the grace period, and permits nothing. */
   readonly state: "erased" | "withdrawn";
-  /** Ascending. */
+  /** The hashes of the contents, ascending. */
   readonly contents: readonly Hash[];
-  /** Contents kept aside that may be missing too, by path, as only plans hold their hashes. Default: none. */
+  /**
+   * Contents kept aside that may be missing too. They are listed by path, because only plans have their hashes.
+   * Default: none.
+   */
   readonly aside?: readonly ErasedAside[];
   readonly asked: EraseAsked;
   readonly reason: string | undefined;
@@ -35,15 +38,15 @@ export interface EraseRecord {
   /** The time until which the bytes are kept. */
   readonly until: string;
   /**
-   * Earlier events that ended the recording of paths although their files stay, because an event of this record erased
-   * their contents. Events of the erasure's own commit are not repeated here. Default: none.
+   * Earlier events that ended the recording of paths whose contents an event of this record erased. The files of these
+   * paths stay. Events of the erasure's own commit are not repeated here. Default: none.
    */
   readonly untracked?: SeqRanges;
-  /** In a folder that follows an origin: the origin's workspace and the event that this erasure follows. */
+  /** The origin's workspace and the event that this erasure follows. Set only in a folder that follows an origin. */
   readonly upstream?: UpstreamErasure;
 }
 
-/** The paths of a plan whose contents kept aside are erased. */
+/** The paths of a plan whose kept-aside contents are erased. */
 export interface ErasedAside {
   readonly plan: Hash;
   readonly paths: readonly WorkspacePath[];
@@ -76,7 +79,7 @@ function encodeErasedAside({ plan, paths }: ErasedAside): Json {
   return { paths: paths.map(encodePath), plan };
 }
 
-/** Decodes an erase record. Throws `LOG_DAMAGED`. */
+/** Decodes an erase record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeErase(body: RecordBody): EraseRecord {
   const contents = texts(body, "contents").map((one) => (isHash(one) ? one : damaged("contents holds no hash")));
   if (contents.some((hash, i) => hash <= (contents[i - 1] ?? ""))) damaged("contents is not in order");

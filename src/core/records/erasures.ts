@@ -9,22 +9,24 @@ import type { SeqRanges } from "../values/seq-ranges.ts";
 export interface LoggedErasure extends EraseRecord {
   readonly recordId: string;
   readonly seq: number;
-  /** The events that ended the recording of paths whose contents it erased, including those of its own commit. */
+  /**
+   * The events that ended the recording of paths whose contents the erasure erased, including those of its own commit.
+   */
   readonly untracked: SeqRanges;
 }
 
-/** Returns the erasure that an event records. Throws `LOG_DAMAGED`. */
+/** Returns the erasure that an event records. Throws `LOG_DAMAGED` for an invalid record. */
 export function erasureIn({ recordId, seq, record }: Pick<LogEvent, "recordId" | "seq" | "record">): LoggedErasure {
   const said = decodeErase(record);
-  // An erasure's commit holds, before the erasure itself, only the events that end the recording of paths.
+  // The commit of an erasure has, before the erasure itself, only the events that end the recording of paths.
   const first = markOf({ op: "upsert", recordId, record })?.first ?? seq;
   const ofCommit: SeqRanges = first < seq ? [[first, seq - 1]] : [];
   return { ...said, recordId, seq, untracked: [...(said.untracked ?? []), ...ofCommit] };
 }
 
 /**
- * The erasures of a history. An erasure at event E permits a content to be missing for all events before E. Contents
- * that an event after E records are kept as usual.
+ * The erasures of a history. An erasure at event E permits a content to be missing for all events before E. If an event
+ * after E records the content again, the content is kept as usual.
  */
 export class Erasures {
   readonly #due: number | undefined;
@@ -32,14 +34,14 @@ export class Erasures {
   #contents: ReadonlyMap<Hash, LoggedErasure> | undefined;
   #aside: ReadonlyMap<Hash, ReadonlyMap<WorkspacePath, LoggedErasure>> | undefined;
 
-  /** `due`: count only erasures whose grace period is over at that time (ms since the epoch). Default: count all. */
+  /** With `due` (ms since the epoch), uses only erasures whose grace period is over at that time. Default: uses all. */
   constructor(due?: number) {
     this.#due = due;
   }
 
   /**
-   * Takes an event of a record. Ignores one that is not newer than the last known event of the record. Throws
-   * `LOG_DAMAGED`.
+   * Adds an event of a record. Ignores an event that is not newer than the last known event of the record. Throws
+   * `LOG_DAMAGED` for an invalid record.
    */
   add(recordId: string, seq: number, body: RecordBody): void {
     if (seq <= (this.#last.get(recordId)?.seq ?? 0)) return;
@@ -48,7 +50,7 @@ export class Erasures {
     this.#aside = undefined;
   }
 
-  /** Returns the last event of a record, in force or not. */
+  /** Returns the last event of a record, whether it is in force or not. */
   last(recordId: string): LoggedErasure | undefined {
     return this.#last.get(recordId);
   }
@@ -74,7 +76,7 @@ export class Erasures {
     return this.#byContent().get(hash);
   }
 
-  /** True if a content named by event `seq` may be missing. */
+  /** Returns true if a content that event `seq` names may be missing. */
   license(hash: Hash, seq: number): boolean {
     if (this.#last.size === 0) return false;
     return (this.of(hash)?.seq ?? 0) > seq;

@@ -8,13 +8,13 @@ import { damaged, hashOf, list, object, optionalText, text, whole } from "../val
 import { optional } from "../../util/optional.ts";
 
 /**
- * The paths that were changed off the record, each with the marks by which captures recognise and omit it. Kept beside
- * the log, never in it: the lines of a log cannot be erased. `docs/format.md` has the bytes.
+ * The paths that were changed off the record, each with the marks by which captures recognise and omit it. They are
+ * stored beside the log, not in it, because the lines of a log cannot be erased. `docs/format.md` describes the bytes.
  */
 export interface OffRecord {
-  /** Part of each `seal`, so that equal contents have different seals elsewhere. */
+  /** A part of each `seal`, so that equal contents have different seals in other workspaces. */
   readonly salt: string;
-  /** Commands running off the record. Changes made meanwhile may be theirs. */
+  /** Commands that are running off the record. Changes that are made meanwhile may be theirs. */
   readonly going: readonly OffRecordCommand[];
   readonly notes: readonly OffRecordNote[];
 }
@@ -22,7 +22,7 @@ export interface OffRecord {
 /** A command, or an action of the library, that is running off the record. */
 export interface OffRecordCommand {
   readonly id: string;
-  /** The process that writes the notes when it ends. */
+  /** The process that writes the notes when the command ends. */
   readonly pid: number;
   /** Distinguishes the process from others that had the same pid. */
   readonly pidMark?: string;
@@ -31,12 +31,12 @@ export interface OffRecordCommand {
   readonly started: string;
 }
 
-/** A note of how a path was left off the record. */
+/** A note about the state in which a path was left off the record. */
 export interface OffRecordNote {
   readonly path: WorkspacePath;
-  /** The last event of the log when the note was made. A later event of the path ends the note. */
+  /** The last event of the log when the note was made. The note ends with a later event of the path. */
   readonly seq: number;
-  /** The state that was left; `undefined`: the path does not exist. */
+  /** The state in which the path was left; `undefined` if the path did not exist. */
   readonly state: OffRecordState | undefined;
 }
 
@@ -90,7 +90,7 @@ function encodeState(state: OffRecordState | undefined): Json {
   };
 }
 
-/** Decodes the notes. Throws `LOG_DAMAGED`. */
+/** Decodes the notes. Throws `LOG_DAMAGED` if they are invalid. */
 export function decodeOffRecord(encoded: string): OffRecord {
   const body = object(parsed(encoded), "what is off the record");
   if (whole(body, "format") !== FORMAT) damaged("the notes of what is off the record are of another format");

@@ -8,32 +8,35 @@ import type { WorkspacePath } from "../values/path.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * A change of a session or action to an omitted path. No iteration of the path is recorded: only the record of the
+ * A change of a session or action to an omitted path. No iteration of the path is recorded. Only the record of the
  * session or action mentions the change.
  */
 export interface OmittedChange {
   readonly path: WorkspacePath;
   readonly type: OmittedChangeType;
   readonly reason: OmissionReason;
-  /** For messages: the rule that leaves the path out. */
+  /** A text for messages: the rule that leaves the path out. */
   readonly detail?: string;
-  /** True if its earlier content was kept aside: undo restores it. */
+  /** True if the path's earlier content was kept aside. Undo then restores it. */
   readonly kept: boolean;
-  /** True if its earlier content is gone for good. */
+  /** True if the path's earlier content is lost for good. */
   readonly lost: boolean;
   /**
-   * Set if the history has an earlier state of the path, and its new one could not be recorded (too large, unreadable).
-   * Undo leaves the path as it is.
+   * Set if the history has an earlier state of the path, and the new state could not be recorded (too large,
+   * unreadable). Undo then leaves the path as it is.
    */
   readonly recorded?: true;
   /**
-   * Set if others were going on beside it, and any of them may have made the change: their ids. Undo leaves the path as
-   * it is, unless it undoes all of them.
+   * The ids of sessions or actions that may have made the change. Set if others were open at the same time. Undo then
+   * leaves the path as it is, unless it undoes all of them.
    */
   readonly candidates?: readonly string[];
 }
 
-/** True if undo restores the earlier content: it was kept aside, and nobody else may have made the change. */
+/**
+ * Returns true if undo restores the earlier content, because it was kept aside and nobody else may have made the
+ * change.
+ */
 export function isRestored({ kept, candidates }: Pick<OmittedChange, "kept" | "candidates">): boolean {
   return kept && candidates === undefined;
 }
@@ -42,10 +45,10 @@ type OmittedChangeType = "created" | "modified" | "deleted";
 
 const TYPES: ReadonlySet<OmittedChangeType> = new Set(["created", "modified", "deleted"]);
 
-/** The most changes of omitted paths that a record lists. Losses come first. */
+/** The maximum number of changes of omitted paths that a record lists. Losses are listed first. */
 const MOST_LISTED = 2_000;
 
-/** Encodes the list as a record holds it. */
+/** Encodes the list in the form that a record has. */
 export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
   const listed = [...changes.filter((one) => one.lost), ...changes.filter((one) => !one.lost)].slice(0, MOST_LISTED);
   return listed.map(({ path, type, reason, detail, kept, lost, recorded, candidates }) => ({
@@ -79,10 +82,8 @@ export function decodeOmittedChanges(body: RecordBody, key: string): readonly Om
   });
 }
 
-/**
- * The omitted paths that existed before an action, each with some fields of its stat. The list is a blob, because
- * another process may finish the action. Canonical JSON, sorted by path.
- */
+// The list of the omitted paths that existed before an action, each with some fields of its stat, is stored as a blob,
+// because another process may finish the action. It is canonical JSON, sorted by path.
 
 /** An omitted path, and the fields of its stat that are compared. */
 export interface ListedOmission {
@@ -119,7 +120,10 @@ export function encodeOmittedList(rows: Iterable<ListedOmission>): Buffer {
   return Buffer.from(canonicalJson(encoded));
 }
 
-/** Decodes a list. Throws `LOG_DAMAGED`, and `INTEGRITY_VIOLATION` for a text that is not canonical JSON. */
+/**
+ * Decodes a list. Throws `LOG_DAMAGED` for an invalid list, and `INTEGRITY_VIOLATION` for a text that is not canonical
+ * JSON.
+ */
 export function decodeOmittedList(bytes: Uint8Array): ListedOmission[] {
   const value = parseCanonical(Buffer.from(bytes).toString("utf8"));
   if (!Array.isArray(value)) return damaged("the list of omitted paths is not a list");

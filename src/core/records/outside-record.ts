@@ -14,19 +14,19 @@ import { damaged, flag, optionalText, recordedPath, text, whole } from "../value
 
 /**
  * `outside:<absolute path>`: the state of a path outside of the workspace, kept because a tool was about to change it.
- * Never part of a Merkle root, never replicated. The code handles such a path as one relative to `/`.
+ * It is never part of a Merkle root, and is never replicated. The code handles such a path as a path relative to `/`.
  */
 export interface OutsideRecord {
-  /** `undefined`: the path did not exist. */
+  /** The state; `undefined` if the path did not exist. */
   readonly entry: Entry | undefined;
-  /** 1, 2, 3 … per path. */
+  /** The number of the iteration: 1, 2, 3 … per path. */
   readonly iteration: number;
-  /** `before`: the state before an action. `after`: the state that the action left. */
+  /** With `before`, the state before an action. With `after`, the state that the action left. */
   readonly phase: OutsidePhase;
-  /** The action for which it was kept. */
+  /** The action for which the state was kept. */
   readonly action: string;
   readonly actor: string;
-  /** True if everything beneath was kept with it. */
+  /** True if everything beneath the path was kept with it. */
   readonly deep: boolean;
 }
 
@@ -39,7 +39,7 @@ const PHASES: ReadonlySet<string> = new Set<OutsidePhase>(["before", "after"]);
 /** The root id under which receipts name paths outside of the workspace: `@outside:etc/hosts`. */
 const OUTSIDE_ROOT = "outside";
 
-/** Returns an absolute, normalised path relative to `/`. Throws `PATH_INVALID`. */
+/** Converts an absolute, normalised path to one relative to `/`. Throws `PATH_INVALID` for an invalid path. */
 export function outsidePath(absolute: string): WorkspacePath {
   return parsePath(absolute.replace(/^\//, ""));
 }
@@ -61,7 +61,8 @@ export function outsideRecordId(path: WorkspacePath): string {
 }
 
 /**
- * Returns the path, relative to `/`, that a record id names, or `undefined` for other records. Throws `LOG_DAMAGED`.
+ * Returns the path, relative to `/`, that a record id names; `undefined` for other records. Throws `LOG_DAMAGED` for an
+ * invalid id.
  */
 export function pathOfOutsideId(recordId: string): WorkspacePath | undefined {
   if (recordId.startsWith("outside:/")) return recordedPath(() => parsePath(recordId.slice("outside:/".length)));
@@ -91,7 +92,7 @@ export function encodeOutside(record: OutsideRecord): RecordBody {
   return body;
 }
 
-/** Decodes the record for the path that its id names. Throws `LOG_DAMAGED`. */
+/** Decodes the record for the path that its id names. Throws `LOG_DAMAGED` for an invalid record. */
 function decodeOutside(path: WorkspacePath, body: RecordBody): OutsideRecord {
   const phase = text(body, "phase");
   const entry = decodeState(path, body["state"]);
@@ -112,7 +113,7 @@ function iterationIn(body: RecordBody): number {
   return iteration >= 1 ? iteration : damaged(`iteration is ${iteration}`);
 }
 
-/** Decodes an outside record and the path that its id names. Throws `LOG_DAMAGED`. */
+/** Decodes an outside record and the path that its id names. Throws `LOG_DAMAGED` for an invalid record or id. */
 export function readOutside(
   recordId: string,
   body: RecordBody,

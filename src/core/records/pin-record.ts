@@ -2,8 +2,8 @@ import type { RecordBody } from "../values/event.ts";
 import { flag, text } from "../values/record-fields.ts";
 
 /**
- * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. The pin is a record of its own, because the
- * event of a snapshot stands for a state and is never written again.
+ * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. The pin is a separate record, because the
+ * event of a snapshot identifies a state, and is never written again.
  */
 export interface PinRecord {
   readonly pinned: boolean;
@@ -20,7 +20,7 @@ export function encodePin({ pinned, actor }: PinRecord): RecordBody {
   return { pinned, actor: actor.toWellFormed() };
 }
 
-/** Decodes a pin record. Throws `LOG_DAMAGED`. */
+/** Decodes a pin record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodePin(body: RecordBody): PinRecord {
   return { pinned: flag(body, "pinned"), actor: text(body, "actor") };
 }

@@ -7,11 +7,12 @@ const PREFIX = "proposal:";
 
 /**
  * `proposal:<id of the path's file record>`: proposes the present state of a path to the origin once more, based on the
- * events that the replica has applied by then. Its event is an entry of the journal, like a file's.
+ * events that the replica has applied by then. The event of a proposal is an entry of the journal, as a file's event
+ * is.
  */
 export interface ProposalRecord {
   readonly path: WorkspacePath;
-  /** The path's local iteration that is proposed; 0: the path never existed. */
+  /** The local iteration of the path that is proposed; 0 if the path never existed. */
   readonly iteration: number;
 }
 
@@ -20,7 +21,9 @@ export function proposalRecordId(path: WorkspacePath): string {
   return PREFIX + fileRecordId(path);
 }
 
-/** Returns the path of a proposal's record id, or `undefined` for other records. Throws `LOG_DAMAGED`. */
+/**
+ * Returns the path of a proposal's record id; `undefined` for other records. Throws `LOG_DAMAGED` for an invalid path.
+ */
 export function proposedPath(recordId: string): WorkspacePath | undefined {
   return recordId.startsWith(PREFIX) ? pathOfRecordId(recordId.slice(PREFIX.length)) : undefined;
 }
@@ -30,7 +33,7 @@ export function proposalDraft({ path, iteration }: ProposalRecord): EventDraft {
   return { op: "upsert", recordId: proposalRecordId(path), record: { iteration } };
 }
 
-/** Decodes a proposal for the path that its id names. Throws `LOG_DAMAGED`. */
+/** Decodes a proposal for the path that its id names. Throws `LOG_DAMAGED` for an invalid record. */
 export function decodeProposal(path: WorkspacePath, body: RecordBody): ProposalRecord {
   return { path, iteration: whole(body, "iteration") };
 }

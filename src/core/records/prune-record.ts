@@ -5,28 +5,35 @@ import { damaged, flag, list, oneOf, orNull, text, whole } from "../values/recor
 export type PruneCause = "limits" | "asked" | "brought-back";
 
 /**
- * `prune:<workspace id>`: a pruning, or its withdrawal. Each is a new event of the one record; the last is in force.
+ * `prune:<workspace id>`: a pruning, or its withdrawal. Each is a new event of this one record, and the last one is in
+ * force.
  *
- * A pruning removes no lines. `floorSeq` and `kept` alone say which contents may then be missing from the store: the
- * states that can still be restored are those after each event from the floor on, and those that `kept` names.
+ * A pruning removes no lines. Only `floorSeq` and `kept` determine which contents may then be missing from the store.
+ * The states that can still be restored are those after each event from the floor on, and those that `kept` names.
  */
 export interface PruneRecord {
-  /** Everything from the state after this event on is kept. The floor only grows, unless a pruning is withdrawn. */
+  /**
+   * The floor. The state after this event and all later states are kept. The floor only grows, unless a pruning is
+   * withdrawn.
+   */
   readonly floorSeq: number;
-  /** States below the floor that are kept as well: seqs, ascending. */
+  /** States below the floor that are kept as well, as ascending seqs. */
   readonly kept: readonly number[];
   /**
    * The states of `kept` that kept actions need. An action that begins at any other state below the floor is pruned.
    */
   readonly keptActions: readonly number[];
-  /** The number of actions and of snapshots that this event gave up. */
+  /** The number of actions that this event gave up. `snapshots` is the number of snapshots. */
   readonly actions: number;
   readonly snapshots: number;
-  /** `limits`: by the configured limits; `asked`: by a person; `brought-back`: a person has withdrawn prunings. */
+  /**
+   * The cause: the configured limits (`limits`), a request by a person (`asked`), or a person's withdrawal of prunings
+   * (`brought-back`).
+   */
   readonly cause: PruneCause;
-  /** True if a person has said that its contents may be freed at once. */
+  /** True if a person has said that the given-up contents may be freed at once. */
   readonly now?: boolean;
-  /** Upper bound of the bytes given up since contents were last freed. */
+  /** An upper bound of the bytes that were given up since contents were last freed. */
   readonly pendingBytes: number;
   readonly actor: string;
 }
@@ -52,7 +59,7 @@ export function encodePrune(record: PruneRecord): RecordBody {
   };
 }
 
-/** Decodes a prune record. Throws `LOG_DAMAGED`. */
+/** Decodes a prune record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodePrune(body: RecordBody): PruneRecord {
   const floorSeq = whole(body, "floor_seq");
   const others = statesIn(body, "kept", floorSeq);
@@ -81,7 +88,7 @@ function statesIn(body: RecordBody, key: string, floorSeq: number): number[] {
   return states.some(isWrong) ? damaged(`${key} is not in order below floor_seq`) : states;
 }
 
-/** True if an action that began at the state after this event can still be rolled back. */
+/** Returns true if an action that began at the state after this event can still be rolled back. */
 export function keepsAction(pruning: PruneRecord | undefined, state: number): boolean {
   return pruning === undefined || state >= pruning.floorSeq || pruning.keptActions.includes(state);
 }

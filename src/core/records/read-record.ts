@@ -39,18 +39,18 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["version", version],
 ]);
 
-/** The most bytes of a user's own id, after `user:`. */
+/** The maximum length of a user's own id, after `user:`, in bytes. */
 const MAX_USER_ID_BYTES = 1024;
 
 /**
- * Decodes a record as its consumer would. Throws `LOG_DAMAGED` if that fails, and for a kind of record that this format
- * does not have. The contents of a user's record are not checked.
+ * Decodes a record as the code that uses it would. Throws `LOG_DAMAGED` if that fails, and for a kind of record that
+ * this format does not have. The contents of a user's record are not checked.
  */
 export function readRecord(recordId: string, body: RecordBody): void {
   const [kind = "", ...rest] = recordId.split(":");
   if (kind === "user" && rest.length > 0) return checkUserId(rest.join(":"));
   const read = READERS.get(kind);
-  // A replica that has not reached its origin yet does not know the origin's workspace.
+  // A replica that has not reached its origin yet does not know the workspace of the origin.
   const isNamed = rest.join(":") !== "" || recordId === "replica:";
   if (read === undefined || !isNamed) return damaged(`${JSON.stringify(recordId)} is no id of a record`);
   read(body, recordId);
@@ -75,7 +75,7 @@ function recovery(body: RecordBody): void {
   hashOf(body, "sha256");
 }
 
-/** Checks the record of an import, which holds the facts of another program's log that events have no fields for. */
+/** Checks the record of an import. It has the facts of another program's log for which events have no fields. */
 function imported(body: RecordBody): void {
   for (const key of ["source", "head_hash"]) text(body, key);
   for (const key of ["events", "head_seq", "rounded"]) whole(body, key);

@@ -12,8 +12,8 @@ import {
 } from "./record-state.ts";
 
 /**
- * The state of a record store as a file (`docs/format.md`). A *base* is the bare state, named by the SHA-256 of its
- * bytes; a *checkpoint* (`snapshot.json`) wraps a state with its checksum:
+ * The state of a record store as a file (`docs/format.md`). A *base* is the bare state, and its name is the SHA-256 of
+ * its bytes. A *checkpoint* (`snapshot.json`) is a state with its checksum:
  *
  *     state       {"format":2,…,"records":[ NEWLINE row , NEWLINE row … NEWLINE ]}
  *     checkpoint  {"checksum":"<SHA-256 of the state's bytes>","state": state } NEWLINE
@@ -58,7 +58,7 @@ export function encodeRecordBase(state: RecordState, store: string): { readonly 
   return { hash: sha256(bytes), bytes };
 }
 
-/** Returns the bytes of a checkpoint. `offset`: the byte offset in `events.wal` after the state's last event. */
+/** Returns the bytes of a checkpoint. `offset` is the byte offset in `events.wal` after the state's last event. */
 export function encodeCheckpoint(state: RecordState, store: string, offset: number): Buffer {
   const bytes = encode(headerOf(state, store, offset), state.records());
   return Buffer.concat([Buffer.from(OPEN + sha256(bytes) + MIDDLE), bytes, Buffer.from(CLOSE)]);
@@ -83,7 +83,7 @@ export function decodeCheckpoint(bytes: Buffer): ReadState {
   return decode(state);
 }
 
-/** Decodes the state in a base. Throws `INTEGRITY_VIOLATION` if the bytes do not have the hash, or are no state. */
+/** Decodes the state in a base. Throws `INTEGRITY_VIOLATION` if the bytes do not match the hash, or are not a state. */
 export function decodeRecordBase(bytes: Buffer, hash: Hash): ReadState {
   if (sha256(bytes) !== hash) throw notState(`its bytes are not those of ${hash}`);
   return decode(bytes);

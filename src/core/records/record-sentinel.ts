@@ -6,15 +6,15 @@ import { damaged, hashOf, list, text, whole } from "../values/record-fields.ts";
 
 /** `compact:<store id>`: the first event of a record store's log that continues after a compaction. */
 export interface RecordSentinel {
-  /** The state at the event before this one, as the file `bases/<base>.json`. */
+  /** The hash of the file `bases/<base>.json`, which has the state after the previous event. */
   readonly base: Hash;
-  /** First and last seq of the sealed log. */
+  /** The first and last seq of the sealed log. */
   readonly range: readonly [first: number, last: number];
-  /** Hash of the last event before this one. */
+  /** The hash of the previous event. */
   readonly head: Hash;
-  /** The number of events before this one: the size of the log tree. */
+  /** The number of previous events, which is the size of the log tree. */
   readonly size: number;
-  /** The compact range of the log tree at `size`. */
+  /** The compact range of the log tree of this size. */
   readonly frontier: readonly Hash[];
   /** The store's id. */
   readonly store: string;
@@ -53,7 +53,7 @@ export function decodeRecordSentinel(event: LogEvent): RecordSentinel {
     first <= size &&
     event.recordId === `compact:${sentinel.store}`;
   if (!fits) throw new ChronicleError("INTEGRITY_VIOLATION", `the sentinel ${event.seq} does not fit its place`);
-  // Throws unless a frontier of this length fits this number of events.
+  // This throws unless a frontier of this length fits this number of events.
   new LogTree(frontier, size);
   return sentinel;
 }

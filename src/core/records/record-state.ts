@@ -14,7 +14,10 @@ export interface StateRecord {
   readonly ts: string;
 }
 
-/** The state of a record store at an event: all live records, and the head and log tree that the next event needs. */
+/**
+ * The state of a record store after an event: all live records, and the head and the log tree that the next event
+ * needs.
+ */
 export class RecordState {
   readonly #records = new Map<string, StateRecord>();
   #tree = new LogTree();
@@ -23,7 +26,7 @@ export class RecordState {
   #ts = "";
   #store: string | undefined;
 
-  /** Builds the state at `at` from its rows. Throws `INTEGRITY_VIOLATION` if the frontier does not fit. */
+  /** Builds the state at `at` from its rows. Throws `INTEGRITY_VIOLATION` if the frontier does not fit the head. */
   static from(
     at: { readonly head: Head; readonly frontier: readonly Hash[]; readonly ts: string },
     rows: Iterable<StateRecord>,
@@ -49,7 +52,7 @@ export class RecordState {
     return this.#tree.frontier();
   }
 
-  /** The store's id, which is that of event 1. `undefined` while there is no event. */
+  /** The store's id, which event 1 names; `undefined` while there is no event. */
   get storeId(): string | undefined {
     return this.#store;
   }
@@ -72,7 +75,7 @@ export class RecordState {
     return this.#records.values();
   }
 
-  /** Applies an event that follows the head. `text`: the record's canonical text. */
+  /** Applies an event that follows the head. `text` is the canonical text of the record. */
   apply(event: LogEvent, text: string): void {
     const { seq, hash, ts, recordId, recursionDepth, op } = event;
     this.#head = { seq, hash };
@@ -159,7 +162,7 @@ export function encodeStateHeader(header: StateHeader): string {
   return `${text.slice(0, -1)},"records":[`;
 }
 
-/** Decodes the header in the text that precedes the rows. Throws `INTEGRITY_VIOLATION`. */
+/** Decodes the header in the text that precedes the rows. Throws `INTEGRITY_VIOLATION` for an invalid header. */
 export function decodeStateHeader(text: string): StateHeader {
   const { format, frontier, hash, offset, seq, store, ts } = parseObject(`${text}]}`);
   const isHeader =

@@ -27,9 +27,9 @@ import type { UpstreamChange } from "../tree/upstream-change.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Chronicle's own records other than files: their types in the log, and their encoding and decoding.
+ * Chronicle's own records, except for those of files: their types in the log, their encoding and their decoding.
  *
- * Reading is strict: a record that lacks a field, or has a field of another type, is damage (`LOG_DAMAGED`).
+ * Decoding is strict. A record that lacks a field, or has a field of another type, is damaged (`LOG_DAMAGED`).
  */
 
 /** `snapshot:<id>`: a kept name for the state right after its event. */
@@ -42,18 +42,21 @@ export interface SnapshotRecord {
   readonly actor: string;
   readonly changed: number | null;
   readonly coverage: Coverage;
-  /** Blob: canonical JSON of the filters in force, one per root. */
+  /** A blob with the canonical JSON of the filters in force, one per root. */
   readonly filter: Hash;
   readonly entries: number;
   readonly bytes: number;
   readonly name?: string;
   readonly message?: string;
   readonly session?: string;
-  /** Blob: the base on which the log starts at this snapshot. */
+  /** A blob with the base on which the log starts at this snapshot. */
   readonly base?: Hash;
 }
 
-/** `session:<id>`: one actor's run of work. `agent`: an agent's own session, whose changes belong to its actions. */
+/**
+ * `session:<id>`: one actor's run of work. The kind `agent` is an agent's own session, whose changes belong to its
+ * actions.
+ */
 export interface SessionRecord {
   readonly kind: "run" | "watch" | "agent";
   readonly state: "running" | "ended" | "abandoned";
@@ -70,92 +73,105 @@ export interface SessionRecord {
   readonly networkEvents: readonly Json[];
   readonly notes: readonly string[];
   readonly actor: string;
-  /** 0 if the session is not bound to a process. */
+  /** The process of the session; 0 if the session is not bound to a process. */
   readonly pid: number;
   /** Distinguishes the process from others that had the same pid. */
   readonly pidMark?: string;
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
-  /** Its changes to omitted paths. Empty until it has ended. */
+  /** The session's changes to omitted paths. Empty until the session has ended. */
   readonly omittedChanges: readonly OmittedChange[];
   /** The brackets within which the run was begun. */
   readonly within: Within;
-  /** The contents kept aside for it. */
+  /** The contents that were kept aside for the session. */
   readonly aside?: Aside;
 }
 
-/** `intent:<id>`: a change that the engine is about to make to the worktree; open until it is done. */
+/**
+ * `intent:<id>`: a change that the engine is about to make to the worktree. The intent is open until the change is
+ * done.
+ */
 export interface IntentRecord {
   /**
-   * `replica`: the changes that a replica's folder gets from its origin. Each origin has one such record, whose id is
-   * the origin's.
+   * The kind of the change. `replica` means the changes that a replica's folder gets from its origin. Each origin has
+   * one such record, whose id is the origin's.
    */
   readonly kind: "restore" | "undo" | "redo" | "resolve" | "write" | "replica";
   readonly state: "open" | "done" | "abandoned";
   readonly summary: string;
   readonly actor: string;
-  /** The client that asked for it, by its own name. */
+  /** The client that requested the change, by its own name. */
   readonly client?: string;
-  /** The mark of the process that did it (see `pidMark`), if the system has one: processes may share a client. */
+  /**
+   * The mark of the process that made the change (see `pidMark`), if the system has one. It is needed because processes
+   * may share a client.
+   */
   readonly process?: string;
   readonly started: string;
-  /** Blob: canonical JSON of the changes (see `plan.ts`). A write in a hosted workspace has no plan. */
+  /** A blob with the canonical JSON of the changes (see `plan.ts`). A write in a hosted workspace has no plan. */
   readonly plan?: Hash;
   readonly paths: number;
   readonly fromSeq: number;
-  /** For undo and redo: the operation that is undone or redone. */
+  /** Only for undo and redo: the operation that is undone or redone. */
   readonly target?: string;
-  /** When done: the number of paths that were left alone. */
+  /** Set when the change is done: the number of paths that were left alone. */
   readonly skipped?: number;
   /**
-   * For an undo of selected work: the selection, as `action <id>`, `turn <id>`, `session <id>`, `actor <name>`, `file
-   * <path>`, `since <event>`, `transaction <id>`, `operation <id>`.
+   * Only for an undo of selected work: the selection, as `action <id>`, `turn <id>`, `session <id>`, `actor <name>`,
+   * `file <path>`, `since <event>`, `transaction <id>` or `operation <id>`.
    */
   readonly selection?: string;
-  /** For such an undo: the ids of the operations, and of the redone undos of this kind, that it undoes wholly. */
+  /** Only for such an undo: the ids of the operations, and of redone undos of this kind, that it undoes completely. */
   readonly takes?: readonly string[];
   /**
-   * For such an undo: the operations of which only the unmerged changes are left. The next undo skips them, and the
-   * operations in `takes` that made the changes in `left`.
+   * Only for such an undo: the operations of which only the unmerged changes are left. The next undo skips them, and
+   * also the operations in `takes` that made the changes in `left`.
    */
   readonly passes?: readonly string[];
-  /** For such an undo: the events that it undoes. */
+  /** Only for such an undo: the events that it undoes. */
   readonly took?: SeqRanges;
-  /** For such an undo: the events of paths that did not merge with later work. They are not undone. */
+  /** Only for such an undo: the events of paths that did not merge with later work. They are not undone. */
   readonly met?: SeqRanges;
   /**
-   * For such an undo: the paths that it left alone, whose events are not undone. The list is complete once it is done.
+   * Only for such an undo: the paths that it left alone, whose events are not undone. The list is complete once the
+   * undo is done.
    */
   readonly left?: readonly WorkspacePath[];
-  /** For a write: its session, action and transaction, if each owns all of it (see `FileRecord`). */
+  /** Only for a write: its session, action and transaction, each only if it owns the whole write (see `FileRecord`). */
   readonly session?: string;
   readonly action?: string;
   readonly transaction?: string;
-  /** `request` is the id that the caller gave the request, `asked` the SHA-256 of the request. Absent without an id. */
+  /**
+   * `request` is the id that the caller gave the request, and `asked` is the SHA-256 of the request. Both are omitted
+   * if there is no id.
+   */
   readonly request?: string;
   readonly asked?: Hash;
   /**
-   * For a request with an id, other than a write: the paths that were left alone, at most `MAX_STAYED` of them, so that
-   * the request can be answered again. The list is complete once it is done.
+   * Only for a request with an id that is not a write: the paths that were left alone, at most `MAX_STAYED` of them, so
+   * that the request can be answered again. The list is complete once the request is done.
    */
   readonly stayed?: readonly StayedPath[];
-  /** For such a request, when done: the files that somebody wrote meanwhile, and the paths at which they were kept. */
+  /**
+   * Only for such a request, when it is done: the files that somebody wrote meanwhile, and the paths at which they were
+   * kept.
+   */
   readonly keptAt?: readonly KeptBeside[];
-  /** The plan for paths that were kept aside. */
+  /** The plan of the paths that were kept aside. */
   readonly aside?: Aside;
-  /** For a rollback: the action for which these paths were kept aside. */
+  /** Only for a rollback: the action for which these paths were kept aside. */
   readonly brings?: string;
-  /** While open: contents of the plan that no other record names. */
+  /** Set while the intent is open: contents of the plan that no other record names. */
   readonly contents?: readonly Hash[];
-  /** While open: the conflicts that become records of their own when it is closed. */
+  /** Set while the intent is open: the conflicts that are written as separate records when it is closed. */
   readonly conflicts?: readonly IdentifiedConflict[];
-  /** While open: the changes, if they are few. There is then no plan. */
+  /** Set while the intent is open: the changes, if they are few. The intent then has no plan. */
   readonly changes?: readonly UpstreamChange[];
-  /** While open: true if files get their recorded modification times. */
+  /** Set while the intent is open: true if files get their recorded modification times. */
   readonly keepMtime?: true;
-  /** While open: the replica's progress when it is closed. */
+  /** Set while the intent is open: the replica's progress at the time when it is closed. */
   readonly replica?: ReplicaRecord;
-  /** While open: the paths whose states are proposed to the origin when it is closed. */
+  /** Set while the intent is open: the paths whose states are proposed to the origin when it is closed. */
   readonly proposals?: readonly WorkspacePath[];
 }
 
@@ -170,19 +186,19 @@ export interface StayedPath {
 /** A file that somebody wrote while an operation replaced it. */
 export interface KeptBeside {
   readonly path: WorkspacePath;
-  /** The path at which it was kept. */
+  /** The path at which the file was kept. */
   readonly keptAt: WorkspacePath;
 }
 
-/** The most paths that an intent lists in `stayed`. */
+/** The maximum number of paths that an intent lists in `stayed`. */
 export const MAX_STAYED = 1_000;
 
-/** The maximum number of omissions that a snapshot record lists. Of further omissions, it holds only the number. */
+/** The maximum number of omissions that a snapshot record lists. Further omissions are only counted. */
 const MAX_OMITTED = 2_000;
 
 function encodeCoverage(coverage: Coverage): Json {
   const { omitted } = coverage;
-  // If not all can be listed, excluded paths come last: they follow from the filter.
+  // If not all omissions can be listed, excluded paths are listed last, because they follow from the filter.
   const isExcluded = (one: Omission): number => (one.reason === "excluded" ? 1 : 0);
   const ordered = omitted.length <= MAX_OMITTED ? omitted : omitted.toSorted((a, b) => isExcluded(a) - isExcluded(b));
   const listed = ordered.slice(0, MAX_OMITTED).map((one) => ({
@@ -214,7 +230,7 @@ function decodeCoverage(value: Json | undefined): Coverage {
   });
   const unlisted = whole(body, "count") - omitted.length;
   if (unlisted < 0) damaged("count is less than what is listed");
-  // Excluded paths are listed last: if one is listed, only excluded ones are missing.
+  // Excluded paths are listed last. If one is listed, only excluded paths are missing from the list.
   const isKnown = unlisted === 0 || omitted.some((one) => one.reason === "excluded");
   const rules = body["unapplied"] === undefined ? {} : { unapplied: list(body, "unapplied").map(unappliedOf) };
   return { complete: flag(body, "complete"), omitted, ...rules, ...(isKnown ? {} : { unlisted }) };
@@ -226,7 +242,7 @@ export function encodeSnapshot(record: SnapshotRecord): RecordBody {
   return { ...rest, coverage: encodeCoverage(coverage) } as RecordBody;
 }
 
-/** Decodes a snapshot record. Throws `LOG_DAMAGED`. */
+/** Decodes a snapshot record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeSnapshot(body: RecordBody): SnapshotRecord {
   const optional: { name?: string; message?: string; session?: string; base?: Hash } = {};
   for (const key of ["name", "message", "session"] as const) {
@@ -265,7 +281,8 @@ export function encodeSession(record: SessionRecord): RecordBody {
     merkle_roots: record.merkleRoots,
     snapshots: record.snapshots,
     changed: record.changed,
-    // A caller's network events may hold fractions, which our own records may not, so each is stored as JSON text.
+    // Each network event is stored as JSON text, because a caller's event may have fractions, and Chronicle's own
+    // records must not.
     network_events: record.networkEvents.map((event) => JSON.stringify(event)),
     notes: record.notes,
     actor: record.actor,
@@ -280,7 +297,7 @@ export function encodeSession(record: SessionRecord): RecordBody {
 const SESSION_KINDS: ReadonlySet<SessionRecord["kind"]> = new Set(["run", "watch", "agent"]);
 const SESSION_STATES: ReadonlySet<SessionRecord["state"]> = new Set(["running", "ended", "abandoned"]);
 
-/** Decodes a session record. Throws `LOG_DAMAGED`. */
+/** Decodes a session record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeSession(body: RecordBody): SessionRecord {
   const aside = decodeAside(body);
   const pidMark = optionalText(body, "pid_mark");
@@ -367,7 +384,7 @@ const INTENT_KINDS: ReadonlySet<IntentRecord["kind"]> = new Set([
 ]);
 const INTENT_STATES: ReadonlySet<IntentRecord["state"]> = new Set(["open", "done", "abandoned"]);
 
-/** Decodes an intent record. Throws `LOG_DAMAGED`. */
+/** Decodes an intent record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeIntent(body: RecordBody): IntentRecord {
   const target = optionalText(body, "target");
   const client = optionalText(body, "client");
@@ -458,7 +475,7 @@ function encodeWithin(within: Within): Readonly<Record<string, string>> {
   return Object.fromEntries(KINDS.flatMap((kind) => (within[kind] === undefined ? [] : [[kind, within[kind]]])));
 }
 
-/** Decodes the output of `encodeWithin`. Throws `LOG_DAMAGED`. */
+/** Decodes the output of `encodeWithin`. Throws `LOG_DAMAGED` for an invalid field. */
 function decodeWithin(body: RecordBody): Within {
   const within: { -readonly [Kind in keyof Within]: Within[Kind] } = {};
   for (const kind of KINDS) {
@@ -477,23 +494,26 @@ const OPEN: readonly (readonly [prefix: string, key: string, state: string])[] =
   ["conflict:", "state", "open"],
 ];
 
-/** True if this event leaves its record unfinished. The index finds such records without reading the others. */
+/** Returns true if this event leaves its record unfinished. The index finds such records without reading the others. */
 export function leavesOpen(recordId: string, record: RecordBody): boolean {
   return OPEN.some(([prefix, key, state]) => recordId.startsWith(prefix) && record[key] === state);
 }
 
-/** The most characters of a request id that a caller chooses. */
+/** The maximum length of a request id that a caller chooses, in characters. */
 export const MOST_REQUEST_CHARS = 200;
 
 /**
- * Returns the id of the intent for a request id that a caller has chosen. The same request id always gives the same
- * intent, so that a repeated request is recognised.
+ * Returns the id of the intent for a request id that a caller has chosen. It is always the same for the same request
+ * id, so that a repeated request is recognised.
  */
 export function intentOfRequest(request: string): string {
   return idOfText(`chronicle request\0${request}`);
 }
 
-/** Derives an id from a text, always the same: a UUID of version 8 (RFC 9562) made of its SHA-256. */
+/**
+ * Derives an id from a text. It is always the same for the same text: a UUID of version 8 (RFC 9562) made from the
+ * SHA-256.
+ */
 export function idOfText(text: string): string {
   const hex = sha256(text);
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);

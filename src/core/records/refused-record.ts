@@ -6,9 +6,9 @@ export interface RefusedRecord {
   /** The operation: `prune`, `gc` … */
   readonly what: string;
   readonly actor: string;
-  /** ISO-8601 UTC. */
+  /** The time in ISO 8601 UTC. */
   readonly at: string;
-  /** Details of the attempted operation, as far as known, without secrets. */
+  /** Details of the attempted operation, as far as they are known, without secrets. */
   readonly detail: string;
 }
 
@@ -17,7 +17,7 @@ export function encodeRefused({ what, actor, at, detail }: RefusedRecord): Recor
   return { what: what.toWellFormed(), actor: actor.toWellFormed(), at, detail: detail.toWellFormed() };
 }
 
-/** Decodes a refused record. Throws `LOG_DAMAGED`. */
+/** Decodes a refused record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeRefused(body: RecordBody): RefusedRecord {
   return { what: text(body, "what"), actor: text(body, "actor"), at: text(body, "at"), detail: text(body, "detail") };
 }

@@ -3,18 +3,18 @@ import { changesOf } from "../values/file-record.ts";
 
 /**
  * Work that was done in another copy of the workspace and arrived by a sync. Its session, turn and action have no
- * records here: only its file events name them.
+ * records in this log. Only the file events of the work name them.
  */
 export interface RemoteWorkRow {
-  /** The replica that wrote it back; `""` if it came from the origin. */
+  /** The replica that wrote the work back; `""` if the work came from the origin. */
   readonly replica: string;
-  /** `""` if none is named. At least one of the three is not empty. */
+  /** The session; `""` if none is named. At least one of `session`, `turn` and `action` is not empty. */
   readonly session: string;
   readonly turn: string;
   readonly action: string;
-  /** The actor of its last event. */
+  /** The actor of the last event. */
   readonly actor: string;
-  /** Its first and last event, and their times. */
+  /** The first and the last event, and their times. */
   readonly firstSeq: number;
   readonly lastSeq: number;
   readonly firstTs: string;
@@ -23,7 +23,8 @@ export interface RemoteWorkRow {
 }
 
 /**
- * Collects such work from ascending events: one row for each replica, session, turn and action. Throws `LOG_DAMAGED`.
+ * Collects remote work from ascending events, in one row for each combination of replica, session, turn and action.
+ * Throws `LOG_DAMAGED` for an invalid event.
  */
 export function remoteWorkIn(events: Iterable<LogEvent>): RemoteWorkRow[] {
   const found = new Map<string, RemoteWorkRow>();
@@ -34,7 +35,7 @@ export function remoteWorkIn(events: Iterable<LogEvent>): RemoteWorkRow[] {
   return [...found.values()];
 }
 
-/** Merges a row into the known ones under its key. The row must be later than they are. */
+/** Merges a row into the known rows. The row must be later than the known row with the same key. */
 export function noteRemoteWork(known: Map<string, RemoteWorkRow>, row: RemoteWorkRow): void {
   const key = JSON.stringify([row.replica, row.session, row.turn, row.action]);
   const { firstSeq, firstTs, events } = known.get(key) ?? { ...row, events: 0 };
@@ -42,7 +43,7 @@ export function noteRemoteWork(known: Map<string, RemoteWorkRow>, row: RemoteWor
 }
 
 function rowOf(event: LogEvent): RemoteWorkRow | undefined {
-  // Most events are not from a replica and need not be decoded.
+  // Most events do not come from a replica, and need not be decoded.
   if (event.record["cause"] !== "replica") return undefined;
   const [change] = changesOf(event);
   if (change === undefined) return undefined;

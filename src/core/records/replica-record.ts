@@ -7,48 +7,57 @@ const PREFIX = "replica:";
 
 /** The reason why a sync is halted until somebody decides. */
 export interface ReplicaHalt {
-  /** A word for programs: `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion`, `diverged` … */
+  /** A word for programs, such as `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion` or `diverged`. */
   readonly reason: string;
-  /** For messages. */
+  /** A text for messages. */
   readonly detail?: string;
 }
 
-/** The identity of a folder, by which another one in its place is detected. */
+/** The identity of a folder. It shows whether another folder is in the folder's place. */
 export interface FolderIdentity {
-  /** Device and inode, as decimal numbers. */
+  /** The device and the inode, as decimal numbers. */
   readonly dev: string;
   readonly ino: string;
-  /** Its birth time (`Disk.birthOf`): another folder may get the same inode later. Not known everywhere. */
+  /**
+   * The folder's birth time (`Disk.birthOf`), because another folder may get the same inode later. Not every system
+   * knows it.
+   */
   readonly birth?: string;
 }
 
 /**
- * The treatment of paths that are missing in the folder. `here`: they are written to it again. `both`: paths that are
- * missing at the origin are also proposed to it.
+ * The treatment of missing paths. With `here`, paths that are missing in the folder are written to it again. With
+ * `both`, paths that are missing at the origin are also proposed to it.
  */
 export type Kept = "here" | "both";
 
-/** The rule for files that editors and desktops make for themselves: each stays on its side, or is synced both ways. */
+/**
+ * The rule for files that editors and desktops make for themselves. Each stays on its side (`leave`), or is synced both
+ * ways (`sync`).
+ */
 export type EditorFilesRule = "leave" | "sync";
 
 /**
  * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. The record is written in the
- * same commit as the changes that it covers; its last state is the state of the sync.
+ * same commit as the changes that it is about. The last event of the record has the state of the sync.
  */
 export interface ReplicaRecord {
   /** The origin's workspace. */
   readonly origin: string;
-  /** The name that this replica gives the origin. If it changes, the journal starts again. */
+  /** The name by which this replica introduces itself to the origin. If it changes, the journal starts again. */
   readonly sandboxId: string;
   /** The URL of the origin, without a token. */
   readonly url: string;
   /** The origin's workspace as it was requested. */
   readonly workspace?: string;
   readonly mode: ReconcileMode;
-  /** Patterns of paths that are not taken from the origin, and of paths that are not written back. */
+  /**
+   * Patterns of paths whose states of the origin are not applied. `filterFrom` has patterns of paths that are not
+   * written back.
+   */
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
-  /** The value of `filterTo` when the folder was last reconciled, if it differs. Absent after the next step. */
+  /** The value of `filterTo` when the folder was last reconciled, if it differs. The next step removes it. */
   readonly filteredTo?: readonly string[];
   /** The name of a named filter. */
   readonly policy?: string;
@@ -57,15 +66,15 @@ export interface ReplicaRecord {
   readonly debounceMs?: number;
   /** True if protected files are synced both ways, too. Default: each side keeps its own. */
   readonly withProtected?: true;
-  /** The names of secrets that a person has added at the origin. They also apply here. Default: none. */
+  /** The names of secrets that a person has added at the origin. They also apply in the folder. Default: none. */
   readonly originNames?: readonly string[];
-  /** The names of secrets that a person had added here when the folder was last reconciled. Default: none. */
+  /** The names of secrets that a person had added in the folder when it was last reconciled. Default: none. */
   readonly ownNames?: readonly string[];
-  /** The origin's event up to which the folder has been reconciled; 0: none. */
+  /** The origin's event up to which the folder is reconciled; 0 if it never was. */
   readonly applied: number;
-  /** The local event up to which the origin has answered, as far as known. Pruning spares later events. */
+  /** The local event up to which the origin has answered, as far as that is known. Pruning spares later events. */
   readonly settled: number;
-  /** Set if the next step counts no missing path as deleted (see `Kept`). */
+  /** Set if the next step must not regard a missing path as deleted (see `Kept`). */
   readonly keeps?: Kept;
   readonly folder?: FolderIdentity;
   readonly paused?: boolean;
@@ -78,7 +87,7 @@ export function replicaRecordId(origin: string): string {
   return PREFIX + origin;
 }
 
-/** Returns the origin of a replica record, or `undefined` for other records. */
+/** Returns the origin of a replica record; `undefined` for other records. */
 export function originOfRecordId(recordId: string): string | undefined {
   return recordId.startsWith(PREFIX) ? recordId.slice(PREFIX.length) : undefined;
 }
@@ -114,7 +123,7 @@ const MODES: ReadonlySet<string> = new Set<ReconcileMode>([
   "one-way-replica",
 ]);
 
-/** Decodes a replica record. Throws `LOG_DAMAGED`. */
+/** Decodes a replica record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeReplica(body: RecordBody): ReplicaRecord {
   const mode = text(body, "mode");
   if (!MODES.has(mode)) damaged(`mode is ${JSON.stringify(mode)}`);

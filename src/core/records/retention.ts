@@ -2,24 +2,24 @@
  * Decides which moments of a history are kept when it is pruned. Pure: all input comes from the log.
  *
  * Moments are ordered by seq, never by time. Ages are computed from the times of later moments and of the log's end,
- * never from the wall clock. A step of more than 90 days between two neighbours (or of three times the age limit, if
- * that is longer) is taken for a clock jump and adds nothing to ages, so that a jump deletes nothing. A moment with a
- * time after the end of the log counts as recorded with the next one. A moment with a time before its predecessors'
- * counts as recorded with them.
+ * never from the wall clock. A step between two neighbours is regarded as a clock jump if it is longer than 90 days and
+ * longer than three times the age limit. A clock jump adds nothing to ages, so that it deletes nothing. A moment whose
+ * time is after the end of the log is treated as recorded together with the next moment. A moment whose time is before
+ * that of an earlier moment is treated as recorded together with that one.
  */
 
 /** A moment that names a restorable state. */
 export interface KeptMoment {
   readonly kind: "action" | "snapshot";
-  /** For messages: an action's id, a snapshot's number. */
+  /** A text for messages: the id of an action or the number of a snapshot. */
   readonly name: string;
   /** The state after this event. */
   readonly state: number;
-  /** Time in the log: milliseconds since 1970. */
+  /** The time in the log, in milliseconds since 1970. */
   readonly ts: number;
   /**
-   * The reason why no limit removes it. `first`: it is the first of its session. Actions with `open` or `first` still
-   * count against the limit.
+   * The reason why no limit removes the moment. `first` means that it is the first of its session. Actions with `open`
+   * or `first` are still counted by the limit.
    */
   readonly shield?: "baseline" | "named" | "pinned" | "open" | "first";
 }
@@ -31,8 +31,9 @@ export interface RetentionLimits {
 }
 
 /**
- * A person's rules for the moments to keep: a moment that any rule keeps is kept. Each rule is a number of moments
- * (`last`), an age (`withinMs`), or a number of hours, days …: the newest moment in each of them is kept.
+ * A person's rules for the moments to keep. A moment is kept if any rule keeps it. A rule is a number of moments
+ * (`last`), an age (`withinMs`), or a number of periods (hours, days …). In each of these periods, the newest moment is
+ * kept.
  */
 export interface KeepRules {
   readonly last?: number;
@@ -46,18 +47,18 @@ export interface KeepRules {
 
 /** The input of a pruning decision. */
 export interface PruneQuestion {
-  /** In the order of their states. */
+  /** The moments, in the order of their states. */
   readonly moments: readonly KeptMoment[];
   readonly rules: RetentionLimits | KeepRules;
-  /** Nothing younger than this is given up. */
+  /** No moment younger than this is given up. */
   readonly minAgeMs: number;
   /** The last event of the log, and its time. */
   readonly head: { readonly seq: number; readonly ts: number };
-  /** The floor in force; 0: never pruned. */
+  /** The floor in force; 0 if the history was never pruned. */
   readonly floorSeq: number;
   /** Other states that unfinished work needs. */
   readonly states?: readonly number[];
-  /** Unfinished work needs this state and all later ones. */
+  /** A state that unfinished work needs, together with all later states. */
   readonly hold?: number;
 }
 
@@ -66,7 +67,7 @@ export interface PruneAnswer {
   readonly floorSeq: number;
   /** States below the floor that are kept. */
   readonly states: readonly number[];
-  /** The subset of `states` that kept actions need. */
+  /** The states of `states` that kept actions need. */
   readonly actionStates: readonly number[];
   readonly kept: readonly KeptMoment[];
   readonly pruned: readonly KeptMoment[];
@@ -110,8 +111,8 @@ function notIn<T>(set: ReadonlySet<T>): (one: T) => boolean {
 }
 
 /**
- * Returns the time of each moment, raised to at least that of the moments before it. A moment later than the end of the
- * log had a clock that ran ahead: it takes the time of the next one.
+ * Returns the time of each moment, raised to at least that of the moments before it. If a moment is later than the end
+ * of the log, its clock ran ahead, and it gets the time of the next moment.
  */
 function timesOf({ moments, head }: PruneQuestion): number[] {
   let latest = Number.NEGATIVE_INFINITY;
@@ -149,9 +150,9 @@ interface Judged {
 }
 
 /**
- * Returns the moments beyond the limits. `maxSnapshots` counts actions that are neither pinned nor named; `maxAgeMs`
- * applies to every moment. If there are too many actions, a tenth of the limit is given up in addition, so that not
- * every action prunes. Half of the limit is reserved for unshielded actions, however many are shielded.
+ * Returns the moments beyond the limits. `maxSnapshots` limits the actions that are neither pinned nor named.
+ * `maxAgeMs` applies to every moment. If there are too many actions, a tenth of the limit is given up in addition, so
+ * that not every action prunes. Half of the limit is reserved for unshielded actions, however many are shielded.
  */
 function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {
   const { maxSnapshots, maxAgeMs } = limits;
@@ -166,12 +167,12 @@ function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: J
   return moments.filter((one, i) => mayGo.has(one) && (oldest.has(one) || (maxAgeMs > 0 && (ages[i] ?? 0) > maxAgeMs)));
 }
 
-/** True if the moment counts against the limit of action snapshots. */
+/** Returns true if the limit of action snapshots counts the moment. */
 export function isCounted({ kind, shield }: KeptMoment): boolean {
   return kind === "action" && shield !== "pinned" && shield !== "named";
 }
 
-/** The number of the period in which a time lies, in UTC. Weeks begin on Monday. */
+/** Functions that return the number of the period of a time, in UTC. Weeks begin on Monday. */
 const PERIODS: Readonly<Record<"hourly" | "daily" | "weekly" | "monthly" | "yearly", (ts: number) => number>> = {
   hourly: (ts) => Math.floor(ts / HOUR),
   daily: (ts) => Math.floor(ts / DAY),
@@ -202,7 +203,7 @@ function keptByRules(moments: readonly KeptMoment[], rules: KeepRules, { times, 
   return kept;
 }
 
-/** The `chronicle:` section of a `config.yaml`: how much is kept. Other sections belong to other programs. */
+/** The `chronicle:` section of a `config.yaml`. It says how much is kept. Other sections belong to other programs. */
 export interface RetentionConfig {
   readonly max_snapshots?: number;
   readonly max_age_days?: number;
@@ -226,7 +227,7 @@ export const DEFAULT_RETENTION: Required<RetentionConfig> = {
   max_store_bytes: 0,
 };
 
-/** Describes the fault in a setting's value, or returns `undefined` if the value is valid. */
+/** Describes the fault in a setting's value. Returns `undefined` if the value is valid. */
 export function faultOf(key: RetentionKey, value: unknown): string | undefined {
   if (typeof value === "number" && value >= 0 && Number.isFinite(value)) {
     if (!needsWhole(key) || Number.isSafeInteger(value)) return undefined;
@@ -239,7 +240,7 @@ function needsWhole(key: RetentionKey): boolean {
   return key === "max_snapshots" || key === "max_store_bytes";
 }
 
-/** Returns the retention files of a workspace: its own, which takes precedence, and the user's. */
+/** Returns the retention files of a workspace: its own file, which takes precedence, and the user's file. */
 export function retentionFiles(configFolder: string, workspaceId: string): readonly [own: string, users: string] {
   return [`${configFolder}/workspaces/${workspaceId}/config.yaml`, `${configFolder}/config.yaml`];
 }

@@ -6,29 +6,32 @@ import { damaged, flag, hashOf, list, object, whole } from "../values/record-fie
 import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "./workspace-record.ts";
 
 /**
- * The sentinel: the first event of a log that continues after a compaction (`docs/format.md`, "Compaction"). It sums up
- * the events before it, so that the history can continue without them.
+ * The sentinel: the first event of a log that continues after a compaction (`docs/format.md`, "Compaction"). It
+ * summarises the previous events, so that the history can continue without them.
  */
 export interface Sentinel {
-  /** Blob: the base on which the history can start here. */
+  /** A blob with the base on which the history can start at this event. */
   readonly base: Hash;
-  /** The Merkle root of the files, which is the same here and at the event before. */
+  /** The Merkle root of the files, which is the same after this event and after the previous one. */
   readonly root: Hash;
-  /** First and last seq of the sealed log. */
+  /** The first and last seq of the sealed log. */
   readonly range: readonly [first: number, last: number];
-  /** Hash of the last event before this one. */
+  /** The hash of the previous event. */
   readonly head: Hash;
-  /** The number of events before this one: the size of the log tree. */
+  /** The number of previous events, which is the size of the log tree. */
   readonly size: number;
-  /** The compact range of the log tree at `size`. */
+  /** The compact range of the log tree of this size. */
   readonly frontier: readonly Hash[];
-  /** The workspace's own record, so that its folders are known without the base. */
+  /** The workspace's own record, so that the workspace's folders are known without the base. */
   readonly workspace: WorkspaceRecord;
-  /** True if the events before this one were removed on purpose: their absence is then no damage. */
+  /** True if the previous events were removed on purpose. Their absence is then not damage. */
   readonly dropsArchive: boolean;
 }
 
-/** Returns the record id of a workspace's compactions. It names the workspace, so no log can pass for another one's. */
+/**
+ * Returns the record id of a workspace's compactions. It names the workspace, so that no log can be mistaken for that
+ * of another one.
+ */
 export function sentinelId(workspaceId: string): string {
   return `compact:${workspaceId}`;
 }
@@ -40,9 +43,9 @@ export function encodeSentinel(sentinel: Sentinel): RecordBody {
 }
 
 /**
- * Decodes the sentinel in an event. Throws `LOG_DAMAGED` if a field is missing, and `INTEGRITY_VIOLATION` if its fields
- * do not match the event: `head` must be its `prev_hash`, `size` its seq − 1, and the frontier must fit that number of
- * events.
+ * Decodes the sentinel in an event. Throws `LOG_DAMAGED` if a field is missing, and `INTEGRITY_VIOLATION` if the fields
+ * do not match the event: `head` must be its `prev_hash`, `size` must be its seq − 1, and the frontier must fit that
+ * number of events.
  */
 export function decodeSentinel(event: LogEvent): Sentinel {
   const { record } = event;
@@ -73,11 +76,13 @@ function checkPlace(event: LogEvent, { head, size, range, frontier }: Sentinel):
   if (head !== event.prevHash) refuse(`its head is ${head}, its prev_hash ${event.prevHash}`);
   if (size !== event.seq - 1) refuse(`its size is ${size}`);
   if (range[1] !== size || range[0] < 1 || range[0] > size) refuse(`its range is ${range.join("..")}`);
-  // Throws unless a frontier of this length fits this number of events.
+  // This throws unless a frontier of this length fits this number of events.
   new LogTree(frontier, size);
 }
 
-/** Returns the head before the first event of a log: empty at event 1, else the head before the sentinel. */
+/**
+ * Returns the head before the first event of a log. It is empty at event 1, else it is the head before the sentinel.
+ */
 export function headBefore(event: LogEvent): Head {
   return event.prevHash === "" ? { seq: 0, hash: "" } : { seq: event.seq - 1, hash: event.prevHash };
 }

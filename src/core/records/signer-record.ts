@@ -8,15 +8,15 @@ import { damaged, hashOf, object, orNull, text, whole } from "../values/record-f
 export interface SignerRecord {
   /** The verifier key: `<name>+<key id>+<Base64>`. */
   readonly key: string;
-  /** The first event that the key signs: this event's own seq. */
+  /** The first event that the key signs, which is the seq of this event. */
   readonly since: number;
   /**
-   * `begun`: the history begins with this key. `changed`: the previous key has signed a head that covers this event.
-   * `accepted`: a person continued from the history as found.
+   * The reason for the key. `begun`: the history begins with this key. `changed`: the previous key has signed a head
+   * that covers this event. `accepted`: a person continued from the history as found.
    */
   readonly why: "begun" | "changed" | "accepted";
   readonly actor: string;
-  /** For an `accepted` one: the history that a person continued from, and the head that it replaces. */
+  /** Set only for `accepted`: the history from which a person continued, and the head that it replaces. */
   readonly accepted?: Acceptance;
 }
 
@@ -24,11 +24,11 @@ export interface SignerRecord {
 export interface Acceptance {
   /** The last event of the log as found. */
   readonly log: Head;
-  /** The kept head, or `null` if none could be read. */
+  /** The kept head; `null` if none could be read. */
   readonly head: Head | null;
-  /** The file in the folder `heads` that keeps the note of the kept head, or `null` if there was none. */
+  /** The file in the folder `heads` that has the note of the kept head; `null` if there was no note. */
   readonly keptAs: string | null;
-  /** For messages: the reason why the history could not continue by itself. */
+  /** A text for messages: the reason why the history could not continue by itself. */
   readonly reason: string;
 }
 
@@ -53,7 +53,7 @@ export function encodeSigner({ key, since, why, actor, accepted }: SignerRecord)
   };
 }
 
-/** Decodes a signer record. Throws `LOG_DAMAGED`. */
+/** Decodes a signer record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeSigner(body: RecordBody): SignerRecord {
   const why = text(body, "why");
   const base = { key: text(body, "key"), since: whole(body, "since"), actor: text(body, "actor") };

@@ -4,8 +4,8 @@ import type { Hash } from "../values/hash.ts";
 export const GRACE_MS = 24 * 3_600_000;
 
 /**
- * True if data that was given up at `since` may be freed (both in milliseconds since the epoch). False for a time in
- * the future.
+ * Returns true if data that was given up at `since` may be freed (both times in milliseconds since the epoch). Returns
+ * false if `since` is in the future.
  */
 export function isGraceOver(since: number, now: number): boolean {
   return since + GRACE_MS <= now;
@@ -16,9 +16,9 @@ export type GivenUpPart =
   | { readonly kind: "pruning"; readonly event: number }
   | { readonly kind: "archive"; readonly first: number; readonly last: number };
 
-/** The note, kept apart from the store, about a forgotten history or a given-up part. */
+/** The note about a forgotten history or a given-up part. It is stored outside of the store. */
 export interface Tombstone {
-  /** The workspace's id; for a part, an id of its own that begins with the workspace's. */
+  /** The workspace's id. For a part, an id that begins with the workspace's. */
   readonly id: string;
   /** Set if only a part of this workspace's history was given up. */
   readonly part?: GivenUpPart & { readonly workspace: string };
@@ -28,13 +28,13 @@ export interface Tombstone {
   /** The store's folder. */
   readonly store: string;
   readonly forgotten: string;
-  /** The time from which it may be freed. */
+  /** The time from which the data may be freed. */
   readonly until: string;
-  /** The time at which it was freed; `undefined` if it was not. */
+  /** The time at which the data was freed; `undefined` if it was not. */
   readonly freed?: string;
-  /** Its last signed head; `null` if none was kept. */
+  /** The workspace's last signed head; `null` if none was kept. */
   readonly head: { readonly seq: number; readonly hash: Hash } | null;
-  /** The process that forgot it, its ancestors, and the actor's name. */
+  /** The process that gave up the data, the ancestors of the process, and the actor's name. */
   readonly by: { readonly pid: number; readonly ancestors: readonly number[]; readonly actor: string };
 }
 

@@ -1,30 +1,41 @@
 import type { Json, RecordBody } from "../values/event.ts";
 import { oneOf, optionalText, orNull, text, whole } from "../values/record-fields.ts";
 
-/** `transaction:<id>`: actions that land whole or are rolled back whole. A savepoint is a transaction with a parent. */
+/**
+ * `transaction:<id>`: actions that are completed or rolled back as a whole. A savepoint is a transaction with a parent.
+ */
 export interface TransactionRecord {
   readonly status: TransactionStatus;
   readonly startedAt: string;
   readonly finishedAt: string | null;
   /** The state before the transaction is the state after this event. */
   readonly fromSeq: number;
-  /** For a savepoint: the enclosing transaction. */
+  /** Only for a savepoint: the enclosing transaction. */
   readonly parent?: string;
   readonly name?: string;
   readonly actor: string;
-  /** The agent's session that it belongs to: only actions of this session are part of it. Default: everybody's are. */
+  /**
+   * The agent's session to which the transaction belongs. Only actions of this session are part of it. Default: those
+   * of all sessions are.
+   */
   readonly session?: string;
   /**
-   * `actions`: only the changes of actions and writes belong to it, and the operations of the client that began it.
-   * `undefined`: unless `session` is set, changes to the folder that no action made also belong to it while it is the
-   * innermost bracket.
+   * With `actions`, only the changes of actions and writes belong to the transaction, and the operations of the client
+   * that began it. If it is omitted and `session` is not set, changes to the folder that no action made also belong to
+   * the transaction while it is the innermost bracket.
    */
   readonly scope?: "actions";
-  /** The client that began it, by its own name. */
+  /** The client that began the transaction, by its own name. */
   readonly client?: string;
-  /** For a transaction of actions: the mark of the process that began it. Only that process's operations are steps. */
+  /**
+   * Only for a transaction of actions: the mark of the process that began it. Only the operations of that process are
+   * steps.
+   */
   readonly process?: string;
-  /** The process whose death ends it. `null`: only a command ends it, as for transactions of the command line. */
+  /**
+   * The process whose death ends the transaction. With `null`, only a command ends it, as for transactions of the
+   * command line.
+   */
   readonly pid: number | null;
   /** Distinguishes the process from others that had the same pid. */
   readonly pidMark?: string;
@@ -32,26 +43,32 @@ export interface TransactionRecord {
   readonly pidSpace?: string;
   /** The way in which the transaction ends if the process `pid` dies. */
   readonly onOwnerDeath: "rollback" | "keep";
-  /** The operation that rolled it back. */
+  /** The operation that rolled the transaction back. */
   readonly undo?: string;
-  /** The run and the action within which it was begun: an undo applies to them, not to it. */
+  /** The run and the action within which the transaction was begun. An undo applies to them, not to the transaction. */
   readonly run?: string;
   readonly action?: string;
-  /** The run that it wraps (`run --rollback-on-failure`). Changes of others meanwhile are not part of it. */
+  /**
+   * The run that the transaction contains (`run --rollback-on-failure`). Changes that others make meanwhile are not
+   * part of it.
+   */
   readonly holds?: string;
-  /** Set once it is committed: the number of paths that it and its savepoints changed. */
+  /** The number of paths that the transaction and its savepoints changed. Set once the transaction is committed. */
   readonly changed?: number;
 }
 
 /** The state of a transaction. */
 export type TransactionStatus = "active" | "committed" | "rolled_back";
 
-/** True if changes to the folder that no action made belong to the transaction while it is the innermost bracket. */
+/**
+ * Returns true if changes to the folder that no action made belong to the transaction while it is the innermost
+ * bracket.
+ */
 export function holdsFolder({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
   return scope === undefined && session === undefined;
 }
 
-/** True if restores, undos and redos within the transaction belong to it. */
+/** Returns true if restores, undos and redos within the transaction belong to it. */
 export function holdsSteps({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
   return scope === "actions" || session === undefined;
 }
@@ -99,7 +116,7 @@ const STATUSES: ReadonlySet<TransactionStatus> = new Set(["active", "committed",
 const ENDINGS: ReadonlySet<TransactionRecord["onOwnerDeath"]> = new Set(["rollback", "keep"]);
 const SCOPES: ReadonlySet<string> = new Set(["actions"]);
 
-/** Decodes a transaction record. Throws `LOG_DAMAGED`. */
+/** Decodes a transaction record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeTransaction(body: RecordBody): TransactionRecord {
   const optional: Record<string, string> = {};
   for (const key of ["parent", "name", "session", "scope", "client", "process", "undo", "run", "action", "holds"]) {

@@ -3,21 +3,25 @@ export interface OperationStep {
   readonly id: string;
   readonly seq: number;
   readonly kind: "operation" | "undo" | "redo";
-  /** The operation that an undo or redo targets; for a redo, this may also be an undo with `takes`. */
+  /** The operation to which an undo or redo applies. For a redo, it may also be an undo with `takes`. */
   readonly target?: string;
-  /** For an undo of selected work: the operations (and redone undos of this kind) that it undoes wholly. */
+  /** Only for an undo of selected work: the operations, and redone undos of this kind, that it undoes completely. */
   readonly takes?: readonly string[];
   /**
-   * For such an undo: the operations of which only the unmerged part is left. They are not undone, but no longer next.
+   * Only for such an undo: the operations of which only the unmerged part is left. They are not undone, but are no
+   * longer the next to be undone.
    */
   readonly passes?: readonly string[];
-  /** True for such an undo if it changed nothing: there is nothing to redo. */
+  /** True for such an undo if it changed nothing. Then there is nothing to redo. */
   readonly isNothing?: true;
-  /** True for an operation within a larger one: it is undone with that one or by its own id, and is never next. */
+  /**
+   * True for an operation within a larger one. It is undone with that operation or by its own id, and is never the next
+   * to be undone.
+   */
   readonly isPart?: true;
 }
 
-/** The ids of the operations that `undo` and `redo` can use, the next one last. */
+/** The ids of the operations that `undo` and `redo` can use. The next one is last. */
 export interface UndoStack {
   readonly undoable: readonly string[];
   readonly redoable: readonly string[];
@@ -26,15 +30,16 @@ export interface UndoStack {
 }
 
 /**
- * Returns the two stacks after the steps, which are in log order. Consecutive undos go back, redos forward; a new
- * operation clears the redo stack. An undo of an operation in the middle removes it from its place. Its redo puts it on
- * top, even if a new operation has cleared the redo stack and the redo names it.
+ * Returns the two stacks after the steps, which must be in log order. Consecutive undos go back, and redos go forward.
+ * A new operation clears the redo stack. An undo of an operation in the middle removes it from its place. A redo of
+ * that operation puts it on top. This also holds if a new operation has cleared the redo stack, as long as the redo
+ * names the operation.
  *
- * An undo of selected work is a step of its own. The operations that it undoes wholly are no longer undoable, and it
- * becomes redoable as one step under its own id, unless it changed nothing. Once redone, it is undoable as one step
- * under that id: its undo is then a new undo, whose `takes` names it.
+ * An undo of selected work is a separate step. The operations that it undoes completely are no longer undoable. The
+ * undo becomes redoable as one step under its own id, unless it changed nothing. Once it is redone, it is undoable as
+ * one step under that id. Its undo is then a new undo, whose `takes` names it.
  *
- * Steps about missing (pruned) operations, and redos of operations that are not undone, change nothing.
+ * Steps about missing (pruned) operations change nothing, and neither do redos of operations that are not undone.
  */
 export function undoStack(steps: Iterable<OperationStep>): UndoStack {
   const stacks = new Stacks();
@@ -43,13 +48,13 @@ export function undoStack(steps: Iterable<OperationStep>): UndoStack {
 }
 
 class Stacks {
-  // A Set keeps insertion order and removes from the middle in constant time.
+  // A Set keeps the insertion order, and removes an element from the middle in constant time.
   readonly #undoable = new Set<string>();
   readonly #redoable = new Set<string>();
   readonly #undone = new Set<string>();
   /** The `takes` of each undo of selected work, by the undo's id. */
   readonly #groups = new Map<string, readonly string[]>();
-  /** All operations so far; true for one that is part of a larger one. */
+  /** All operations so far. The value is true for an operation that is part of a larger one. */
   readonly #known = new Map<string, boolean>();
 
   get now(): UndoStack {
@@ -62,7 +67,7 @@ class Stacks {
       this.#known.set(id, isPart);
       if (isPart) return;
       this.#undoable.add(id);
-      // Clearing even an empty set allocates a new table.
+      // Even the clearing of an empty set allocates a new table.
       if (this.#redoable.size > 0) this.#redoable.clear();
     } else if (kind === "undo" && takes !== undefined) this.#takeWork(step, takes);
     else if (target === undefined || !this.#known.has(target)) return;

@@ -6,41 +6,46 @@ import { optional } from "../../util/optional.ts";
 
 /** The location of a tracked folder: its device and its mount. */
 export interface RootPlace {
-  /** `null` for the first root. */
+  /** The id of the root; `null` for the first root. */
   readonly id: string | null;
   readonly device: string;
   /**
-   * The mount point at or above the folder, and the folder of its file system that is mounted there. Not known
-   * everywhere.
+   * The mount point at or above the folder, and the folder of its file system that is mounted there. Not every system
+   * knows it.
    */
   readonly mount?: string;
-  /** Identifies the mounting of the file system: each mounting has another text. Not known everywhere. */
+  /**
+   * A text that identifies the mounting of the file system. Each mounting has another text. Not every system knows it.
+   */
   readonly mounting?: string;
 }
 
 /** The locations of a workspace's folders at the last full capture. */
 export interface Whereabouts {
-  /** Identifies the boot of the machine; not known everywhere. */
+  /** A text that identifies the boot of the machine. Not every system knows it. */
   readonly boot?: string;
-  /** Set if a process followed an origin with the folder and has not ended cleanly. */
+  /** Set if a process that followed an origin with the folder has not ended cleanly. */
   readonly followed?: true;
   readonly roots: readonly RootPlace[];
 }
 
-/** True if the machine has booted since `last`. */
+/** Returns true if the machine was booted after `last`. */
 export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
   return isOther(last.boot, now.boot);
 }
 
-/** True if the machine has booted, or a file system was mounted, since `last`: data that was not synced may be lost. */
+/**
+ * Returns true if the machine was booted or a file system was mounted after `last`. Data that was not synced may then
+ * be lost.
+ */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
   if (hasRestarted(last, now)) return true;
   return now.roots.some((root) => isOther(placeOf(last, root.id)?.mounting, root.mounting));
 }
 
 /**
- * Returns the ids of the roots (`undefined`: the first one) that are on another device or behind another mount than
- * before: their contents may be different.
+ * Returns the ids of the roots (`undefined` for the first one) that are on another device or behind another mount than
+ * before. Their contents may be different.
  */
 export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet<string | undefined> {
   const elsewhere = now.roots.filter((root) => {
@@ -50,7 +55,7 @@ export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet
   return new Set(elsewhere.map(({ id }) => id ?? undefined));
 }
 
-/** Returns `now`, with an unknown boot filled in from `last`. */
+/** Returns `now`. If its boot is unknown, it gets that of `last`. */
 export function mergeWhereabouts(last: Whereabouts | undefined, now: Whereabouts): Whereabouts {
   if (last === undefined) return now;
   const boot = now.boot ?? last.boot;
@@ -61,7 +66,7 @@ function placeOf({ roots }: Whereabouts, id: string | null): RootPlace | undefin
   return roots.find((one) => one.id === id);
 }
 
-/** True if two values differ. An unknown value differs from none. */
+/** Returns true if two values differ. An unknown value is not different from any value. */
 function isOther(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a !== b;
 }
@@ -70,24 +75,29 @@ function isOther(a: string | undefined, b: string | undefined): boolean {
 export interface UncleanEnd {
   /** True if a process followed an origin with the folder when the machine went down. */
   readonly wasFollowed: boolean;
-  /** Paths that were recorded shortly before the end: the system may not have written them yet. */
+  /** Paths that were recorded shortly before the end. The system may not have written their files yet. */
   readonly recent: ReadonlySet<WorkspacePath>;
   /**
-   * Returns the modification time with which a file was last seen, in ms; `undefined` if unknown. It may be later than
-   * the recorded one: a file may be rewritten with the same bytes.
+   * Returns the modification time with which a file was last seen, in ms; `undefined` if it is unknown. It may be later
+   * than the recorded time, because a file may be rewritten with the same bytes.
    */
   readonly seen: (path: WorkspacePath) => number | undefined;
-  /** When the machine booted again, in ms since the epoch; `undefined` if it did not, or if that is unknown. */
+  /**
+   * The time at which the machine booted again, in ms since the epoch; `undefined` if it did not, or if that is
+   * unknown.
+   */
   readonly restarted?: number | undefined;
 }
 
 /**
- * True if the present state of a path was left by an unclean end and is not an edit. An edit has a new modification
- * time. A file whose bytes were not written has the recorded time, and is empty, shorter or filled with other bytes. A
- * file system that as a whole returned to an earlier state (Btrfs) has an earlier file, or none. A person may also have
- * deleted the file, so this is assumed only of paths that were recorded shortly before, and only if a process was at
- * work to the end. XFS leaves a file empty that was rewritten right before the end: its new time is before the machine
- * booted again. This, too, is assumed only if a process was at work.
+ * Returns true if the present state of a path was left by an unclean end and is not an edit. An edit has a new
+ * modification time. A file whose bytes were not written has the recorded time, and is empty, shorter or filled with
+ * other bytes.
+ *
+ * A file system that as a whole returned to an earlier state (Btrfs) has an earlier file, or none. A person may also
+ * have deleted the file. Therefore, this is assumed only of paths that were recorded shortly before the end, and only
+ * if a process was at work until then. XFS leaves a file empty that was rewritten right before the end. The file's new
+ * time is before the machine booted again. This, too, is assumed only if a process was at work.
  */
 export function isLostInCrash({ path, before, after }: Change, unclean: UncleanEnd): boolean {
   const { wasFollowed, recent, seen } = unclean;
@@ -110,7 +120,7 @@ export function encodeWhereabouts({ boot, followed, roots }: Whereabouts): strin
   return `${JSON.stringify(body)}\n`;
 }
 
-/** Decodes whereabouts. Throws for any other text. */
+/** Decodes whereabouts. Throws if the text is anything else. */
 export function decodeWhereabouts(json: string): Whereabouts {
   const body = object(JSON.parse(json) as Json, "whereabouts");
   const boot = optionalText(body, "boot");

@@ -21,8 +21,7 @@ import { optional } from "../../util/optional.ts";
 export const FORMAT_VERSION = 2;
 
 /**
- * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what`: the name, for messages, of what has that
- * format.
+ * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what` names the thing with that format in messages.
  */
 export function refuseOtherFormat(format: number, what: string): void {
   if (format === FORMAT_VERSION) return;
@@ -39,11 +38,11 @@ export function refuseOtherFormat(format: number, what: string): void {
   );
 }
 
-/** One tracked root as the log keeps it. */
+/** One tracked root in the form in which the log has it. */
 export interface RootRecord {
-  /** `null` for the first root. */
+  /** The id of the root; `null` for the first root. */
   readonly id: string | null;
-  /** Absolute; `""` in a hosted workspace, whose files exist only in its log and blobs. */
+  /** The absolute folder; `""` in a hosted workspace, whose files exist only in its log and blobs. */
   readonly folder: string;
   readonly only?: string;
   readonly filter: FilterOptions;
@@ -55,28 +54,32 @@ export interface WorkspaceRecord {
   readonly format: number;
   readonly created: string;
   readonly roots: readonly RootRecord[];
-  /** Device and inode of the first root, by which a moved folder is recognised. `"0"` in a hosted workspace. */
+  /** The device and the inode of the first root, by which a moved folder is recognised. `"0"` in a hosted workspace. */
   readonly device: string;
   readonly inode: string;
   /**
-   * The folder's birth time, in nanoseconds since 1970: another folder may get its inode later. Not known everywhere.
+   * The folder's birth time, in nanoseconds since 1970, because another folder may get its inode later. Not every
+   * system knows it.
    */
   readonly born?: string;
   /**
-   * False if nothing that the rules leave out is kept aside, and what was kept aside so far is freed. Default: true.
+   * False if nothing that the rules leave out is kept aside. What was kept aside before is then freed. Default: true.
    */
   readonly keepsAside?: false;
-  /** Names of secrets that a person has added to the table, or (`!`) excluded; see `ProtectedNames`. Default: none. */
+  /** Names of secrets that a person has added to the table, or excluded (`!`). See `ProtectedNames`. Default: none. */
   readonly protectedNames?: readonly string[];
-  /** Unique in its store. */
+  /** The name, which is unique in the store. */
   readonly name?: string;
-  /** The time at which it became read-only. */
+  /** The time at which the workspace became read-only. */
   readonly archived?: string;
-  /** For a fork: the state with which it begins. */
+  /** Only for a fork: the state with which the fork begins. */
   readonly from?: ForkOrigin;
 }
 
-/** A state of another workspace: the one after event `seq`, with that event's hash and the Merkle root of the files. */
+/**
+ * A state of another workspace. It is the state after event `seq`, with the event's hash and the Merkle root of the
+ * files.
+ */
 export interface ForkOrigin {
   readonly workspace: string;
   readonly seq: number;
@@ -84,7 +87,9 @@ export interface ForkOrigin {
   readonly root: Hash;
 }
 
-/** Encodes the options of a filter as JSON, for a workspace's record and for the filter that each snapshot names. */
+/**
+ * Encodes the options of a filter as JSON. Used for a workspace's record, and for the filter that each snapshot names.
+ */
 export function encodeFilter(filter: FilterOptions): RecordBody {
   return {
     use_gitignore: filter.useGitignore,
@@ -94,7 +99,7 @@ export function encodeFilter(filter: FilterOptions): RecordBody {
   };
 }
 
-/** Decodes the output of `encodeFilter`. Throws `LOG_DAMAGED`. */
+/** Decodes the output of `encodeFilter`. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeFilter(value: Json | undefined): FilterOptions {
   const body = object(value, "a filter");
   return {
@@ -130,7 +135,9 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
   };
 }
 
-/** Decodes a workspace record. Throws `FORMAT_UNSUPPORTED` for another format, and `LOG_DAMAGED`. */
+/**
+ * Decodes a workspace record. Throws `FORMAT_UNSUPPORTED` for another format, and `LOG_DAMAGED` for an invalid record.
+ */
 export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   const format = whole(body, "format");
   refuseOtherFormat(format, "this workspace");
@@ -155,7 +162,7 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   return { format, created: text(body, "created"), roots, device, inode, ...decodeOptional(body) };
 }
 
-/** Throws unless the first root has no id and each other root has a unique one. */
+/** Throws `LOG_DAMAGED` unless the first root has no id and each other root has a unique id. */
 function checkRootIds(roots: readonly RootRecord[]): void {
   const [first, ...further] = roots.map(({ id }) => id);
   if (first !== null) damaged("the first of its roots is not one without an id");
@@ -186,8 +193,8 @@ function decodeOrigin(body: RecordBody): ForkOrigin {
 const SHAPE = /^[A-Za-z0-9_@][A-Za-z0-9._:@-]{0,127}$/;
 
 /**
- * True if the text can be a workspace's name: 1 to 128 characters that need no escaping in a URL, a file name or a
- * command line.
+ * Returns true if the text can be a workspace's name: 1 to 128 characters that need no escaping in a URL, a file name
+ * or a command line.
  */
 export function isWorkspaceName(text: string): boolean {
   return SHAPE.test(text);

@@ -7,16 +7,21 @@ import { decodePath, decodeState, encodePath, encodeState } from "../values/file
 import { damaged, hashOf, list, object, optionalText, text, whole } from "../values/record-fields.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A change of a replica, as its origin receives it. */
+/** A change of a replica in the form in which its origin receives it. */
 export interface WriteBackEntry {
-  /** Identifies the entry within its replica. An entry that is sent again is answered as before, and not done again. */
+  /**
+   * Identifies the entry within its replica. An entry that is sent again gets the same answer, and is not carried out
+   * again.
+   */
   readonly localSeq: number;
-  /** The hash of its event in the replica's own log. Another hash with this number belongs to another history. */
+  /**
+   * The hash of the entry's event in the replica's own log. Another hash with this number belongs to another history.
+   */
   readonly eventHash?: Hash;
   readonly path: WorkspacePath;
-  /** `undefined`: deleted. */
+  /** The state; `undefined` for a deletion. */
   readonly entry: Entry | undefined;
-  /** The origin's event of this path that the change is based on; 0: the replica has seen none. */
+  /** The origin's event of this path on which the change is based; 0 if the replica has seen none. */
   readonly seen: number;
   readonly actor: string;
   readonly session?: string;
@@ -24,17 +29,17 @@ export interface WriteBackEntry {
   readonly action?: string;
 }
 
-/** Entries of one replica that are decided together, by `localSeq`. */
+/** Entries of one replica that are decided together, sorted by `localSeq`. */
 export interface WriteBackBatch {
   readonly replica: string;
-  /** The last event that was sent to the replica or that it has proved to hold. It cannot have seen later ones. */
+  /** The last event that was sent to the replica, or that it has proved to hold. It cannot have seen later events. */
   readonly acknowledged: number;
-  /** The replica's last decided entry, as the conversation that brings these entries knows it. Default: not checked. */
+  /** The replica's last decided entry, as far as the conversation with these entries knows it. Default: not checked. */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
   /**
-   * Contents that the replica could not send. They count as missing even if the store has them: naming a hash must give
-   * no access to the contents of others.
+   * Contents that the replica could not send. They are treated as missing even if the store has them, because naming a
+   * hash must not give access to the contents of others.
    */
   readonly missing?: ReadonlySet<Hash>;
 }
@@ -66,7 +71,7 @@ export type WriteBackReason =
 /** An entry that the origin accepted. */
 export interface AcceptedEntry {
   readonly localSeq: number;
-  /** The path's iteration now, and the event that recorded it; 0: the path never existed and does not exist. */
+  /** The present iteration of the path, and the event that recorded it. Both are 0 if the path never existed. */
   readonly iteration: number;
   readonly sequence: number;
 }
@@ -75,17 +80,20 @@ export interface AcceptedEntry {
 export interface RejectedEntry {
   readonly localSeq: number;
   readonly reason: WriteBackReason;
-  /** The event that caused the rejection, if any: the last one of the path, of one beneath it, or of one in its way. */
+  /**
+   * The event that caused the rejection, if there is one. It is the last event of the path, of a path beneath it, or of
+   * a path in its way.
+   */
   readonly currentSequence?: number;
-  /** Set if the replica itself rejected it: the origin does not know of it. */
+  /** Set if the replica itself rejected the entry. The origin then does not know of it. */
   readonly unheard?: true;
-  /** Set if the losing state is kept in the origin's history. The hash is `null` for a deletion and a folder. */
+  /** Set if the losing state is kept in the origin's history. The hash is `null` for a deletion or a folder. */
   readonly kept?: { readonly contentHash: Hash | null };
 }
 
 /**
- * The outcome of some entries, each list sorted by `localSeq`. An entry that was decided so long ago that its outcome
- * is no longer known is in neither list; it is settled, too.
+ * The answers to some entries. Each list is sorted by `localSeq`. An entry that was decided so long ago that its answer
+ * is unknown is in neither list. It is settled, too.
  */
 export interface WriteBackAnswer {
   readonly accepted: readonly AcceptedEntry[];
@@ -94,17 +102,17 @@ export interface WriteBackAnswer {
 
 /** The progress of deciding a replica's entries. */
 export interface SettledWriteBack {
-  /** The last decided entry; 0: none. */
+  /** The last decided entry; 0 if there is none. */
   readonly upTo: number;
-  /** Its hash in the replica's own log, if known. */
+  /** The hash of that entry's event in the replica's own log, if it is known. */
   readonly hash?: Hash;
-  /** The answers to its last batch, for a replica that never received them. */
+  /** The answers to the replica's last batch, for a replica that never received them. */
   readonly last: WriteBackAnswer;
 }
 
 /**
- * `writeback:<replica>`: the last answered change of a replica, with the answers to its last batch. A batch that is
- * sent again gets the same answers. The record is part of the commit that records the accepted entries.
+ * `writeback:<replica>`: the last answered entry of a replica, with the answers to its last batch. A batch that is sent
+ * again gets the same answers. The record is part of the commit that records the accepted entries.
  */
 export interface WriteBackRecord extends WriteBackAnswer {
   readonly settled: number;
@@ -122,7 +130,7 @@ export function writeBackRecordId(replica: string): string {
   return `writeback:${replica}`;
 }
 
-/** Returns a write-back record as JSON: an accepted entry is `[local_seq, iteration, sequence]`. */
+/** Returns a write-back record as JSON. An accepted entry is `[local_seq, iteration, sequence]`. */
 function encodeWriteBack({ settled, hash, accepted, rejected, going }: WriteBackRecord): RecordBody {
   return {
     settled,
@@ -138,7 +146,7 @@ function encodeWriteBack({ settled, hash, accepted, rejected, going }: WriteBack
   };
 }
 
-/** Decodes a write-back record. Throws `LOG_DAMAGED`. */
+/** Decodes a write-back record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeWriteBack(body: RecordBody): WriteBackRecord {
   return {
     settled: whole(body, "settled"),
@@ -174,17 +182,17 @@ function decodeRejected(body: RecordBody): RejectedEntry {
 
 /**
  * `version:<replica>:<local_seq>`: a replica's state of a path that did not become the path's state, because a later
- * one was recorded. Its content is kept like others of the history.
+ * state was recorded. Its content is kept like other contents of the history.
  */
 export interface VersionRecord {
   readonly replica: string;
   readonly localSeq: number;
   readonly path: WorkspacePath;
-  /** `undefined`: the replica had deleted the path. */
+  /** The state; `undefined` if the replica had deleted the path. */
   readonly entry: Entry | undefined;
-  /** The event of the path that it was based on; 0: none. */
+  /** The event of the path on which the state was based; 0 if there was none. */
   readonly seen: number;
-  /** The last event of the path when the version came; 0: there was none. */
+  /** The last event of the path when the version arrived; 0 if there was none. */
   readonly against: number;
   readonly actor: string;
   readonly session?: string;
@@ -216,7 +224,7 @@ function encodeVersion(record: VersionRecord): RecordBody {
   return body;
 }
 
-/** Decodes a version record. Throws `LOG_DAMAGED`. */
+/** Decodes a version record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeVersion(body: RecordBody): VersionRecord {
   const path = decodePath(body);
   const whose: { session?: string; turn?: string; action?: string } = {};

@@ -4,15 +4,15 @@ import { displayPath, pathFromBytes, textMark } from "../values/path.ts";
 const ROOT_SHOWN = /^@[a-z0-9-]+:/;
 
 /**
- * Converts a path of Chronicle's JSON to a command's argument that names exactly this path. `path_b64`: its bytes, if
- * given.
+ * Converts a path in Chronicle's JSON to a command's argument that names exactly this path. `path_b64` is the path's
+ * bytes, if they are given.
  */
 export function givenOfShown({ path, path_b64: bytes }: { readonly path: string; readonly path_b64?: string }): string {
   const [root = ""] = ROOT_SHOWN.exec(path) ?? [];
-  // `./` keeps a name that begins like a notation from being read as one.
+  // The prefix `./` ensures that a name which begins like a notation is not read as one.
   if (bytes === undefined) return `${root}./${path.slice(root.length)}`;
   const inner = pathFromBytes(Buffer.from(bytes, "base64"));
-  // An older server shows the name alone, although it begins like the mark of a root.
+  // An older server shows only the name, even if it begins like the mark of a root.
   const isOfFirst = path === inner || path === textMark(undefined, inner) + inner || path === displayPath(inner);
   return `${isOfFirst ? "" : root}base64:${bytes}`;
 }

@@ -1,10 +1,10 @@
 import { formatBytes } from "../values/duration.ts";
 import { ChronicleError } from "../values/errors.ts";
 
-/** The sizes that the error is about, in bytes: what the store holds, and what was to be added. */
+/** The sizes that the error reports, in bytes: the size of the store, the size of the addition, and the limit. */
 export interface StoreFull {
   readonly taken: number;
-  /** 0: the store has already reached its limit, whatever was to be added. */
+  /** The size of the addition. It is 0 if the store has already reached its limit, whatever was to be added. */
   readonly wanted: number;
   readonly limit: number;
 }
@@ -26,8 +26,8 @@ export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
 }
 
 /**
- * Returns the same error without the store's size, for callers who may see only a part of the store: the size would
- * reveal whether others have a certain content.
+ * Returns the same error without the store's size, for callers who may see only a part of the store. The size would
+ * reveal whether other workspaces have a certain content.
  */
 export function withoutStoreSize(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "LIMIT_EXCEEDED" || !("taken" in error.data)) return error;

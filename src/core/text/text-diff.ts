@@ -2,30 +2,33 @@ import { diffArrays } from "diff";
 import { pathToBytes } from "../values/path.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** Largest content, in bytes, that is compared line by line. */
+/** The maximum length of a content that is compared line by line, in bytes. */
 export const MAX_DIFF_BYTES = 4 * 1024 ** 2;
 
 /**
- * The maximum number of edits for which the shortest diff of one pair is searched: the time of the search grows with
- * the square (about 50 ms at 1,000). An edit is an added or removed line that the other side has, too: a line of one
- * side only needs no search. Beyond it, everything between the first and the last difference is replaced.
+ * The maximum number of edits for which the shortest diff of one pair is searched. The time of the search grows with
+ * the square of the edits (about 50 ms at 1,000). An edit is an added or removed line that the other side has, too. A
+ * line that only one side has needs no search. If there are more edits, everything between the first and the last
+ * difference is replaced.
  */
 export const MAX_EDITS = 1000;
 
-/** The maximum number of compared lines between the first and the last difference, of both sides together. */
+/** The maximum number of compared lines between the first and the last difference, on both sides together. */
 const MAX_LINES = 500_000;
 
 /**
- * The steps that the searches for the patches of one answer may take together. A search takes the square of its number
- * of edits.
+ * The maximum number of steps of all searches for the patches of one answer. A search takes as many steps as the square
+ * of its number of edits.
  */
 const MOST_STEPS = 20 * MAX_EDITS ** 2;
 
-/** The steps left for the searches of one answer's patches. Without any, differences are replaced as a whole. */
+/**
+ * The remaining steps of the searches for one answer's patches. If none remain, differences are replaced as a whole.
+ */
 export class DiffBudget {
   #steps = MOST_STEPS;
 
-  /** The most edits of the next search. */
+  /** The maximum number of edits of the next search. */
   get edits(): number {
     return Math.min(MAX_EDITS, Math.floor(Math.sqrt(this.#steps)));
   }
@@ -35,35 +38,35 @@ export class DiffBudget {
   }
 }
 
-/** git's rule: a NUL in the first bytes means binary. */
+/** git's rule: a NUL in the first bytes marks a binary file. */
 const SNIFFED_BYTES = 8000;
 
-/** Types and modes as git writes them: a file, an executable file, a symbolic link (its content is the target). */
+/** Types and modes in git's notation: a file, an executable file, a symbolic link (its content is the target). */
 export type GitMode = "100644" | "100755" | "120000";
 
 /** The two contents to compare. A missing side is a file that does not exist. */
 export interface DiffInput {
   /**
-   * Relative to the folder where the patch is to be applied. Names that are not UTF-8 are encoded as in
+   * The path, relative to the folder in which the patch is to be applied. Names that are not UTF-8 are encoded as in
    * `WorkspacePath`.
    */
   readonly path: string;
   readonly before?: Uint8Array | undefined;
   readonly after?: Uint8Array | undefined;
-  /** Unchanged lines around a change; 3 by default. */
+  /** The number of unchanged lines around a change. Default 3. */
   readonly context?: number;
-  /** The budget of the answer that the patch belongs to; by default, a new one. */
+  /** The budget of the answer to which the patch belongs. Default: a new one. */
   readonly budget?: DiffBudget;
   /**
-   * The type of each side; a plain file by default. Sides of different types (file, link) need a patch each, as in git.
+   * The type of each side. Default: a plain file. Sides of different types (file, link) need one patch each, as in git.
    */
   readonly beforeMode?: GitMode;
   readonly afterMode?: GitMode;
 }
 
 /**
- * A patch, or the reason why there is none. `patch` is `""` if both sides are equal; else it has git's form, for `git
- * apply` and `patch -p1`. It is text: the contents are UTF-8, and the name is quoted as git does.
+ * A patch, or the reason why there is none. `patch` is `""` if both sides are equal. Otherwise, it has git's form, for
+ * `git apply` and `patch -p1`. A patch is text, because the contents are UTF-8, and the name is quoted as git does.
  */
 export type TextDiff =
   | { readonly kind: "text"; readonly patch: string }
@@ -79,7 +82,7 @@ interface Hunk {
   readonly lines: readonly string[];
 }
 
-/** Compares two contents line by line. Deterministic: limits are sizes, not times. */
+/** Compares two contents line by line. The result is deterministic, because limits are sizes, not times. */
 export function unifiedDiff(input: DiffInput): TextDiff {
   const sides = [input.before, input.after].map((bytes) => bytes ?? new Uint8Array());
   const isSame = Buffer.compare(sides[0] ?? NONE, sides[1] ?? NONE) === 0;
@@ -96,7 +99,7 @@ export function unifiedDiff(input: DiffInput): TextDiff {
 
 const NONE = new Uint8Array();
 
-/** Compares equal contents of any type: only the mode can differ. */
+/** Compares equal contents of any type. Only their modes can differ. */
 function modesOnly(input: DiffInput): TextDiff {
   const lines = modeLines(input).length === 0 ? [] : [...headerLines(input, false), ""];
   return { kind: "text", patch: lines.join("\n") };
@@ -120,7 +123,7 @@ interface Region {
   readonly newTo: number;
 }
 
-/** Both sides without the lines that are equal at their beginnings and ends, but for the context around the middle. */
+/** Both sides without the equal lines at their beginnings and ends, except for the context around the middle. */
 interface Window {
   readonly old: readonly string[];
   readonly now: readonly string[];
@@ -137,7 +140,7 @@ function hunksOf(before: string, after: string, input: DiffInput): Hunk[] | unde
   return groupsOf(regionsOf(window, budget), context).map((group) => toHunk(window, group, context));
 }
 
-/** Splits only what is compared into lines: a large file of which little differs is read fast. */
+/** Splits only the compared part into lines, so that a large file with few differences is processed fast. */
 function windowOf(before: string, after: string, context: number): Window | undefined {
   const head = commonHead(before, after);
   const tail = commonTail(before, after, head);
@@ -189,13 +192,13 @@ function startsLine(text: string, at: number): boolean {
   return at === 0 || text.charCodeAt(at - 1) === NEWLINE;
 }
 
-/** Returns where the line that begins at `from` ends, with its newline. */
+/** Returns the end of the line that begins at `from`, after its newline. */
 function lineEnd(text: string, from: number): number {
   const found = text.indexOf("\n", from);
   return found === -1 ? text.length : found + 1;
 }
 
-/** Counts the lines that begin in this part of the text, which begins with a line. */
+/** Counts the lines that begin in this part of the text. The part must begin with a line. */
 function linesIn(text: string, from: number, to: number): number {
   let lines = 0;
   for (let at = from; at < to; at = lineEnd(text, at)) lines += 1;
@@ -230,8 +233,9 @@ function middleOf(old: readonly string[], now: readonly string[]): Region {
 }
 
 /**
- * Returns the pairs of equal lines within the middle that the shortest diff keeps, as numbers of lines in both; none if
- * the search would take too long. Lines that the other side has not are left out of the search, as in git's xdiff.
+ * Returns the pairs of equal lines in the middle that the shortest diff keeps, as line numbers on both sides. Returns
+ * none if the search would take too long. Lines that the other side does not have are left out of the search, as in
+ * git's xdiff.
  */
 function pairsWithin(
   old: readonly string[],
@@ -320,7 +324,7 @@ function marked(mark: string, lines: readonly string[]): string[] {
 }
 
 function hunkLines(hunk: Hunk): string[] {
-  // An empty range is named by the line before it.
+  // An empty range has the number of the line before it.
   const oldStart = hunk.oldLines === 0 ? hunk.oldStart - 1 : hunk.oldStart;
   const newStart = hunk.newLines === 0 ? hunk.newStart - 1 : hunk.newStart;
   return [`@@ -${oldStart},${hunk.oldLines} +${newStart},${hunk.newLines} @@`, ...hunk.lines];
@@ -343,9 +347,9 @@ function headerLines(input: DiffInput, hasHunks: boolean): string[] {
 }
 
 /**
- * Returns the patch of a file whose change no patch can carry, in git's form for binary files: `git apply` then refuses
- * the whole patch, and does not silently leave this file out. The contents of `before` and `after` are not read, only
- * whether they are given.
+ * Returns the patch of a file whose change no patch can represent, in git's form for binary files. `git apply` then
+ * refuses the whole patch, and does not silently leave this file out. The contents of `before` and `after` are not
+ * read. Only their presence matters.
  */
 export function patchWithoutText(input: DiffInput): string[] {
   const { before, after, beforeMode = "100644", afterMode = "100644" } = input;
@@ -356,7 +360,7 @@ export function patchWithoutText(input: DiffInput): string[] {
   ];
   return [
     ...headerLines(input, false),
-    // Without this line, git takes the file for unchanged. Its hashes are zero, because only git could compute them.
+    // Without this line, git regards the file as unchanged. The hashes are zero, because only git could compute them.
     `index 0000000..0000000${isSame ? ` ${afterMode}` : ""}`,
     `Binary files ${old} and ${now} differ`,
   ];
@@ -380,7 +384,7 @@ const ESCAPES: Readonly<Record<number, string>> = {
   0x5c: "\\\\",
 };
 
-/** Quotes a name as git does in patches: with escapes, unless it is printable ASCII without `"` and `\`. */
+/** Quotes a name as git does in patches. The name is escaped unless it is printable ASCII without `"` and `\`. */
 function patchName(name: string): string {
   if (/^[ !#-[\]-~]*$/.test(name)) return name;
   let quoted = "";

@@ -1,6 +1,6 @@
 import { ChronicleError } from "../values/errors.ts";
 
-/** Normalises an origin's address to its stored form. Throws `USAGE`. */
+/** Normalises an origin's address to its stored form. Throws `USAGE` for an invalid address. */
 export function upstreamUrl(text: string): string {
   if (/^unix:\/./.test(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -2,19 +2,19 @@ import { comparePaths, foldersAbove, nameOf, parentOf, type WorkspacePath } from
 
 /** The rules by which a file system identifies names. */
 export interface NameRules {
-  /** True if `A` and `a` are one name. */
+  /** True if names that differ only in case (`A`, `a`) are the same name. */
   readonly caseInsensitive?: boolean;
-  /** True if names that are canonically equivalent in Unicode are one name (as on macOS). */
+  /** True if names that are canonically equivalent in Unicode are the same name (as on macOS). */
   readonly normalise?: boolean;
 }
 
 /**
- * Finds paths that would be the same on a file system with these rules: groups of names in one folder, each group in
- * path order. Folders above the paths count too. Nothing is listed below folders that collide, because keeping those
- * apart keeps their contents apart.
+ * Finds paths that would be the same on a file system with these rules. Returns groups of names in one folder, each
+ * group in path order. The folders above the paths are compared too. Nothing beneath colliding folders is listed,
+ * because their contents are separate once the folders are.
  *
- * File systems fold letters by tables of their own. This folds everything that Unicode's full case mappings make equal
- * (`ß` and `ss` too), because a false collision is better than an overwritten file.
+ * File systems use their own tables to fold letters. This function folds everything that Unicode's full case mappings
+ * make equal (also `ß` and `ss`), because a false collision is better than an overwritten file.
  */
 export function findCollisions(paths: Iterable<WorkspacePath>, rules: NameRules): WorkspacePath[][] {
   const seen = new Set<WorkspacePath>();
@@ -35,7 +35,7 @@ export function findCollisions(paths: Iterable<WorkspacePath>, rules: NameRules)
   return found.sort(([a = ""], [b = ""]) => comparePaths(a, b));
 }
 
-/** True if two names would be one name under these rules. */
+/** Returns true if two names are the same name under these rules. */
 export function isOneName(a: string, b: string, rules: NameRules): boolean {
   return foldName(a, rules) === foldName(b, rules);
 }
@@ -43,8 +43,8 @@ export function isOneName(a: string, b: string, rules: NameRules): boolean {
 function foldName(name: string, { caseInsensitive = false, normalise = false }: NameRules): string {
   const composed = normalise ? name.normalize("NFD") : name;
   if (!caseInsensitive) return composed;
-  // Upper case first, because it unites letters that lower case keeps apart (`ſ` and `s`). Lower case then unites the
-  // Kelvin sign and `k`.
+  // Upper case comes first, because it unites letters that lower case keeps apart (`ſ` and `s`). Lower case then unites
+  // the Kelvin sign and `k`.
   const folded = composed.toUpperCase().toLowerCase();
   return normalise ? folded.normalize("NFD") : folded;
 }

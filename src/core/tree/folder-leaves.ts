@@ -4,11 +4,11 @@ import { childLeaf, type TreeChild } from "./merkle.ts";
 import { compareNames } from "../values/path.ts";
 
 /**
- * The RFC 6962 tree of one folder with all its nodes, so that a change of some children costs only their paths to the
- * root and not the whole folder. Immutable.
+ * The RFC 6962 tree of one folder, with all its nodes. If some children change, only the nodes on their paths to the
+ * root are computed again, not the whole folder. Immutable.
  *
- * Level 0 holds the leaves. A node of the next level is the hash of two nodes; the last node of an odd level is passed
- * up unchanged. This gives the tree of `folderHash`.
+ * Level 0 has the leaves. A node of the next level is the hash of two nodes. The last node of a level with an odd
+ * number of nodes is passed up unchanged. The result is the tree of `folderHash`.
  */
 export class FolderLeaves {
   readonly #names: readonly string[];
@@ -19,7 +19,7 @@ export class FolderLeaves {
     this.#levels = levels;
   }
 
-  /** Computes the tree of these children, which are sorted by `compareNames`. */
+  /** Computes the tree of these children, which must be sorted by `compareNames`. */
   static of(children: readonly TreeChild[]): FolderLeaves {
     const leaves = children.map(childLeaf);
     return new FolderLeaves(
@@ -38,18 +38,18 @@ export class FolderLeaves {
     return this.#levels.at(-1)?.[0] ?? EMPTY_HASH;
   }
 
-  /** True if there is a child of this name. */
+  /** Returns true if there is a child with this name. */
   has(name: string): boolean {
     return this.#names[placeOf(this.#names, name)] === name;
   }
 
-  /** True if there is exactly this child. */
+  /** Returns true if there is exactly this child. */
   holds(child: TreeChild): boolean {
     const at = placeOf(this.#names, child.name);
     return this.#names[at] === child.name && this.#levels[0]?.[at] === childLeaf(child);
   }
 
-  /** Returns the folder with some children changed; `undefined` removes the child. */
+  /** Returns the folder with some children changed. `undefined` removes a child. */
   with(changes: ReadonlyMap<string, TreeChild | undefined>): FolderLeaves {
     const names = [...this.#names];
     const leaves = [...(this.#levels[0] ?? [])];
@@ -97,7 +97,7 @@ function levelsOf(leaves: readonly Hash[], before: readonly (readonly Hash[])[],
   while (level.length > 1) {
     same = Math.floor(same / 2);
     const next = (before[levels.length] ?? []).slice(0, same);
-    // A node that had one child may now have two, so the nodes above leaf `from` are all computed anew.
+    // All nodes above leaf `from` are computed again, because a node that had one child may now have two.
     for (let at = next.length; at < Math.ceil(level.length / 2); at += 1) next.push(parent(level, at));
     levels.push(next);
     level = next;

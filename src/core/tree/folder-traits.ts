@@ -3,15 +3,16 @@ import type { NameRules } from "./find-collisions.ts";
 import { isUtf8Path, nameOf } from "../values/path.ts";
 
 /**
- * The traits of a folder's file system: what it can hold. Capture, apply, sync and status all use this description.
- * States that the folder cannot hold are not compared with the record, not told to others, and not restored as changes.
+ * The traits of a folder's file system, which determine what the folder can hold. Capture, apply, sync and status all
+ * use this description. States that the folder cannot hold are not compared with the record, not sent to others, and
+ * not restored as changes.
  */
 export interface FolderTraits {
-  /** The kind of file system, by the system's name: `ext4`, `exfat`, `fuseblk`. */
+  /** The kind of the file system, by the system's name, such as `ext4`, `exfat` or `fuseblk`. */
   readonly fileSystem: string;
   /**
-   * `known`: all file systems of this kind have these traits. `probed`: they were tested in the folder. `assumed`:
-   * neither was possible.
+   * The source of the traits. `known`: all file systems of this kind have them. `probed`: they were tested in the
+   * folder. `assumed`: neither was possible.
    */
   readonly source: "known" | "probed" | "assumed";
   /** True if permission bits are stored. */
@@ -22,11 +23,11 @@ export interface FolderTraits {
   readonly ctime: boolean;
   /** The resolution of modification times, in ns. */
   readonly timeStepNs: number;
-  /** The rules by which names are the same name there. */
+  /** The rules that determine which names are the same name in the folder. */
   readonly names: NameRules;
-  /** Characters that no name there can have. */
+  /** Characters that no name in the folder can have. */
   readonly refusedCharacters: string;
-  /** True if names may be bytes that are not UTF-8. */
+  /** True if names may have bytes that are not UTF-8. */
   readonly anyBytes: boolean;
 }
 
@@ -44,18 +45,18 @@ export const HOLDS_ALL: FolderTraits = {
   anyBytes: true,
 };
 
-/** The mode recorded for a new path if the disk stores none: the one that other programs use. */
+/** The mode that is recorded for a new path if the disk stores no modes. It is the mode that other programs use. */
 const USUAL_FILE_MODE = 0o644;
 const USUAL_FOLDER_MODE = 0o755;
 
 /**
- * The size, in bytes and entries, up to which a folder is reread at each scan if stat cannot prove that nothing
- * changed.
+ * The size of a folder, in bytes and entries, up to which it is read again at each scan if stat cannot prove that
+ * nothing has changed.
  */
 const MOST_READ_BYTES = 32 * 1024 * 1024;
 const MOST_READ_ENTRIES = 10_000;
 
-/** True if everything is reread at each scan. Not needed if ctime reveals changes. */
+/** Returns true if everything is read again at each scan. This is unnecessary if ctime reveals changes. */
 export function readsAll(
   { ctime }: Pick<FolderTraits, "ctime">,
   { entries, bytes }: { readonly entries: number; readonly bytes: number },
@@ -64,9 +65,9 @@ export function readsAll(
 }
 
 /**
- * Kinds of file systems, by their names in /proc/self/mountinfo, that are on another machine or shared with one: this
- * system is not notified of changes made there. FUSE file systems count as shared (sshfs, a virtual machine's shared
- * folders, the mounts of containers).
+ * Kinds of file systems, by their names in /proc/self/mountinfo, that are on another machine or shared with one. This
+ * system is not notified of changes that are made there. Unless `OWN_FUSE` has them, FUSE file systems are regarded as
+ * shared (sshfs, shared folders of a virtual machine, the mounts of containers).
  */
 const SHARED = new Set(
   (
@@ -78,21 +79,21 @@ const SHARED = new Set(
 const OWN_FUSE = new Set(["fuse.fuse-overlayfs", "fuse.gocryptfs", "fuse.encfs", "fuse.ntfs-3g", "fuse.exfat"]);
 
 /**
- * True if other machines may change a file system of this kind without this one being notified. A watcher then reports
- * only some of the changes.
+ * Returns true if other machines may change a file system of this kind without a notification to this one. A watcher
+ * then reports only some of the changes.
  */
 export function isSharedFileSystem(kind: string): boolean {
   return SHARED.has(kind) || (kind.startsWith("fuse.") && !OWN_FUSE.has(kind));
 }
 
-/** True if some different names are the same name there. */
+/** Returns true if some different names are the same name in the folder. */
 export function foldsNames({ names }: Pick<FolderTraits, "names">): boolean {
   return names.caseInsensitive === true || names.normalise === true;
 }
 
 /**
- * Returns what an entry found on disk stands for: if the disk stores no modes, it gets the recorded mode of the path,
- * or the usual one if no entry of its kind is recorded.
+ * Returns the entry for which an entry on disk stands. If the disk stores no modes, the entry gets the recorded mode of
+ * the path, or the usual mode if no entry of its kind is recorded.
  */
 export function heldEntry(
   { modes }: Pick<FolderTraits, "modes">,
@@ -105,7 +106,7 @@ export function heldEntry(
   return mode === found.mode ? found : { ...found, mode };
 }
 
-/** Returns why a folder cannot hold an entry, for people; `undefined` if it can. */
+/** Returns the reason why a folder cannot hold an entry, for people; `undefined` if it can. */
 export function whyNotHeld(traits: FolderTraits, { path, kind }: Pick<Entry, "path" | "kind">): string | undefined {
   if (kind === "symlink" && !traits.symlinks) return `${fileSystemOf(traits)} has no symbolic links`;
   return whyNoName(traits, nameOf(path));
@@ -121,16 +122,16 @@ export function whyNotHeldAt(traits: FolderTraits, entry: Pick<Entry, "path" | "
   return whyNotHeld(traits, entry);
 }
 
-/** Characters that some file systems allow in no name, besides unprintable ones. */
+/** Characters that some file systems do not allow in names, besides unprintable ones. */
 export const REFUSED_SOMEWHERE = '"*:<>?\\|';
 
-/** True if some disks cannot hold an entry, because of its kind or its name. */
+/** Returns true if some disks cannot hold an entry, because of its kind or its name. */
 export function mayNotBeHeld({ path, kind }: Pick<Entry, "path" | "kind">): boolean {
   if (kind === "symlink" || !isUtf8Path(path)) return true;
   return [...path].some((one) => one < " " || REFUSED_SOMEWHERE.includes(one));
 }
 
-/** True if the folder can hold every name and every link. Single paths then need no check. */
+/** Returns true if the folder can hold every name and every link. A single path then needs no check. */
 export function holdsAllEntries(traits: FolderTraits): boolean {
   return traits.symlinks && holdsAllNames(traits);
 }
@@ -152,7 +153,7 @@ function fileSystemOf({ fileSystem }: FolderTraits): string {
   return fileSystem === "" ? "the file system" : `this file system (${fileSystem})`;
 }
 
-/** Lists what a folder cannot hold or report, for people. Empty if there is nothing. */
+/** Lists what a folder cannot hold or report, for people. The list is empty if there is nothing. */
 export function lackedBy(traits: FolderTraits): string[] {
   const { modes, symlinks, hardLinks, ctime, names, refusedCharacters, anyBytes, timeStepNs } = traits;
   return [

@@ -5,15 +5,15 @@ import { leastOf } from "../../util/long-lists.ts";
  * missing. This is decided nowhere else.
  */
 
-/** The states that a pruning keeps: every state from the floor on, and those listed below it (ascending). */
+/** The states that a pruning keeps: every state from the floor on, and the listed states below it (ascending). */
 export interface KeptStates {
   readonly floorSeq: number;
   readonly kept: readonly number[];
 }
 
 /**
- * Merges prunings: keeps each state that at least one of them keeps. `undefined` stands for no pruning, which keeps
- * everything.
+ * Merges prunings. The result keeps each state that at least one of them keeps. `undefined` stands for no pruning,
+ * which keeps everything.
  */
 export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates | undefined {
   const prunings = all.filter((one) => one !== undefined);
@@ -23,19 +23,20 @@ export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates 
   return { floorSeq, kept: [...kept].sort((a, b) => a - b) };
 }
 
-/** True if `one` keeps each state that `other` keeps. */
+/** Returns true if `one` keeps each state that `other` keeps. */
 export function keepsAllOf(one: KeptStates, other: KeptStates): boolean {
   for (let state = other.floorSeq; state < one.floorSeq; state += 1) if (!keepsState(one, state)) return false;
   return other.kept.every((state) => keepsState(one, state));
 }
 
-/** True if the state after this event can still be restored. */
+/** Returns true if the state after this event can still be restored. */
 export function keepsState(pruning: KeptStates | undefined, state: number): boolean {
   return pruning === undefined || state >= pruning.floorSeq || pruning.kept[firstFrom(pruning.kept, state)] === state;
 }
 
 /**
- * True if a value in force from event `since` until event `until` replaced it (`undefined`: still in force) is kept.
+ * Returns true if the pruning keeps a value that was in force from event `since` until event `until` replaced it. If
+ * `until` is undefined, the value is still in force.
  */
 export function keepsSpan(pruning: KeptStates | undefined, since: number, until: number | undefined): boolean {
   if (pruning === undefined || until === undefined || until > pruning.floorSeq) return true;
@@ -43,7 +44,7 @@ export function keepsSpan(pruning: KeptStates | undefined, since: number, until:
   return state !== undefined && state < until;
 }
 
-/** Returns the index of the first of the ascending numbers that is not below the value. */
+/** Returns the index of the first of the ascending numbers that is at least the value. */
 function firstFrom(numbers: readonly number[], value: number): number {
   let low = 0;
   let high = numbers.length;
@@ -61,7 +62,7 @@ interface InForce<T> {
 }
 
 /**
- * Walks through a history in order and passes on each content that a kept state needs. Holds at most one content for
+ * Walks through a history in order, and passes on each content that a kept state needs. Holds at most one content for
  * each record.
  */
 export class NeededContents<T> {
@@ -74,7 +75,7 @@ export class NeededContents<T> {
     this.#need = need;
   }
 
-  /** Sets the content of a record from event `seq` on (`undefined`: none). Seqs never decrease. */
+  /** Sets the content of a record from event `seq` on; `undefined` if it has none. The seqs must not decrease. */
   set(recordId: string, seq: number, content: T | undefined): void {
     if (this.#pruning === undefined || seq > this.#pruning.floorSeq) {
       this.#reachFloor();
@@ -87,12 +88,12 @@ export class NeededContents<T> {
     else this.#inForce.set(recordId, { since: seq, content });
   }
 
-  /** Ends the history: passes on what is in force at its end. Must be called. */
+  /** Ends the history, and passes on the contents in force at its end. Must be called. */
   finish(): void {
     this.#reachFloor();
   }
 
-  /** Passes on everything in force at the floor. */
+  /** Passes on all contents in force at the floor. */
   #reachFloor(): void {
     for (const { content } of this.#inForce.values()) this.#need(content);
     this.#inForce.clear();

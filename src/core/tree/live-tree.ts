@@ -3,7 +3,10 @@ import type { Hash } from "../values/hash.ts";
 import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
 import { compareNames, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../values/path.ts";
 
-/** A name in the tree. A folder without an entry keeps its children, which exist again once it has an entry. */
+/**
+ * A name in the tree. A folder whose entry is removed keeps its children. They exist again once the folder has an
+ * entry.
+ */
 interface Node {
   entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
   /** The iteration of `entry`; 0 if unknown. */
@@ -18,16 +21,16 @@ function newNode(): Node {
 }
 
 /**
- * The present state of a workspace as a tree that knows its Merkle root. A change costs only the folders on its path,
- * and only when the root is requested. The tree holds nothing of the history except the number of iterations of each
- * path.
+ * The present state of a workspace as a tree that knows its Merkle root. After a change, only the folders on its path
+ * are hashed again, and only when the root is requested. Of the history, the tree has only the number of iterations of
+ * each path.
  */
 export class LiveTree {
   readonly #root = newNode();
   /** The last iterations of paths that were removed. */
   readonly #gone = new Map<WorkspacePath, number>();
 
-  /** Sets the next state of a path; `undefined` removes it. `iteration`: its number. */
+  /** Sets the next state of a path; `undefined` removes it. `iteration` is the number of that state. */
   set(path: WorkspacePath, entry: Entry | undefined, iteration = 0): void {
     const parts = path.split("/");
     const way: Node[] = [this.#root];
@@ -55,8 +58,8 @@ export class LiveTree {
   }
 
   /**
-   * Returns why the state of a path contradicts those around it, or `undefined` if it does not. An existing path must
-   * be in an existing folder, and only a folder may have existing paths beneath it.
+   * Returns why the state of a path contradicts those around it; `undefined` if it does not. An existing path must be
+   * in an existing folder, and only a folder may have existing paths beneath it.
    */
   misplaced(path: WorkspacePath): string | undefined {
     const node = this.#node(path);
@@ -74,15 +77,15 @@ export class LiveTree {
     return node;
   }
 
-  /** Returns the workspace's root. `furtherRoots`: ids of the tracked roots beside the first. */
+  /** Returns the workspace's root. `furtherRoots` has the ids of the tracked roots other than the first. */
   root(furtherRoots: readonly string[] = []): Hash {
     const further = furtherRoots.map((id) => ({ id, hash: hashOf(this.#child(pathInRoot(id, ROOT))) }));
     return workspaceRoot(hashOf(this.#root), further);
   }
 
   /**
-   * Computes the hashes of the changed folders, and yields after every `step` names to let other work run. Afterwards
-   * the root costs nothing, unless a path is set meanwhile.
+   * Computes the hashes of the changed folders. Yields after about every `step` names, so that other work can run.
+   * Afterwards, the root is known, unless a path is set meanwhile.
    */
   *computing(step: number): Generator<void, void> {
     let left = step;
@@ -95,7 +98,9 @@ export class LiveTree {
     }
   }
 
-  /** Returns the hash of a folder, or of a further root (`pathInRoot(id, ROOT)`); `undefined` if there is none. */
+  /**
+   * Returns the hash of a folder or of a further root (`pathInRoot(id, ROOT)`); `undefined` if there is no such folder.
+   */
   folderHash(path: WorkspacePath): Hash | undefined {
     const node = path === ROOT ? this.#root : this.#node(path);
     if (isRootFolder(path)) return hashOf(node ?? newNode());
@@ -107,12 +112,12 @@ export class LiveTree {
   }
 }
 
-/** True for the folder of a tracked root, which has no entry of its own. */
+/** Returns true for the folder of a tracked root, which has no entry of its own. */
 function isRootFolder(path: WorkspacePath): boolean {
   return path === ROOT || (path.startsWith("\0") && !path.includes("/"));
 }
 
-/** Removes names that hold nothing any more. */
+/** Removes names that have neither an entry nor children any more. */
 function prune(way: readonly Node[], parts: readonly string[]): void {
   for (let depth = parts.length; depth > 0; depth -= 1) {
     const node = way[depth];
@@ -121,7 +126,7 @@ function prune(way: readonly Node[], parts: readonly string[]): void {
   }
 }
 
-/** Yields the folders whose hashes are unknown, each after those that it contains. */
+/** Yields the folders whose hashes are unknown, each after the folders in it. */
 function* changedFolders(folder: Node): Generator<Node, void> {
   if (folder.treeHash !== undefined) return;
   for (const child of folder.children?.values() ?? []) if (child.children !== undefined) yield* changedFolders(child);

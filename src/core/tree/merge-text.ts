@@ -3,17 +3,17 @@ import { sameEntry, type Entry } from "../values/entry.ts";
 
 /**
  * Three-way merge of texts by lines, as `diff3` does it (Khanna, Kunal, Pierce: A Formal Investigation of Diff3, 2007):
- * a change of only one side is taken; different changes of both sides to the same or adjacent lines are a conflict.
- * Lines keep their ends, so that CRLF and a missing last newline are preserved exactly.
+ * a change of only one side is applied, and different changes of both sides to the same or adjacent lines are a
+ * conflict. Lines keep their ends, so that CRLF and a missing last newline are preserved exactly.
  */
 
-/** Largest content, in bytes, that is merged. */
+/** The maximum length of a content that is merged, in bytes. */
 export const MAX_MERGE_BYTES = 8 * 1024 ** 2;
 
 /**
- * The maximum number of added and removed lines for which the shortest difference is searched: the time of the search
- * grows with the square (a quarter of a second). Beyond it, everything between the first and the last difference is one
- * edit.
+ * The maximum number of added and removed lines for which the shortest difference is searched. The time of the search
+ * grows with the square of the lines (a quarter of a second at this limit). If there are more, everything between the
+ * first and the last difference is one edit.
  */
 const MAX_EDITS = 2000;
 
@@ -29,7 +29,7 @@ interface MergedText {
   readonly conflicts: number;
 }
 
-/** Merges the texts. Returns `undefined` if one of them is not text (not UTF-8, a NUL, too large). */
+/** Merges the texts. Returns `undefined` if one of them is not text (not UTF-8, or with a NUL) or is too large. */
 export function mergeText({ base, ours, theirs }: TextSides, prefer: "ours" | "theirs"): MergedText | undefined {
   const lines = [base, ours, theirs].map(linesOf);
   const [old, left, right] = lines;
@@ -101,7 +101,7 @@ function mergeRegion(
   return { lines: prefer === "ours" ? ours : theirs, conflict: !isSame };
 }
 
-/** Pushes one by one, because a call with more arguments than the stack holds would fail. */
+/** Pushes the lines one by one, because a call with more arguments than fit on the stack would fail. */
 function append(to: string[], lines: readonly string[]): void {
   for (const line of lines) to.push(line);
 }
@@ -135,7 +135,7 @@ function editsOf(base: readonly string[], side: readonly string[]): Edit[] {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Splits bytes into lines with their ends. Returns `undefined` if they are not text. */
+/** Splits bytes into lines with their ends. Returns `undefined` if the bytes are not text or are too long. */
 function linesOf(bytes: Uint8Array): readonly string[] | undefined {
   if (bytes.length > MAX_MERGE_BYTES || bytes.includes(0)) return undefined;
   try {
@@ -149,8 +149,8 @@ function linesOf(bytes: Uint8Array): readonly string[] | undefined {
 export type ConflictReason = "content" | "binary" | "mode" | "kind" | "deleted" | "edited" | "created" | "folder";
 
 /**
- * Three states of one path. For an undo: as the work left it, as it is now, and as it was before that work. For a sync:
- * as both sides last agreed on it, the local state, and the remote one.
+ * Three states of one path. For an undo: the state that the work left, the present state, and the state before the
+ * work. For a sync: the state on which both sides last agreed, the local state, and the remote state.
  */
 export interface EntrySides {
   readonly base: Entry | undefined;
@@ -161,7 +161,7 @@ export interface EntrySides {
 /** The side that wins if both changed the same property differently. */
 export type Preferred = "ours" | "theirs";
 
-/** The merged state; or, if the contents on both sides differ, the other properties of the merged file. */
+/** The merged state. If the contents on both sides differ, the contents to merge and the mode of the merged file. */
 type EntryMerge =
   | { readonly entry: Entry | undefined; readonly conflict?: ConflictReason }
   | { readonly contents: EntrySides & AllThree; readonly mode: number; readonly conflict?: "mode" };
@@ -172,7 +172,7 @@ interface AllThree {
   readonly theirs: Entry;
 }
 
-/** Merges existence, kind and mode of a path, each separately. Pure: `mergeText` merges contents. */
+/** Merges existence, kind and mode of a path, each separately. Contents are left to `mergeText`. */
 export function mergeEntry({ base, ours, theirs }: EntrySides, prefer: Preferred): EntryMerge {
   if (sameEntry(ours, base)) return { entry: theirs };
   if (sameEntry(theirs, base) || sameEntry(ours, theirs)) return { entry: ours };

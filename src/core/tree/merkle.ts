@@ -16,7 +16,7 @@ import { compareNames, isWithin, nameOf, pathToBytes, ROOT, splitRoot, type Work
  * virtual folder, whose children are the roots: kind dir, mode 0, named by root id; the first root has the empty name.
  */
 
-/** One child of a folder. `hash`: SHA-256 of the content, of the link target, or the folder hash. */
+/** One child of a folder. `hash` is the SHA-256 of the content or of the link target, or the folder hash. */
 export interface TreeChild {
   readonly name: string;
   readonly kind: EntryKind;
@@ -30,7 +30,7 @@ export const KIND_BYTES: Readonly<Record<EntryKind, number>> = { file: 0x66, sym
 
 const LEAF_FIXED = 1 + 1 + 4 + 4 + 32;
 
-// Reused for every leaf: its contents do not outlive one call.
+// The buffer is reused for every leaf, because its content is needed only during one call.
 const leafScratch = Buffer.alloc(LEAF_FIXED + 1024);
 
 function leafOf(name: string, kind: EntryKind, mode: number, hash: Hash): Hash {
@@ -51,12 +51,14 @@ export function childLeaf({ name, kind, mode, hash }: TreeChild): Hash {
   return leafOf(name, kind, mode, hash);
 }
 
-/** Returns the 32-byte leaf of one child. `hash32`: the 32 bytes of its hash. */
+/** Returns the 32-byte leaf of one child. `hash32` has the 32 bytes of the child's hash. */
 export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: Buffer): Buffer {
   return hashToBytes(leafOf(name, kind, mode, hashFromBytes(hash32)));
 }
 
-/** Returns the RFC 6962 §2.1 tree hash over hashed leaves (32 bytes each). No leaves: SHA-256 of nothing. */
+/**
+ * Returns the RFC 6962 §2.1 tree hash of hashed leaves (32 bytes each). Without leaves, it is the SHA-256 of nothing.
+ */
 export function treeHash(leaves: readonly Buffer[]): Buffer {
   const range = new CompactRange();
   for (const leaf of leaves) range.add(hashFromBytes(leaf));
@@ -73,8 +75,8 @@ function checkMode(kind: EntryKind, mode: number, path: string): void {
 }
 
 /**
- * Returns the hash of a folder from its children, sorted by name bytes (`compareNames`). Throws `INTEGRITY_VIOLATION`
- * if they are out of order, a name comes twice or a mode is impossible.
+ * Returns the hash of a folder from its children, which must be sorted by name bytes (`compareNames`). Throws
+ * `INTEGRITY_VIOLATION` if they are out of order, if a name occurs twice, or if a mode is impossible.
  */
 export function folderHash(children: readonly TreeChild[]): Hash {
   const range = new CompactRange();
@@ -101,7 +103,9 @@ export function workspaceRoot(first: Hash, further: readonly RootFolder[] = []):
   return folderHash(roots.map(({ id, hash }) => ({ name: id, kind: "dir", mode: 0, hash })));
 }
 
-/** The root of a manifest, and the hash of every folder. The roots' own folders are `""` and `\0<root id>`. */
+/**
+ * The root of a manifest, and the hash of every folder. The paths of the roots' own folders are `""` and `\0<root id>`.
+ */
 export interface ManifestRoot {
   readonly root: Hash;
   readonly folders: ReadonlyMap<WorkspacePath, Hash>;
@@ -109,9 +113,10 @@ export interface ManifestRoot {
 
 /**
  * Computes the Merkle root of all entries of a workspace, and the hash of every folder. `entries` must be in
- * `comparePaths` order, each folder directly before its contents (so further roots come first); the roots themselves
- * have no entry. `furtherRoots`: ids of further tracked roots, which may be empty. Throws `INTEGRITY_VIOLATION` if the
- * order is wrong, a path comes twice, its folder has no entry, or an entry has an impossible mode or lacks its hash.
+ * `comparePaths` order, with each folder directly before its contents. In this order, further roots come first. The
+ * roots themselves have no entries. `furtherRoots` has the ids of further tracked roots, which may be empty. Throws
+ * `INTEGRITY_VIOLATION` if the order is wrong, if a path occurs twice, if its folder has no entry, or if an entry has
+ * an impossible mode or lacks its hash.
  */
 export function manifestRoot(entries: Iterable<Entry>, furtherRoots: readonly string[] = []): ManifestRoot {
   const folders = new Map<WorkspacePath, Hash>();
@@ -129,8 +134,8 @@ interface OpenFolder {
 }
 
 /**
- * Computes what `manifestRoot` returns, entry by entry, in memory bounded by the depth. `onFolder` receives each
- * folder's hash as soon as it is known (a folder after everything beneath it).
+ * Computes the result of `manifestRoot` entry by entry, in memory bounded by the depth. `onFolder` receives each
+ * folder's hash as soon as it is known, which is after everything beneath the folder.
  */
 export class ManifestHasher {
   readonly #onFolder: (path: WorkspacePath, hash: Hash) => void;
@@ -166,8 +171,8 @@ export class ManifestHasher {
   }
 
   /**
-   * Ends the manifest and returns its root. `furtherRoots`: ids of further tracked roots, including those without an
-   * entry.
+   * Ends the manifest, and returns its root. `furtherRoots` has the ids of further tracked roots, including those
+   * without entries.
    */
   finish(furtherRoots: readonly string[] = []): Hash {
     this.#closeTo(0);
@@ -184,7 +189,7 @@ export class ManifestHasher {
     const { root, path: inside } = splitRoot(path);
     const id = root ?? "";
     if (inside === ROOT) damaged("a root has an entry");
-    // The first root sorts last: its paths have no mark.
+    // The first root sorts last, because its paths have no mark.
     const late =
       this.#rootId !== undefined && (this.#rootId === "" || (id !== "" && compareNames(this.#rootId, id) >= 0));
     if (late) damaged(`${JSON.stringify(path)} is out of order`);

@@ -1,7 +1,8 @@
 import { ChronicleError } from "../values/errors.ts";
 
 /**
- * Returns the error for a workspace that was opened before its folder was moved. Raised once the new place is recorded.
+ * Returns the error for a workspace that was opened before its folder was moved. It is raised once the new place is
+ * recorded.
  */
 export function movedFolder(from: string, to: string): ChronicleError {
   return new ChronicleError("NOT_FOUND", `the tracked folder ${from} was moved to ${to}: nothing was done`, {
@@ -10,7 +11,7 @@ export function movedFolder(from: string, to: string): ChronicleError {
   });
 }
 
-/** True if an error says that a workspace must be reopened because its folder was moved. */
+/** Returns true if an error says that a workspace must be opened again because its folder was moved. */
 export function wasMoved(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "NOT_FOUND" && error.data["moved_to"] !== undefined;
 }

@@ -24,7 +24,7 @@ export function encodeChanges(changes: readonly UpstreamChange[]): Json {
   return sorted.map(encodeChange);
 }
 
-/** Encodes a change with its keys in canonical order, because plans can be long and then need no sorting. */
+/** Encodes a change with its keys in canonical order. Plans can be long, and their keys then need no sorting. */
 function encodeChange(change: UpstreamChange): Json {
   const { base, by, cause, upstream, written } = encodeUpstreamFields(change);
   const body: Record<string, Json> = { after: encodeState(change.after) };
@@ -39,14 +39,14 @@ function encodeChange(change: UpstreamChange): Json {
 }
 
 /**
- * Decodes a plan. Throws `LOG_DAMAGED`, also for a path that leaves the workspace, and `INTEGRITY_VIOLATION` for bytes
- * that are not canonical JSON.
+ * Decodes a plan. Throws `LOG_DAMAGED` for an invalid plan or a path that leaves the workspace, and
+ * `INTEGRITY_VIOLATION` for bytes that are not canonical JSON.
  */
 export function decodePlan(bytes: Uint8Array): UpstreamChange[] {
   return decodeChanges(parseCanonical(Buffer.from(bytes).toString("utf8")));
 }
 
-/** Decodes the output of `encodeChanges`. Throws `LOG_DAMAGED`. */
+/** Decodes the output of `encodeChanges`. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeChanges(value: Json): UpstreamChange[] {
   if (!Array.isArray(value)) throw new ChronicleError("LOG_DAMAGED", "the plan of a restore is not a list");
   return value.map((item: Json) => {
@@ -57,7 +57,7 @@ export function decodeChanges(value: Json): UpstreamChange[] {
   });
 }
 
-/** Returns the change of one path between two states, or `undefined` if they are equal. */
+/** Returns the change of one path between two states; `undefined` if they are equal. */
 export function changeBetween(
   path: WorkspacePath,
   before: Entry | undefined,

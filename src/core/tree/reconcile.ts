@@ -13,12 +13,12 @@ import { comparePaths, isWithin, parentOf, type WorkspacePath } from "../values/
 export type Side = "local" | "remote";
 
 /**
- * The changes that may be made automatically. Alpha is the preferred side, beta the other one.
+ * The changes that may be made automatically. Alpha is the preferred side, and beta is the other side.
  *
- * - `two-way-safe`: a change of only one side goes to the other, texts are merged, an edit beats a deletion; anything
- *   else is a conflict, and both sides stay as they are until somebody decides.
- * - `two-way-resolved`: the same, and alpha wins every conflict, also with its deletions.
- * - `one-way-safe`: alpha's state goes to beta; beta's own changes are not touched.
+ * - `two-way-safe`: a change of only one side is applied to the other, texts are merged, and an edit beats a deletion.
+ *   Anything else is a conflict, and both sides stay as they are until somebody decides.
+ * - `two-way-resolved`: the same, but alpha wins every conflict, also with its deletions.
+ * - `one-way-safe`: alpha's state is applied to beta. Beta's own changes are not touched.
  * - `one-way-replica`: beta is made equal to alpha.
  */
 export type ReconcileMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
@@ -32,7 +32,7 @@ export interface ReconcileOptions {
   readonly mergeContents?: boolean;
 }
 
-/** Three states of one path; `undefined` is absence. */
+/** Three states of one path. `undefined` means that the path does not exist. */
 export interface PathSides {
   readonly base: Entry | undefined;
   readonly local: Entry | undefined;
@@ -40,29 +40,30 @@ export interface PathSides {
 }
 
 /**
- * The action to take: nothing; take the remote's state; propose the local's; change both sides; leave both as they are
- * because of a conflict at this path (`conflict`) or at a folder above it (`held`).
+ * The action. `none`: nothing. `take`: only the local side changes. `propose`: only the remote side changes. `join`:
+ * both sides change. `conflict`: both sides stay as they are because of a conflict at this path. `held`: both sides
+ * stay as they are because of a conflict at a folder above.
  */
 type ReconcileAction = "none" | "take" | "propose" | "join" | "conflict" | "held";
 
 /** A decision that needs no content to be read. */
 export interface Settled {
   readonly action: ReconcileAction;
-  /** The state that each side is to hold. */
+  /** The state that the local side is to have, and that the remote side is to have. */
   readonly local: Entry | undefined;
   readonly remote: Entry | undefined;
   /** The base of the next reconciliation: the common state, or the old base if there is none. */
   readonly base: Entry | undefined;
   /**
-   * States that will be overwritten and whose contents neither side nor the base will hold. They must be kept before
+   * States that will be overwritten and whose contents neither side nor the base will have. They must be kept before
    * anything is written.
    */
   readonly kept: readonly Entry[];
-  /** The reason why the sides disagree. With another action than `conflict`, alpha has won. */
+  /** The reason why the sides disagree. If the action is not `conflict`, alpha has won. */
   readonly reason?: ConflictReason;
 }
 
-/** A pending merge of three files with different contents: `mergeContents` decides. */
+/** A pending merge of three files with different contents. `mergeContents` decides about it. */
 export interface PendingMerge {
   readonly action: "merge";
   readonly contents: { readonly base: Entry; readonly local: Entry; readonly remote: Entry };
@@ -74,7 +75,7 @@ export interface PendingMerge {
 
 export type Decision = Settled | PendingMerge;
 
-/** Decides about one path. Deterministic; times do not matter. */
+/** Decides about one path. The decision is deterministic and ignores times. */
 export function reconcilePath(sides: PathSides, options: ReconcileOptions): Decision {
   const { mode, alpha = "local" } = options;
   if (sameEntry(sides.local, sides.remote)) return settle(sides, sides);
@@ -91,7 +92,7 @@ export function both(entry: Entry | undefined): Pick<PathSides, Side> {
   return { local: entry, remote: entry };
 }
 
-/** Derives a decision from what each side is to hold. */
+/** Derives a decision from the state that each side is to have. */
 export function settle(sides: PathSides, to: Pick<PathSides, Side>, reason?: ConflictReason): Settled {
   const { local, remote } = to;
   const base = sameEntry(local, remote) ? local : sides.base;
@@ -108,7 +109,8 @@ function actionOf(sides: PathSides, { local, remote }: Pick<PathSides, Side>, re
 }
 
 /**
- * Returns the present states whose contents neither tree will hold. Contents of the base are already in the history.
+ * Returns the present states whose contents neither side will have. Leaves out contents of the base, because they are
+ * in the history already.
  */
 function overwritten(sides: PathSides, { local, remote }: Pick<PathSides, Side>): Entry[] {
   const held = new Set([sides.base?.hash, local?.hash, remote?.hash]);
@@ -158,8 +160,9 @@ function twoWay(sides: PathSides, options: ReconcileOptions, alpha: Side): Decis
 }
 
 /**
- * True if the sides differ only in permission bits, and no earlier state tells which are right or the path is a folder.
- * That is no conflict to ask people about: two machines with different umasks would raise it for every folder.
+ * Returns true if the sides differ only in permission bits, and either the path is a folder or no earlier state tells
+ * which bits are right. People are not asked about such a difference, because two machines with different umasks would
+ * raise it for every folder.
  */
 function isOnlyMode({ base, local, remote }: PathSides): boolean {
   if (local === undefined || remote === undefined) return false;
@@ -168,8 +171,8 @@ function isOnlyMode({ base, local, remote }: PathSides): boolean {
 }
 
 /**
- * Decides a conflict safely: an edit beats a deletion, because the deleted state is in the history; else both sides
- * stay.
+ * Decides a conflict safely. An edit beats a deletion, because the deleted state is in the history. Otherwise, both
+ * sides stay.
  */
 function unresolved(sides: PathSides, reason: ConflictReason): Settled {
   const { local, remote } = sides;
@@ -177,13 +180,13 @@ function unresolved(sides: PathSides, reason: ConflictReason): Settled {
   return settle(sides, sides, reason);
 }
 
-/** Decides a conflict for alpha. If alpha edited what beta deleted, there was no conflict to report. */
+/** Decides a conflict in favour of alpha. If alpha edited what beta deleted, no conflict is reported. */
 function overruled(sides: PathSides, alpha: Side, entry: Entry | undefined, reason: ConflictReason): Settled {
   if (sides[otherSide(alpha)] === undefined) return settle(sides, both(entry));
   return settle(sides, both(entry), sides[alpha] === undefined ? "deleted" : reason);
 }
 
-/** The decision once the contents are known, and the merged content if it is new. */
+/** The decision after the contents were read, and the merged content if it is new. */
 export interface MergedContents {
   readonly decision: Settled;
   /** The content for the decision's entries; `undefined` if the contents did not merge. */
@@ -208,7 +211,7 @@ export function mergeContents(
   return { decision: settle(contents, both(entry)), content };
 }
 
-/** Two copies and the base that they last agreed on, each with all its entries, including folders, in any order. */
+/** Two copies, and the base on which they last agreed. Each has all its entries, including folders, in any order. */
 export interface Trees {
   readonly base: Iterable<Entry>;
   readonly local: Iterable<Entry>;
@@ -225,12 +228,13 @@ export interface PathDecision {
 const SIDES: readonly Side[] = ["local", "remote"];
 
 /**
- * Decides about each path, in path order. Paths that need no action and no new base are left out.
+ * Decides about each path, in path order. Leaves out paths that need no action and no new base.
  *
- * Each path is decided separately, so a rename is a deletion and a creation, and a folder that one side removed is
- * removed, except for what the other side changed in it. Then the trees are made whole: a folder is kept or restored if
- * something in it is. If a file or link would get something beneath it, the folder and everything in it are one
- * conflict (reason `folder`): both sides stay as they are there, or, in `two-way-resolved`, become what alpha has.
+ * Each path is decided separately. Therefore, a rename is a deletion and a creation, and a folder that one side removed
+ * is removed, except for what the other side changed in it. Then the trees are made consistent. A folder is kept or
+ * restored if something in it is. If a file or link would get something beneath it, the folder and everything in it are
+ * one conflict (reason `folder`). Both sides then stay as they are there, or, in `two-way-resolved`, get what alpha
+ * has.
  */
 export function reconcileTrees(trees: Trees, options: ReconcileOptions): PathDecision[] {
   const items = joined(trees).map(([path, sides]) => ({ path, sides, decision: reconcilePath(sides, options) }));
@@ -263,12 +267,15 @@ function joined(trees: Trees): [WorkspacePath, PathSides][] {
   return [...paths].sort(([a], [b]) => comparePaths(a, b));
 }
 
-/** Returns what a side will hold. A merge leaves files on both sides, whatever its outcome. */
+/** Returns the state that a side will have. A merge leaves files on both sides, whatever its outcome is. */
 function resultOf(decision: Decision, side: Side): Entry | undefined {
   return decision.action === "merge" ? decision.contents[side] : decision[side];
 }
 
-/** Makes the trees whole (see `reconcileTrees`). Walks backwards, so that a folder's contents are handled before it. */
+/**
+ * Makes the trees consistent (see `reconcileTrees`). Goes backwards, so that the contents of a folder are handled
+ * before the folder.
+ */
 function makeWhole(items: Item[], options: ReconcileOptions): void {
   const folders: Record<Side, Set<WorkspacePath>> = { local: new Set(), remote: new Set() };
   for (let i = items.length - 1; i >= 0; i -= 1) {
@@ -283,7 +290,7 @@ function makeWhole(items: Item[], options: ReconcileOptions): void {
   }
 }
 
-/** Keeps or restores a folder that is needed on these sides. */
+/** Keeps or restores a folder that these sides need. */
 function revive(item: Item, needing: readonly Side[]): void {
   const { sides, decision } = item;
   const to: { -readonly [side in Side]: Entry | undefined } = {

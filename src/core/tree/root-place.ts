@@ -6,15 +6,16 @@ export function placeOfRoot({ folder, only }: { readonly folder: string; readonl
   return only === undefined ? folder : `${folder === "/" ? "" : folder}/${only}`;
 }
 
-/** True if a path is this folder, or lies in it. */
+/** Returns true if a path is this folder, or is in it. */
 export function isIn(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }
 
 /**
- * Checks and normalises a path that is kept or used later: absolute, without `.`, `..` and a slash at its end. A
- * relative path would mean another place in each process's working directory, and `~` is a shell's notation that is a
- * plain name to everything else. `what` names the option or variable. Throws `USAGE`.
+ * Checks and normalises a path that is stored or used later. It must be absolute, and gets no `.`, no `..` and no slash
+ * at its end. A relative path would depend on the working directory of each process, and `~` is a notation of shells
+ * that other programs treat as a plain name. `what` names the option or variable in messages. Throws `USAGE` for a path
+ * that is not absolute.
  */
 export function wholePath(what: string, path: string): string {
   // Callers without types may pass nothing at all.

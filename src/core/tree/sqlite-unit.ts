@@ -1,9 +1,9 @@
 import { displayPath, nameOf, type WorkspacePath } from "../values/path.ts";
 
 /**
- * An SQLite database and its companion files. `-wal` holds what was committed but is not yet in the database,
- * `-journal` what an unfinished transaction has overwritten: the database is incomplete without them. `-shm` is derived
- * from `-wal`; SQLite recreates it.
+ * An SQLite database and its companion files. `-wal` has the committed data that is not yet in the database. `-journal`
+ * has the data that an unfinished transaction has overwritten. Without them, the database is incomplete. `-shm` is
+ * derived from `-wal`, and SQLite recreates it.
  */
 
 /** The companion files that form one unit with a database. */
@@ -15,12 +15,12 @@ export const SHARED_MEMORY_SUFFIX = "-shm";
 
 const MAGIC = Buffer.from("SQLite format 3\0", "latin1");
 
-/** True if the first bytes of a file mark it as an SQLite database. */
+/** Returns true if the first bytes of a file mark it as an SQLite database. */
 export function isSqliteDatabase(start: Uint8Array): boolean {
   return start.length >= MAGIC.length && MAGIC.equals(start.subarray(0, MAGIC.length));
 }
 
-/** Returns the database that a file belongs to by its name; `undefined` if none. */
+/** Returns the database to which a file belongs by its name; `undefined` if there is none. */
 export function databaseOf(path: WorkspacePath): WorkspacePath | undefined {
   const suffix = [...UNIT_SUFFIXES, SHARED_MEMORY_SUFFIX].find((one) => path.endsWith(one));
   if (suffix === undefined) return undefined;
@@ -28,7 +28,7 @@ export function databaseOf(path: WorkspacePath): WorkspacePath | undefined {
   return base === "" || base.endsWith("/") ? undefined : (base as WorkspacePath);
 }
 
-/** Returns the database with which a file forms one unit by its name; `undefined` if none. */
+/** Returns the database with which a file forms one unit by its name; `undefined` if there is none. */
 export function unitDatabaseOf(path: WorkspacePath): WorkspacePath | undefined {
   return path.endsWith(SHARED_MEMORY_SUFFIX) ? undefined : databaseOf(path);
 }
@@ -39,7 +39,8 @@ export function unitOf(database: WorkspacePath): WorkspacePath[] {
 }
 
 /**
- * Returns why a file of a unit is left alone: another file of the unit (`cause`) is left alone, for the reason `why`.
+ * Returns the reason why a file of a unit is left alone. It is that another file of the unit (`cause`) is left alone,
+ * for the reason `why`.
  */
 export function oneUnitWith(cause: WorkspacePath, why: string): string {
   return `its database is one unit with ${displayPath(nameOf(cause) as WorkspacePath)}: ${why}`;

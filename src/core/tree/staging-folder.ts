@@ -1,11 +1,11 @@
 /**
- * The staging folder in a root, used if the store is on another device. Never captured, and written by nobody else.
- * This holds at any depth, because another workspace may have its root within a tracked folder, or somebody may fill a
- * folder from a history.
+ * The staging folder in a root. It is used if the store is on another device. It is never captured, and nobody else
+ * writes to it. Such a name is reserved at any depth, because another workspace may have its root within a tracked
+ * folder, or somebody may fill a folder from a history.
  */
 export const STAGING_FOLDER = ".chronicle-tmp";
 
-/** Prefix of the name of a folder in which new files for the surrounding folder are staged. */
+/** The prefix of the name of a folder in which new files for the surrounding folder are staged. */
 const BESIDE = `${STAGING_FOLDER}-`;
 
 /** Returns the name of the folder in which an apply stages files for the surrounding folder. */
@@ -13,20 +13,20 @@ export function stagingBeside(own: string): string {
   return BESIDE + own;
 }
 
-/** True for a name under which Chronicle stages. Never captured. */
+/** Returns true for a name under which Chronicle stages files. Such a path is never captured. */
 export function isStagingName(name: string): boolean {
   return name === STAGING_FOLDER || isStagedBeside(name);
 }
 
 /**
- * True for the name of a folder in which an apply stages files for the surrounding folder. What an
- * interrupted apply left there is removed together with the surrounding folder.
+ * Returns true for the name of a folder in which an apply stages files for the surrounding folder. Files that an
+ * interrupted apply left there are removed together with the surrounding folder.
  */
 export function isStagedBeside(name: string): boolean {
   return name.startsWith(BESIDE);
 }
 
-/** True if a path beneath a tracked folder is in a staging folder. */
+/** Returns true if a path beneath a tracked folder is in a staging folder. */
 export function isInStaging(inner: string): boolean {
   return inner.includes(STAGING_FOLDER) && inner.split("/").some(isStagingName);
 }

@@ -13,7 +13,7 @@ import {
 import type { WorkspacePath } from "../values/path.ts";
 import { damaged, list, object, optionalText, text, whole } from "../values/record-fields.ts";
 
-/** The author of a change that was made elsewhere. */
+/** Who made a change that was made elsewhere. */
 export interface RemoteWork {
   readonly actor: string;
   readonly session?: string;
@@ -21,14 +21,14 @@ export interface RemoteWork {
   readonly action?: string;
 }
 
-/** The state of a path when the folder and its origin last agreed on it. */
+/** The state of a path on which the folder and its origin last agreed. */
 export interface SyncBase {
   readonly entry: Entry | undefined;
-  /** The seq of the origin's event for it; 0 if it never existed. */
+  /** The seq of the origin's event that recorded the state; 0 if the path never existed. */
   readonly seq: number;
 }
 
-/** A state that a replica has written, and its own event for it. */
+/** A state that a replica has written, and the replica's own event of it. */
 export interface WrittenState {
   readonly entry: Entry | undefined;
   readonly by: RemoteWork;
@@ -38,25 +38,25 @@ export interface WrittenState {
 /** A change of a replica's folder that follows from the origin's state, with the fields to be recorded. */
 export interface UpstreamChange extends Change {
   /**
-   * `replica` (the default): the path becomes what the origin has. `merge`: both sides are merged, which makes it a
-   * change of its own.
+   * With `replica` (the default), the path gets the state that the origin has. With `merge`, both sides are merged, so
+   * this is a change of its own.
    */
   readonly cause?: "replica" | "merge";
-  /** The actor of a change that was made elsewhere. */
+  /** Who made a change that was made elsewhere. */
   readonly by?: RemoteWork;
   readonly upstream?: UpstreamIteration;
   /**
-   * The state that both sides last had in common; default: the path never existed. A path that cannot be written is
-   * held with this base.
+   * The state that both sides last had in common. Default: the path never existed. A path that cannot be written keeps
+   * this base in its conflict.
    */
   readonly base?: SyncBase;
-  /** The states of the path that a replica has written, in order; only at an origin. The last one is `after`. */
+  /** The states of the path that a replica has written, in order. Only at an origin. The last one is `after`. */
   readonly written?: readonly WrittenState[];
 }
 
 /**
- * Encodes the fields of an upstream change other than its states, for a plan's item. A base that never existed is left
- * out.
+ * Encodes the fields of an upstream change other than its states, for an item of a plan. Leaves out the base of a path
+ * that never existed.
  */
 export function encodeUpstreamFields({ cause, by, upstream, base, written }: UpstreamChange): Record<string, Json> {
   const fields: Record<string, Json> = {};
@@ -82,7 +82,7 @@ function decodeWritten(path: WorkspacePath, body: RecordBody): WrittenState {
   };
 }
 
-/** Decodes the output of `encodeUpstreamFields`. Throws `LOG_DAMAGED`. */
+/** Decodes the output of `encodeUpstreamFields`. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeUpstreamFields(path: WorkspacePath, body: RecordBody): Omit<UpstreamChange, keyof Change> {
   const { upstream } = body;
   return {
