@@ -2,14 +2,14 @@ import type { EntryKind } from "../values/entry.ts";
 import { FilterPattern, RuleTest, fastTest, type PathTest } from "./filter-pattern.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
-/** The direction in which a state goes. The replica is the sandbox, or the folder on a person's machine. */
+/** The direction in which a state is replicated. The replica is the sandbox, or the folder on a person's machine. */
 export type ReplicaDirection = "to-replica" | "from-replica";
 
-/** The path that a filter is applied to. */
+/** The path to which a filter is applied. */
 export interface FilterSubject {
   readonly path: WorkspacePath;
   readonly kind: EntryKind;
-  /** The size of its content, in bytes. An unknown size never exceeds the limit. */
+  /** The size of the path's content, in bytes. An unknown size never exceeds the limit. */
   readonly size?: number;
 }
 
@@ -23,15 +23,18 @@ export interface FilterPolicy {
   readonly useGitignore: boolean;
 }
 
-/** The maximum number of simple patterns tested one after the other. With more, a lookup of names is faster. */
+/**
+ * The maximum number of simple patterns that are tested one after the other. If there are more, a lookup of names is
+ * faster.
+ */
 const MAX_FAST = 12;
 
 /**
- * Decides which paths are replicated in each direction: all except those that a pattern matches. The patterns of a
- * direction are read like the lines of one `.gitignore` at the workspace's root, in the order in which they were added:
- * the last match decides, and a path in a folder that is filtered out cannot be let through again.
+ * Decides which paths are replicated in each direction: all paths except those that a pattern matches. The patterns of
+ * a direction are read like the lines of one `.gitignore` at the workspace's root, in the order in which they were
+ * added. The last match decides. A path in a folder that is filtered out cannot be let through again.
  *
- * A filter withholds contents, never events: a replica that does not get a file still knows that it exists.
+ * A filter withholds contents, never events. A replica that does not get a file still knows that the file exists.
  */
 export class DirectionalFilter {
   readonly #patterns: Record<ReplicaDirection, FilterPattern[]> = { "to-replica": [], "from-replica": [] };
@@ -62,15 +65,15 @@ export class DirectionalFilter {
   }
 
   /**
-   * True if the subject may go in that direction. The patterns are compiled on first use. Throws `LIMIT_EXCEEDED` if
-   * there are more than can be applied (2,000 with wildcards inside, 1 MiB).
+   * Returns true if the subject may be replicated in that direction. The patterns are compiled on first use. Throws
+   * `LIMIT_EXCEEDED` if there are more than can be applied (2,000 with wildcards inside, 1 MiB).
    */
   passes(subject: FilterSubject, direction: ReplicaDirection): boolean {
     if (direction === "from-replica" && (subject.size ?? 0) > this.#maxBytesFromReplica) return false;
     return this.passesPath(subject.path, subject.kind === "dir", direction);
   }
 
-  /** Like `passes`, by the path alone. */
+  /** Decides like `passes`, but only from the path and not from the size. */
   passesPath(path: string, isFolder: boolean, direction: ReplicaDirection): boolean {
     const test = this.#compiled[direction] ?? this.#compile(direction);
     return path === "" || !test(path, isFolder);
@@ -82,7 +85,8 @@ export class DirectionalFilter {
 }
 
 /**
- * Combines the patterns into one test. Without `!` their order does not matter, so simple patterns are tested first.
+ * Combines the patterns into one test. If no pattern begins with `!`, their order does not matter, so simple patterns
+ * are tested first.
  */
 function compilePatterns(patterns: readonly FilterPattern[]): PathTest {
   const fast: PathTest[] = [];
@@ -130,15 +134,15 @@ const TEMPORARY = `
   tmp/ temp/ .tmp/ *.tmp *.temp *.swp *.swo *.swx *~ .#* *.bak *.orig *.part *.crdownload .DS_Store Thumbs.db
   __pycache__/ .cache/ .pytest_cache/ .mypy_cache/ .ruff_cache/ .tox/ .nox/ .eslintcache`;
 
-// Plain `core` is missing because more source folders than dumps have that name.
+// `core` is not in the list, because more source folders than dumps have that name.
 const DIAGNOSTICS = `
   logs/ *.log *.log.[0-9]* npm-debug.log* core.[0-9]* *.core *.dmp *.hprof *.heapsnapshot *.cpuprofile *.prof *.trace
   *.pid coverage/ .nyc_output/ htmlcov/ .coverage report.[0-9]*.[0-9]*.json`;
 
 /**
- * The filter between an agent's host and a sandbox (`--policy sandbox`). Everything that is tracked goes to the
- * sandbox. Everything comes back from it (sources, configuration, documents, images), except build output, dependency
- * folders, large binaries, temporary files, diagnostics, ignored files, and files over 32 MiB.
+ * The filter between an agent's host and a sandbox (`--policy sandbox`). Everything that is tracked is replicated to
+ * the sandbox. Everything in the sandbox is replicated back (sources, configuration, documents, images), except build
+ * output, dependency folders, large binaries, temporary files, diagnostics, ignored files, and files over 32 MiB.
  */
 export const SANDBOX_POLICY: FilterPolicy = {
   toReplica: [],

@@ -4,21 +4,22 @@ import { parentOf, type WorkspacePath } from "../values/path.ts";
 /** A file that an editor or a desktop makes for its own use. */
 interface EditorFile {
   /**
-   * The file that it belongs to: it counts as an editor's file only while that one exists. `undefined`: it always does.
+   * The file to which this file belongs. This is an editor's file only while the other file exists. `undefined` if it
+   * is one in any case.
    */
   readonly beside: WorkspacePath | undefined;
 }
 
 /**
- * One form of editors' files. The first group of `name`, if there is one, is the name of the file that the editor's
- * file belongs to.
+ * One form of editors' files. If `name` has a group, the first group is the name of the file to which the editor's file
+ * belongs.
  */
 interface Form {
   readonly name: RegExp;
   readonly kind?: Entry["kind"];
-  /** True if a file of this size can be an editor's file. Default: any size. */
+  /** Returns true if a file of this size can be an editor's file. Default: any size. */
   readonly size?: (bytes: number) => boolean;
-  /** True if a file of this size is an editor's file even without the file that it belongs to. */
+  /** Returns true if a file of this size is an editor's file even if the file to which it belongs does not exist. */
   readonly alone?: (bytes: number) => boolean;
 }
 
@@ -27,40 +28,41 @@ const atMost =
   (bytes: number): boolean =>
     bytes <= most;
 
-/** The most bytes of a lock, which names its holder and contains no work. */
+/** The maximum length of a lock, in bytes. A lock names its holder, and contains no work. */
 const LOCK_BYTES = 1_024;
 const ATTRIBUTES_BYTES = 1_048_576;
 
 const FORMS: readonly Form[] = [
-  // Backups: Emacs, Vim, gedit, joe, Kate; numbered ones of Emacs.
+  // Backups of Emacs, Vim, gedit, joe and Kate, and numbered backups of Emacs.
   { name: /^(.+)\.~\d+~$/s },
   { name: /^(.+)~$/s },
-  // Swap files of Vim: pages of 4 KiB. The edited file may never have been saved.
+  // Swap files of Vim, which consist of pages of 4 KiB. The edited file may never have been saved.
   { name: /^\.(.+)\.sw[a-p]$/s, alone: (bytes) => bytes > 0 && bytes % 4_096 === 0 },
   { name: /^\.sw[a-p]$/, size: (bytes) => bytes > 0 && bytes % 4_096 === 0 },
   { name: /^\.(.+)\.kate-swp$/s },
-  // Emacs: auto-saves, and locks, which are links to `user@host.pid`.
+  // Files of Emacs: auto-saves, and locks, which are links to `user@host.pid`.
   { name: /^#(.+)#$/s },
   { name: /^\.#.+$/s, kind: "symlink", size: atMost(LOCK_BYTES) },
   { name: /^\.#(.+)$/s, size: atMost(LOCK_BYTES) },
-  // JetBrains, GLib.
+  // Temporary files of JetBrains and GLib.
   { name: /^.+___jb_(?:tmp|old)___$/s },
   { name: /^\.goutputstream-[0-9A-Z]{6}$/ },
   // Locks of LibreOffice and Microsoft Office.
   { name: /^\.~lock\..+#$/s, size: atMost(LOCK_BYTES) },
   { name: /^~\$.+$/s, size: atMost(LOCK_BYTES) },
-  // Desktops: macOS (blocks of 2 KiB after 4 bytes; attributes of the file beside), Windows (sectors of 512 bytes).
+  // Files of desktops: macOS (blocks of 2 KiB after 4 bytes; attributes of the file beside), Windows (sectors of 512
+  // bytes).
   { name: /^\.DS_Store$/, size: (bytes) => bytes > 2_048 && bytes % 2_048 === 4 },
   { name: /^\._(.+)$/s, size: atMost(ATTRIBUTES_BYTES) },
   { name: /^Thumbs\.db$/, size: (bytes) => bytes >= 1_536 && bytes % 512 === 0 },
-  // Names that a file system gives to files that were removed while open.
+  // Names that a file system gives to files that were removed while they were open.
   { name: /^\.nfs[0-9a-f]{24}$/ },
   { name: /^\.fuse_hidden[0-9a-f]{16,24}$/ },
   // Unfinished downloads of Chromium.
   { name: /^.+\.crdownload$/s },
 ];
 
-/** True if editors give names of this form to files of their own. Ignores kind and size. */
+/** Returns true if editors give names of this form to files of their own. Ignores kind and size. */
 export function isEditorName(path: WorkspacePath): boolean {
   const name = nameOf(path);
   return FORMS.some((form) => form.name.test(name));
@@ -68,8 +70,8 @@ export function isEditorName(path: WorkspacePath): boolean {
 
 /**
  * Recognises a file that editors and desktops make temporarily or for their own use, by its kind, name and size.
- * Returns `undefined` for any other. The caller must check that `beside` exists. Folders never count, whatever their
- * names.
+ * Returns `undefined` for any other file, and for folders, whatever their names are. The caller must check that
+ * `beside` exists.
  */
 export function editorFile({ path, kind, size }: Pick<Entry, "path" | "kind" | "size">): EditorFile | undefined {
   const name = nameOf(path);

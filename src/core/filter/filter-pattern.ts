@@ -5,17 +5,18 @@ import { RuleSet, byteText, descend } from "./ignore-rules.ts";
 const MAX_PATTERN_LENGTH = 4096;
 
 /**
- * A test of a path alone, independent of the rest of the filter: true if the pattern matches the path or a folder above
- * it.
+ * A test of only a path, independent of the rest of the filter. Returns true if the pattern matches the path or a
+ * folder above it.
  */
 export type PathTest = (path: string, isFolder: boolean) => boolean;
 
 /**
  * One line of a `.gitignore`: `*.pyc`, `build/`, `/docs/*.md`, `!keep.pyc`. A path that it matches is filtered out,
- * with everything below it; with `!` the path is let through again. Blank lines and comments match nothing.
+ * with everything beneath the path. If the line begins with `!`, the path is let through again. Blank lines and
+ * comments match nothing.
  */
 export class FilterPattern {
-  /** The text of the pattern, as given. */
+  /** The text of the pattern as it was given. */
   readonly text: string;
 
   /** Throws `USAGE` if the text is not one line, or has more than 4,096 characters. */
@@ -34,9 +35,9 @@ export class FilterPattern {
 }
 
 /**
- * Returns a test that uses only string operations, for the usual forms: a name (`node_modules`), a path (`/docs/old`,
- * `a/b`), a tail (`*.pyc`), a head (`tmp*`), a part (`*cache*`), each with or without a final `/`, and the contents of
- * a folder (`.git/**`). Returns `undefined` if the pattern needs a matcher.
+ * Returns a test that uses only string operations, for the usual forms. These are a name (`node_modules`), a path
+ * (`/docs/old`, `a/b`), a tail (`*.pyc`), a head (`tmp*`), a part (`*cache*`), each with or without a final `/`, and
+ * the contents of a folder (`.git/**`). Returns `undefined` if the pattern needs a matcher.
  */
 export function fastTest({ text, isNegated }: FilterPattern): PathTest | undefined {
   // Escapes, trailing spaces and names beyond ASCII are left to the matcher, which compares bytes.
@@ -52,7 +53,7 @@ export function fastTest({ text, isNegated }: FilterPattern): PathTest | undefin
   return inside === undefined ? pathTest(path, folderOnly) : (given) => given.startsWith(inside);
 }
 
-/** Tests a path from the root: matches the path itself and everything below it. */
+/** Tests a path from the root. Matches the path itself and everything beneath it. */
 function pathTest(path: string, folderOnly: boolean): PathTest {
   const { length } = path;
   return (given, isFolder) => {
@@ -72,7 +73,7 @@ function nameTest(name: string, folderOnly: boolean): PathTest | undefined {
   return placedTest(text, folderOnly, { anyHead: opens, anyTail: closes });
 }
 
-/** Tests `*text*`. Text without a slash lies within one name. */
+/** Tests `*text*`. The text has no slash, so it can only match within one name. */
 function partTest(text: string, folderOnly: boolean): PathTest {
   if (!folderOnly) return (path) => path.includes(text);
   return (path, isFolder) => {
@@ -82,7 +83,8 @@ function partTest(text: string, folderOnly: boolean): PathTest {
 }
 
 /**
- * Tests for a name that equals, begins with or ends with the text: finds the text first, then checks its neighbours.
+ * Tests for a name that equals, begins with or ends with the text. Finds the text first, and then checks the characters
+ * around it.
  */
 function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; anyTail: boolean }): PathTest {
   const { anyHead, anyTail } = any;
@@ -99,17 +101,18 @@ function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; 
   };
 }
 
-/** The most characters, in total, of the paths of folders whose verdicts are cached. */
+/** The maximum total length of the folder paths whose verdicts are cached, in characters. */
 const MAX_REMEMBERED = 4_000_000;
 
-/** The length of the longest folder path that is cached. No disk has a longer one. */
+/** The maximum length of a folder path that is cached. No disk has a longer one. */
 const MAX_REMEMBERED_NAME = 4096;
 
-/** A folder's state for its children. `undefined`: the folder is filtered out, with everything in it. */
+/** The state of a folder for its children; `undefined` if the folder is filtered out, with everything in it. */
 type FolderState = RuleSet["start"] | undefined;
 
 /**
- * Applies the rules as git does, in the order of the patterns: the last match decides, folders before their contents.
+ * Applies the rules as git does, in the order of the patterns. The last match decides, and folders are judged before
+ * their contents.
  */
 export class RuleTest {
   readonly #rules: RuleSet;
@@ -123,7 +126,7 @@ export class RuleTest {
     if (problem !== undefined) throw new ChronicleError("LIMIT_EXCEEDED", `the patterns of a filter are ${problem}`);
   }
 
-  /** True if the path, or a folder above it, is filtered out. */
+  /** Returns true if the path, or a folder above it, is filtered out. */
   matches(path: string, isFolder: boolean): boolean {
     const slash = path.lastIndexOf("/");
     const state = this.#folder(slash < 0 ? "" : path.slice(0, slash));

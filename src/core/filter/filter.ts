@@ -1,22 +1,25 @@
-/** The user's rules for the paths that a capture leaves out. Recorded with each snapshot. */
+/** The user's rules for the paths that a capture leaves out. They are recorded with each snapshot. */
 export interface FilterOptions {
   /**
-   * True to respect ignore files as git does: nested ones, those of the repository above the root, `info/exclude`, and
-   * the user's own.
+   * True to respect ignore files as git does. These are nested files, those of the repository above the root,
+   * `info/exclude`, and the user's own file.
    */
   readonly useGitignore: boolean;
-  /** A pattern without `/` equals a path component; one with `/` is a substring of the path. */
+  /**
+   * Patterns. One without `/` matches an equal component of a path. One with `/` matches if it is a substring of the
+   * path.
+   */
   readonly excludePatterns: readonly string[];
   /** Globs that match file names. */
   readonly excludeGlobs: readonly string[];
   /**
-   * Same form as `excludePatterns`. Wins over every other rule, but over that for `.git` only if the pattern has a
-   * component `.git`. Never includes the store itself.
+   * Patterns of the same form as `excludePatterns`. They take precedence over every other rule. They take precedence
+   * over the rule for `.git` only if the pattern has a component `.git`. They never include the store itself.
    */
   readonly forceInclude: readonly string[];
 }
 
-/** The limits of a capture; 0 means none. */
+/** The limits of a capture; 0 means no limit. */
 export interface CaptureLimits {
   readonly maxEntries: number;
   readonly maxBytes: number;
@@ -30,47 +33,55 @@ export const DEFAULT_FILTER: FilterOptions = {
   forceInclude: [],
 };
 
-/** Excludes nothing: everything that a program writes into a workspace without a folder is intended. */
+/** Excludes nothing, because everything that a program writes into a workspace without a folder is intended. */
 export const EVERYTHING: FilterOptions = { ...DEFAULT_FILTER, useGitignore: false, forceInclude: [".git"] };
 
 export const DEFAULT_LIMITS: CaptureLimits = { maxEntries: 300_000, maxBytes: 2 * 1024 ** 3, maxFileSize: 0 };
 
-/** One ignore file that was in force: the folder it applies to, its path as shown to people, and its text. */
+/** One ignore file that was in force: the folder to which it applies, its path in the form for people, and its text. */
 export interface RuleFile {
-  /** Folder (relative to the root, `""` for the root) whose contents the rules match. */
+  /** The folder (relative to the root, `""` for the root) to whose contents the rules apply. */
   readonly folder: string;
-  /** For example `src/.gitignore` or `.git/info/exclude`; for a file outside of the root, its absolute path. */
+  /**
+   * The path, for example `src/.gitignore` or `.git/info/exclude`. A file outside of the root has its absolute path.
+   */
   readonly source: string;
-  /** Bytes that are not UTF-8 are lone surrogates, as in paths. */
+  /** The text. Bytes that are not UTF-8 are lone surrogates, as in paths. */
   readonly text: string;
-  /** For a file whose rules begin above the root: the path from there down to the root, such as `packages/x`. */
+  /**
+   * The path from the folder in which the rules begin down to the root, such as `packages/x`. Set only if that folder
+   * is above the root.
+   */
   readonly above?: string;
 }
 
-/** The facts about a git repository beyond its ignore files. */
+/** The facts about a git repository that are not in its ignore files. */
 export interface RepositoryRules {
   /**
-   * The folder (relative to the root) in which it begins; `""` also if it begins above the root. No rule of an outer
-   * repository applies in it.
+   * The folder (relative to the root) in which the repository begins; `""` also if it begins above the root. No rule of
+   * an outer repository applies in it.
    */
   readonly folder: string;
-  /** True if rules and tracked paths are compared without the case of ASCII letters (`core.ignoreCase`). */
+  /** True if rules and tracked paths are compared without regard to the case of ASCII letters (`core.ignoreCase`). */
   readonly ignoreCase: boolean;
   /**
-   * Paths (relative to the root) that git tracks although its ignore rules exclude them: they are not excluded. A path
-   * that ends with `/` is a repository of its own.
+   * Paths (relative to the root) that git tracks although its ignore rules exclude them. They are not excluded. A path
+   * that ends with `/` is a separate repository.
    */
   readonly tracked: readonly string[];
 }
 
-/** A filter with everything that it depends on: the same value always gives the same answers. */
+/** A filter with everything on which it depends. The same value always gives the same answers. */
 export interface FilterSpec {
   readonly options: FilterOptions;
-  /** In order of precedence, lowest first: the user's own, `info/exclude`, then outer folders before inner ones. */
+  /**
+   * The rule files in order of precedence, lowest first: the user's own, `info/exclude`, then outer folders before
+   * inner ones.
+   */
   readonly rules: readonly RuleFile[];
   /**
-   * The repositories with facts beyond their ignore files. Missing in older records, where outer rules apply in every
-   * repository.
+   * The repositories with facts that are not in their ignore files. Omitted in older records, where outer rules apply
+   * in every repository.
    */
   readonly repositories?: readonly RepositoryRules[];
 }

@@ -1,17 +1,17 @@
 /** One setting of a git configuration file. */
 export interface GitSetting {
   /**
-   * The section and the key in lower case, the part between them unchanged: `core.ignorecase`,
+   * The section and the key in lower case, with the part between them unchanged: `core.ignorecase`,
    * `includeif.gitdir:~/code/.path`.
    */
   readonly name: string;
-  /** `undefined`: the key has no value, which means true. */
+  /** The value; `undefined` if the key has none, which means true. */
   readonly value: string | undefined;
 }
 
 /**
- * Parses a configuration file as git's `config.c` does. Stops at a line that git would refuse: `damaged` is the number
- * of that line.
+ * Parses a configuration file as git's `config.c` does. Stops at a line that git would refuse. The number of that line
+ * is `damaged`.
  */
 export function parseGitConfig(text: string): { readonly settings: readonly GitSetting[]; readonly damaged?: number } {
   const reader = new ConfigReader(text.startsWith("\uFEFF") ? text.slice(1) : text);
@@ -40,7 +40,7 @@ class ConfigReader {
     return { settings: this.#settings };
   }
 
-  /** Reads a blank, a comment, a section's head or a setting. Returns false if git would refuse the line. */
+  /** Reads a blank, a comment, the head of a section or a setting. Returns false if git would refuse the line. */
   #one(): boolean {
     const c = this.#text[this.#at] ?? "";
     if (SPACE.test(c)) this.#at += 1;
@@ -86,7 +86,9 @@ class ConfigReader {
     return true;
   }
 
-  /** Reads the value up to the line's end, without blanks around it. Returns `undefined` if it is malformed. */
+  /**
+   * Reads the value up to the end of the line, without the blanks around it. Returns `undefined` if it is malformed.
+   */
   #value(): string | undefined {
     let value = "";
     let blanks = "";
@@ -128,7 +130,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["b", "\b"],
 ]);
 
-/** Returns a setting's value as git reads a boolean; `undefined` if it is not a boolean. */
+/** Returns the value of a setting as git reads a boolean; `undefined` if it is not a boolean. */
 export function isGitTrue(value: string | undefined): boolean | undefined {
   if (value === undefined) return true;
   const word = value.toLowerCase();

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** The contents of a git index: the paths that git tracks in one working tree, as bytes, in git's order. */
+// The contents of a git index are the paths that git tracks in one working tree, as bytes, in git's order.
 
-/** The reason why an index is not used. */
+/** The error for an index that is not used. Its message is the reason. */
 export class UnusableIndex extends Error {}
 
 const HEADER_BYTES = 12;
-/** The number of bytes of times, device, inode, mode, owner, group and size before the object's name. */
+/** The number of bytes of times, device, inode, mode, owner, group and size, which precede the object's name. */
 const STAT_BYTES = 40;
 const MODE_AT = 24;
 const LONG_NAME = 0xfff;
@@ -18,16 +18,16 @@ const SPARSE_FOLDER = 0o040000;
 /** The paths of an index. */
 export interface GitIndex {
   readonly size: number;
-  /** All names, concatenated, each followed by a NUL. */
+  /** All names, concatenated, with a NUL after each. */
   readonly names: Buffer;
-  /** The start of each name; one more element than there are names. */
+  /** The start of each name, and the end of the last one. */
   readonly starts: Uint32Array;
-  /** 1 for a repository of its own (a submodule). */
+  /** For each name, 1 if it is a separate repository (a submodule), else 0. */
   readonly isRepository: Uint8Array;
 }
 
 /**
- * Parses an index file (`git help format-index`, versions 2 to 4). `hashBytes`: 20 in a SHA-1 repository, 32 in a
+ * Parses an index file (`git help format-index`, versions 2 to 4). `hashBytes` is 20 in a SHA-1 repository, and 32 in a
  * SHA-256 one. Throws `UnusableIndex` for a split, sparse or damaged index, and for unknown versions and extensions.
  */
 export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32): GitIndex {
@@ -43,7 +43,9 @@ export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32): GitIndex {
   return index;
 }
 
-/** True if the checksum at the end matches. Git can be told to write none (`index.skipHash`): then it is zero. */
+/**
+ * Returns true if the checksum at the end matches. If git is told to write no checksum (`index.skipHash`), it is zero.
+ */
 function isWhole(bytes: Buffer, end: number): boolean {
   const kept = bytes.subarray(end);
   if (kept.every((byte) => byte === 0)) return true;
@@ -67,7 +69,7 @@ interface Layout {
 
 class EntryReader {
   at = HEADER_BYTES;
-  /** True if an entry has no name: in a split index, such an entry replaces one of the shared index. */
+  /** True if an entry has no name. In a split index, such an entry replaces an entry of the shared index. */
   isNameless = false;
   readonly #bytes: Buffer;
   readonly #layout: Layout;
@@ -78,7 +80,7 @@ class EntryReader {
   readonly #isRepository: Uint8Array;
 
   constructor(bytes: Buffer, layout: Layout) {
-    // The shortest entry has a name of one byte and, without padding, a NUL.
+    // The shortest entry has a name of one byte and a NUL, and no padding.
     const most = Math.floor((layout.end - HEADER_BYTES) / (STAT_BYTES + layout.hashBytes + 4));
     if (layout.count > most) refuse("it is damaged");
     this.#bytes = bytes;
@@ -115,7 +117,7 @@ class EntryReader {
     this.#keep(kind === REPOSITORY);
   }
 
-  /** Versions 2 and 3: reads the name, and one to eight NULs up to the next multiple of eight. */
+  /** Reads a name in version 2 or 3. One to eight NULs follow it, up to the next multiple of eight. */
   #plainName(start: number, nameAt: number, length: number): void {
     const stop = length < LONG_NAME ? nameAt + length : this.#bytes.indexOf(0, nameAt + length);
     if (stop < 0 || stop >= this.#layout.end || this.#bytes[stop] !== 0) refuse("it is damaged");
@@ -123,7 +125,10 @@ class EntryReader {
     this.at = start + Math.floor((stop - start + 8) / 8) * 8;
   }
 
-  /** Version 4: reads the number of bytes to remove from the end of the last name, and the bytes that replace them. */
+  /**
+   * Reads a name in version 4: the number of bytes to remove from the end of the previous name, and the bytes that
+   * replace them.
+   */
   #packedName(nameAt: number): void {
     const last = this.#lastName();
     const gone = this.#number(nameAt);
@@ -155,7 +160,10 @@ class EntryReader {
     return value;
   }
 
-  /** Makes room for one more name. Names that share prefixes may be longer in total than the file. */
+  /**
+   * Makes room for one more name. The names may have more bytes in total than the file, because they can share
+   * prefixes.
+   */
   #grow(length: number): void {
     if (this.#used + length <= this.#names.length) return;
     if (this.#used + length > MOST_NAMES) refuse(`its names have more than ${MOST_NAMES} bytes`);
@@ -173,7 +181,7 @@ class EntryReader {
     this.#pending = end + 1;
   }
 
-  /** Keeps the last name that was put. A name with several stages (an unfinished merge) counts once. */
+  /** Keeps the last name that was put. A name with several stages (an unfinished merge) is kept once. */
   #keep(isRepository: boolean): void {
     if (this.#pending - this.#used < 2) {
       this.isNameless = true;
@@ -194,19 +202,21 @@ class EntryReader {
   }
 }
 
-/** The most bytes that the names may have in total. */
+/** The maximum total length of the names, in bytes. */
 const MOST_NAMES = 512 * 1024 ** 2;
 
 function nameAt(names: Buffer, starts: Uint32Array, i: number, used = starts[i + 1] ?? 0): Buffer {
   return names.subarray(starts[i] ?? 0, used - 1);
 }
 
-/** Returns one of an index's names. */
+/** Returns one of the names of an index. */
 export function indexedName({ names, starts }: GitIndex, i: number): Buffer {
   return nameAt(names, starts, i);
 }
 
-/** Returns the position of a name in the index, or where it would be: the first name that is not less. */
+/**
+ * Returns the position of a name in the index, or the position at which it would be (the first name that is not less).
+ */
 export function placeInIndex({ names, starts, size }: GitIndex, name: Buffer): number {
   let low = 0;
   let high = size;
@@ -220,8 +230,8 @@ export function placeInIndex({ names, starts, size }: GitIndex, name: Buffer): n
 }
 
 /**
- * Throws for a damaged extension, and for one whose name does not begin with a capital: by git's rule, a reader that
- * does not know such an extension must not use the index.
+ * Throws for a damaged extension, and for an extension whose name does not begin with a capital. By git's rule, a
+ * reader that does not know such an extension must not use the index.
  */
 function refuseExtensions(bytes: Buffer, from: number, end: number): void {
   for (let at = from; at < end;) {

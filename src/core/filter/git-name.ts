@@ -1,19 +1,17 @@
 import type { WorkspacePath } from "../values/path.ts";
 import { isStagingName } from "../tree/staging-folder.ts";
 
-/**
- * Names that some file system treats as `.git`, or as the folder in which Chronicle stages: in another case, with
- * characters that HFS+ ignores in names, with the dots, blanks and stream names that Windows ignores, or as the short
- * name of `.git` on Windows. A peer that could write to such a name could install a hook, which runs at a person's next
- * commit.
- */
+// Some file systems treat other names as `.git`, or as the folder in which Chronicle stages files. These names are in
+// another case, have characters that HFS+ ignores, have the dots, blanks and stream names that Windows ignores, or are
+// the short name of `.git` on Windows. A peer that could write to such a name could install a hook, which would run at
+// a person's next commit.
 
 /** Characters that HFS+ ignores in names. */
 const LEFT_OUT = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
 const SHORT = /^git~\d$/;
 const GIT = ".git";
 
-/** A quick test, since most paths contain nothing of such a name. */
+/** A quick test, because most paths contain nothing that such a name needs. */
 const MAYBE = /git|chronicle|[^\p{ASCII}]/iu;
 
 /** Returns the path up to the exact name `.git` in it; `undefined` if it has none. */
@@ -23,12 +21,15 @@ export function gitFolderOf(path: WorkspacePath): WorkspacePath | undefined {
   return at < 0 ? undefined : (names.slice(0, at + 1).join("/") as WorkspacePath);
 }
 
-/** True if some file system treats a name in the path as `.git` or as the staging folder. `.git` itself counts. */
+/**
+ * Returns true if some file system treats a name in the path as `.git` or as the staging folder. This includes `.git`
+ * itself.
+ */
 export function hasGitName(path: string): boolean {
   return MAYBE.test(path) && path.split("/").some(isGitName);
 }
 
-/** True if some file system treats the name as `.git` or as the staging folder. */
+/** Returns true if some file system treats the name as `.git` or as the staging folder. */
 export function isGitName(name: string): boolean {
   if (!MAYBE.test(name)) return false;
   const [bare = ""] = name.replaceAll(LEFT_OUT, "").split(":", 1);

@@ -2,14 +2,14 @@ import { addAll } from "../../util/long-lists.ts";
 
 /**
  * Globs as git reads them (`wildmatch.c`): `*`, `?`, `[…]` with ranges, negation and `[:class:]`, `\` escapes and, in
- * patterns for paths, `**`. Compiled to steps and run as a set of positions, so that time is bounded by the product of
- * the lengths of pattern and text, whatever the pattern.
+ * patterns for paths, `**`. A glob is compiled to steps, and is run as a set of positions. Therefore, the time is
+ * bounded by the product of the lengths of pattern and text, whatever the pattern is.
  */
 
-/** The length of the longest pattern that is compiled, in characters. A longer one never matches. */
+/** The maximum length of a pattern that is compiled, in characters. A longer pattern never matches. */
 const MAX_PATTERN_LENGTH = 4096;
 
-/** Ranges of code points (pairs of first and last), or all code points outside of them. */
+/** Ranges of code points (pairs of first and last). If `negated` is true, all code points outside of them. */
 interface CharClass {
   readonly negated: boolean;
   readonly ranges: readonly number[];
@@ -19,9 +19,9 @@ interface CharClass {
 export interface Glob {
   readonly steps: readonly number[];
   readonly classes: readonly CharClass[];
-  /** The least length of a name that can match. Not valid for globs that may have a `**` between slashes. */
+  /** The minimum length of a name that can match. It is not valid for globs that may have a `**` between slashes. */
   readonly minLength: number;
-  /** Text that every match begins and ends with. */
+  /** The text with which every match begins, and the text with which it ends. */
   readonly prefix: string;
   readonly suffix: string;
 }
@@ -30,16 +30,16 @@ export const SLASH = 0x2f;
 /** `?` */
 export const ANY = -1;
 export const STAR = -2;
-/** `**` between slashes: anything, slashes too. */
+/** `**` between slashes. It matches any text, including slashes. */
 export const GLOBSTAR = -3;
-/** Consumes nothing. It precedes a `**` that a plain `/` follows, and can skip both: `a/**` + `/b` matches `a/b`. */
+/** Consumes nothing. It precedes a `**` before a plain `/`, and may skip both, so that `a/**` + `/b` matches `a/b`. */
 export const MAYBE = -4;
-/** The distance from a capital ASCII letter to the small one. */
+/** The distance from a capital ASCII letter to its small letter. */
 const TO_SMALL = 0x20;
 /** Steps of this value and below are classes. */
 export const FIRST_CLASS = -16;
 
-/** True if the text has no character that is special in a glob. */
+/** Returns true if the text has no character that is special in a glob. */
 export function isLiteral(pattern: string): boolean {
   return literalLength(pattern) === pattern.length;
 }
@@ -51,9 +51,10 @@ export function literalLength(pattern: string): number {
 }
 
 /**
- * Compiles a glob. Returns `undefined` if it can never match (an open `[`, a lone `\` at the end, too long). `paths`:
- * `**` crosses slashes. Otherwise `**` is `*`: the text is one name. `ignoreCase`: matches as git does with
- * `WM_CASEFOLD`, against text in small letters. A capital after a `\` or alone in a class then matches nothing.
+ * Compiles a glob. Returns `undefined` if it can never match (an open `[`, a lone `\` at the end, too long). If `paths`
+ * is true, `**` crosses slashes. Otherwise, `**` is `*`, because the text is one name. If `ignoreCase` is true, the
+ * glob matches as git does with `WM_CASEFOLD`, against text in small letters. A capital after a `\` or alone in a class
+ * then matches nothing.
  */
 export function compileGlob(pattern: string, paths: boolean, ignoreCase = false): Glob | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined;
@@ -71,8 +72,8 @@ class GlobCompiler {
   readonly #pattern: string;
   readonly #paths: boolean;
   /**
-   * The end of the plain text at the start. git strips that text before it matches, so a `**` directly after it counts
-   * as if a slash preceded it.
+   * The end of the plain text at the start. git removes that text before it matches, so a `**` directly after it is
+   * treated as if a slash preceded it.
    */
   readonly #wildFrom: number;
 
@@ -85,7 +86,7 @@ class GlobCompiler {
     this.#wildFrom = literalLength(pattern);
   }
 
-  /** Compiles the element at a position. Returns the position after it, or `undefined` if it is malformed. */
+  /** Compiles the element at a position. Returns the position after it; `undefined` if it is malformed. */
   step(at: number): number | undefined {
     const c = this.#pattern.codePointAt(at) ?? 0;
     if (c === 0x2a) return this.#stars(at);
@@ -128,7 +129,7 @@ export function widthOf(c: number): number {
 function boundsOf(steps: readonly number[]): { minLength: number; prefix: string; suffix: string } {
   const first = steps.findIndex((step) => step < 0);
   const last = steps.findLastIndex((step) => step < 0);
-  // The slash after a `**` may be skipped, so it is not a required part of the suffix.
+  // The slash after a `**` may be skipped, so it is not part of the suffix.
   const suffixFrom = last + (steps[last - 1] === MAYBE ? 2 : 1);
   return {
     minLength: steps.filter((step) => step !== STAR).length,
@@ -158,7 +159,7 @@ function starsBetweenSlashes(pattern: string, at: number, end: number, wildFrom:
   return pattern.startsWith("\\/", end) ? GLOBSTAR : STAR;
 }
 
-/** ASCII only, as in git: the locale does not matter. */
+/** The classes are ASCII only, as in git, so the locale does not matter. */
 const NAMED_CLASSES: Readonly<Record<string, readonly number[]>> = {
   alnum: [0x30, 0x39, 0x41, 0x5a, 0x61, 0x7a],
   alpha: [0x41, 0x5a, 0x61, 0x7a],
@@ -174,7 +175,7 @@ const NAMED_CLASSES: Readonly<Record<string, readonly number[]>> = {
   xdigit: [0x30, 0x39, 0x41, 0x46, 0x61, 0x66],
 };
 
-/** Reads a class the way `dowild` walks over it, odd cases included (`[]a]`, `[a-]`, `[[:x]`). */
+/** Reads a class as `dowild` does, including odd cases (`[]a]`, `[a-]`, `[[:x]`). */
 class ClassReader {
   readonly #pattern: string;
   #at: number;
@@ -187,7 +188,7 @@ class ClassReader {
     this.#ignoreCase = ignoreCase;
   }
 
-  /** Reads up to the closing `]`. Returns the position after it, or `undefined` if the class is malformed. */
+  /** Reads up to the closing `]`. Returns the position after it; `undefined` if the class is malformed. */
   read(): number | undefined {
     let previous = 0;
     do {
@@ -208,7 +209,9 @@ class ClassReader {
     return c === 0x5c ? this.#take() : c;
   }
 
-  /** Reads one member. Returns the first code point of a range that a following `-` would make (0: none). */
+  /**
+   * Reads one member. Returns the first code point of the range that a following `-` would make; 0 if there is none.
+   */
   #member(previous: number): number | undefined {
     const start = this.#at;
     const c = this.#take();
@@ -244,8 +247,8 @@ class ClassReader {
   }
 
   /**
-   * Adds a range. If the case is ignored, the text has small letters only, so capitals in the range also match small
-   * ones.
+   * Adds a range. If the case is ignored, the text has only small letters, so the small letters of the range's capitals
+   * are added too.
    */
   #range(first: number, last: number): void {
     this.ranges.push(first, last);

@@ -1,7 +1,7 @@
 import { ANY, FIRST_CLASS, GLOBSTAR, MAYBE, SLASH, STAR, textOf, widthOf } from "./ignore-glob.ts";
 import type { Glob } from "./ignore-glob.ts";
 
-/** The positions that a glob may have reached after some text. Empty if no further text can match. */
+/** The positions that a glob may have reached after some text. The list is empty if no further text can match. */
 export type GlobState = readonly number[];
 
 function classHolds(glob: Glob, step: number, c: number): boolean {
@@ -20,13 +20,13 @@ function stepTakes(glob: Glob, step: number, c: number): boolean {
   return step === ANY || classHolds(glob, step, c);
 }
 
-/** True if the glob matches the whole name. The name has no `/`, the glob no `**`. */
+/** Returns true if the glob matches the whole name. The name must have no `/`, and the glob no `**`. */
 export function matchName(glob: Glob, name: string): boolean {
   if (name.length < glob.minLength || !name.startsWith(glob.prefix) || !name.endsWith(glob.suffix)) return false;
   const { steps } = glob;
   let step = 0;
   let at = 0;
-  // The place to resume when a later part fails: only the last star ever needs to consume more.
+  // The position from which to resume when a later part fails. Only the last star ever needs to consume more.
   let star = -1;
   let starAt = 0;
   while (at < name.length) {
@@ -63,8 +63,8 @@ function stateAt(glob: Glob, step: number): GlobState {
 }
 
 /**
- * Adds a step to a state, and the steps that can be reached from it without text. `seen` flags the steps of a long
- * state; without it, the state itself is searched.
+ * Adds a step to a state, and also the steps that can be reached from it without text. `seen` flags the steps of a long
+ * state. If it is omitted, the state itself is searched.
  */
 function addStep(glob: Glob, step: number, state: number[], seen?: Uint8Array): void {
   if (seen === undefined ? state.includes(step) : seen[step] === 1) return;
@@ -99,13 +99,13 @@ function advanceOne(glob: Glob, state: GlobState, c: number): GlobState {
   return next;
 }
 
-/** True if the text so far is a whole match. */
+/** Returns true if the text so far is a whole match. */
 export function accepts(glob: Glob, state: GlobState): boolean {
   return state.includes(glob.steps.length);
 }
 
 /**
- * Returns the only possible next component, if there is just one: its name, and the state after the `/` that follows it
+ * Returns the next component if only one is possible: its name, and the state after the `/` that follows it
  * (`undefined` if the glob ends there). Returns `undefined` if the component has a wildcard, or if the state is not
  * exactly one position.
  */

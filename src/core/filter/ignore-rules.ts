@@ -5,34 +5,34 @@ import type { GlobState } from "./ignore-match.ts";
 import { pathToBytes } from "../values/path.ts";
 import { foldCase } from "./tracked-paths.ts";
 
-/** The size of the largest rule file that is applied, in bytes of UTF-8. */
+/** The maximum size of a rule file that is applied, in bytes of UTF-8. */
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
 
 /**
- * The most rules of an applied file that must be tried on every path: names other than plain ones, `*tail` and `head*`,
- * and paths whose first component has a wildcard. All other rules are found by a lookup.
+ * The maximum number of rules of an applied file that must be tried on every path. These are names other than plain
+ * ones, `*tail` and `head*`, and paths whose first component has a wildcard. All other rules are found by a lookup.
  */
 export const MAX_WILD_RULES = 2000;
 
 /** One line of a `.gitignore`. */
 export interface IgnoreRule {
-  /** The index among the rules of the file: the last match decides. */
+  /** The index among the rules of the file. The last match decides. */
   readonly index: number;
   /** The number of the line, from 1. */
   readonly line: number;
-  /** The text as written, for messages. */
+  /** The text as it was written, for messages. */
   readonly pattern: string;
   readonly negated: boolean;
   readonly folderOnly: boolean;
 }
 
-/** The indexes of the last rules with one text, for files and for folders. -1: none. */
+/** The indexes of the last rules with the same text, for files and for folders; -1 if there is none. */
 interface Slot {
   file: number;
   folder: number;
 }
 
-/** A rule on paths that may still match something below the present folder. */
+/** A rule for paths that may still match something beneath the present folder. */
 interface LivePath {
   readonly rule: IgnoreRule;
   readonly glob: Glob;
@@ -40,8 +40,8 @@ interface LivePath {
 }
 
 /**
- * The rules on paths as seen from one folder: keyed by the name of the next component if only one is possible, else in
- * a list.
+ * The rules for paths as they apply in one folder. A rule is found by the name of the next component if only one name
+ * is possible. Otherwise, it is in a list.
  */
 export interface LivePaths {
   readonly named: ReadonlyMap<string, readonly { readonly live: LivePath; readonly after: GlobState | undefined }[]>;
@@ -59,18 +59,18 @@ export function byteText(name: string): string {
 }
 
 /**
- * The compiled rules of one file. Pass names as `byteText`. A file beyond the limits above is not applied at all,
- * because one part of it could exclude what another part includes again.
+ * The compiled rules of one file. Names must be passed as `byteText`. A file beyond the limits above is not applied at
+ * all, because one part of it could exclude what another part includes again.
  */
 export class RuleSet {
-  /** The reason why the file is not applied; `undefined` if it is. */
+  /** The reason why the file is not applied; `undefined` if it is applied. */
   readonly problem: string | undefined;
   readonly #rules: readonly IgnoreRule[];
   readonly #names: NameRules;
   readonly #start: LivePaths;
   readonly #ignoreCase: boolean;
 
-  /** `ignoreCase`: ignore the case of ASCII letters, as git does with `core.ignoreCase`. */
+  /** If `ignoreCase` is true, ignores the case of ASCII letters, as git does with `core.ignoreCase`. */
   constructor(text: string, ignoreCase = false) {
     this.#ignoreCase = ignoreCase;
     this.#names = new NameRules(ignoreCase);
@@ -105,19 +105,19 @@ export class RuleSet {
     return !this.#names.isEmpty;
   }
 
-  /** Returns the rules on paths as seen from the file's own folder. */
+  /** Returns the rules for paths as they apply in the file's own folder. */
   get start(): LivePaths {
     return this.#start;
   }
 
-  /** Returns the last rule that matches the child of a folder, given the rules on paths that are live there. */
+  /** Returns the last rule that matches a child of a folder, given the rules for paths that apply in that folder. */
   find(name: string, isFolder: boolean, paths: LivePaths): IgnoreRule | undefined {
     const folded = this.#folded(name);
     const best = findPath(folded, isFolder, paths, this.#names.find(folded, isFolder));
     return best < 0 ? undefined : this.#rules[best];
   }
 
-  /** Returns the rules on paths as seen from a folder's child folder. */
+  /** Returns the rules for paths as they apply in a child folder. */
   below(paths: LivePaths, name: string): LivePaths {
     return descend(paths, this.#folded(name));
   }
@@ -127,7 +127,7 @@ export class RuleSet {
   }
 }
 
-/** Returns the rules on paths as seen from a folder's child folder. */
+/** Returns the rules for paths as they apply in a child folder. */
 export function descend(paths: LivePaths, name: string): LivePaths {
   const below: LivePath[] = [];
   for (const { live, after } of paths.named.get(name) ?? []) {
@@ -140,7 +140,7 @@ export function descend(paths: LivePaths, name: string): LivePaths {
   return below.length === 0 ? NO_PATHS : arrange(below);
 }
 
-/** True if no rule on paths can match anything below. */
+/** Returns true if no rule for paths can match anything beneath the folder. */
 export function isSpent(paths: LivePaths): boolean {
   return paths.wild.length === 0 && paths.named.size === 0;
 }
@@ -161,7 +161,7 @@ function applies(rule: IgnoreRule, isFolder: boolean, best: number): boolean {
   return rule.index > best && (isFolder || !rule.folderOnly);
 }
 
-/** True if a path whose last component is `name` could match. A cheap test before the full one. */
+/** Returns true if a path whose last component is `name` could match. It is a cheap test before the full one. */
 function mayEnd(glob: Glob, name: string): boolean {
   const slash = glob.suffix.lastIndexOf("/");
   return slash < 0 ? name.endsWith(glob.suffix) : name === glob.suffix.slice(slash + 1);
@@ -183,7 +183,7 @@ function arrange(paths: readonly LivePath[]): LivePaths {
   return { named, wild };
 }
 
-/** Rules on names at any depth. Plain names, `*tail` and `head*` are found by a lookup for each length of text. */
+/** The rules for names at any depth. Plain names, `*tail` and `head*` are found by a lookup for each length of text. */
 class NameRules {
   readonly #exact = new Map<string, Slot>();
   readonly #heads = new Map<number, Map<string, Slot>>();
@@ -237,7 +237,7 @@ class NameRules {
     this.#last = rule.index;
   }
 
-  /** Returns the index of the last rule that matches, or -1. */
+  /** Returns the index of the last rule that matches; -1 if there is none. */
   find(name: string, isFolder: boolean): number {
     if (this.#last < 0) return -1;
     let best = indexIn(this.#exact.get(name), isFolder);
@@ -268,11 +268,11 @@ function indexIn(slot: Slot | undefined, isFolder: boolean): number {
 
 interface RuleLine {
   readonly rule: Omit<IgnoreRule, "index">;
-  /** The pattern without `!` and without a final `/`, as `byteText`. */
+  /** The pattern without a leading `!` and a final `/`, as `byteText`. */
   readonly body: string;
 }
 
-/** Yields the lines that hold a pattern, read as git's `add_patterns_from_buffer` and `parse_path_pattern` do. */
+/** Yields the lines that have a pattern, as git's `add_patterns_from_buffer` and `parse_path_pattern` read them. */
 function* ruleLines(text: string): Generator<RuleLine> {
   let line = 0;
   for (const raw of (text.startsWith("\uFEFF") ? text.slice(1) : text).split("\n")) {

@@ -12,10 +12,10 @@ const GIT_VERDICT: Verdict = { tracked: false, rule: "git", pattern: GIT };
 
 /** A git repository that begins in a folder, or contains the root. */
 export interface RepositoryScope {
-  /** True if outer rules end here. False at the root, where there are none. */
+  /** True if outer rules do not apply in the repository. False at the root, where there are no outer rules. */
   readonly isBoundary: boolean;
   readonly ignoreCase: boolean;
-  /** The paths that git tracks in it; `undefined` if git tracks nothing that its ignore rules exclude. */
+  /** The paths that git tracks in the repository; `undefined` if git tracks nothing that its ignore rules exclude. */
   readonly tracked: TrackedPaths | undefined;
 }
 
@@ -23,12 +23,13 @@ export interface RepositoryScope {
 export interface CompiledFilter {
   /**
    * Returns the scope for the children of a folder. `parent` is the scope of the folder that contains it (`undefined`
-   * for the root). `ruleFiles` are those whose rules begin to apply in this folder, lowest precedence first: in a
-   * repository's folder the user's own, `info/exclude`, those above the root, then `.gitignore`. They have no effect if
-   * `useGitignore` is off. If nothing changes, the parent's own scope is returned.
+   * for the root). `ruleFiles` are those whose rules begin to apply in this folder, lowest precedence first. In the
+   * folder of a repository, their order is the user's own file, `info/exclude`, the files above the root, and then
+   * `.gitignore`. They have no effect if `useGitignore` is off. If nothing changes, the scope of the parent is
+   * returned.
    *
-   * `repository`: the one that begins in this folder. As in git, outer rules end there, and no ignore rule excludes
-   * the paths that it tracks.
+   * `repository` is the repository that begins in this folder. As in git, outer rules do not apply in it, and no ignore
+   * rule excludes the paths that git tracks in it.
    */
   enter(
     parent: FolderScope | undefined,
@@ -36,7 +37,9 @@ export interface CompiledFilter {
     ruleFiles: readonly RuleFile[],
     repository?: RepositoryScope,
   ): FolderScope;
-  /** Returns why a rule file is not applied (too large, too many wildcards), or `undefined` if it is. */
+  /**
+   * Returns the reason why a rule file is not applied (too large, too many wildcards); `undefined` if it is applied.
+   */
   problemOf(ruleFile: RuleFile): string | undefined;
 }
 
@@ -81,7 +84,7 @@ class Filter implements CompiledFilter {
   readonly needsPath: boolean;
   readonly #useGitignore: boolean;
   readonly #ruleSets = new Map<string, RuleSet>();
-  /** Like `#ruleSets`, but ignoring the case of letters. */
+  /** The same as `#ruleSets`, but without regard to the case of letters. */
   readonly #foldedSets = new Map<string, RuleSet>();
 
   constructor(options: FilterOptions) {
@@ -112,7 +115,7 @@ class Filter implements CompiledFilter {
     return new FolderScope(this, { path: "", layers, repository });
   }
 
-  /** Returns the scope of a folder's parent, as if no rule file were above the folder. */
+  /** Returns the scope of a folder's parent, as if there were no rule file above the folder. */
   #outer(folderPath: string): FolderScope {
     let scope = this.#root([]);
     for (let at = folderPath.indexOf("/"); at >= 0; at = folderPath.indexOf("/", at + 1)) {
@@ -142,7 +145,7 @@ class Filter implements CompiledFilter {
   }
 }
 
-/** One rule file, as seen from a folder to which it applies. */
+/** One rule file, with its rules as they apply in a folder. */
 interface Layer {
   readonly rules: RuleSet;
   readonly source: string;
@@ -151,14 +154,14 @@ interface Layer {
 
 interface ScopeState {
   readonly path: string;
-  /** Lowest precedence first. */
+  /** The rule files that apply, lowest precedence first. */
   readonly layers: readonly Layer[];
-  /** The repository in which the folder's children lie. */
+  /** The repository that contains the folder's children. */
   readonly repository?: RepositoryScope | undefined;
   readonly inGit?: boolean;
-  /** The pattern that force-includes the folder, and so everything in it. */
+  /** The pattern that force-includes the folder, and therefore everything in it. */
   readonly forcedBy?: UserPattern | undefined;
-  /** The verdict that excludes the folder, and so everything in it that is not force-included. */
+  /** The verdict that excludes the folder, and therefore everything in it that is not force-included. */
   readonly excludedBy?: Verdict | undefined;
 }
 
@@ -177,22 +180,23 @@ export class FolderScope {
     return this.judge(name, isFolder).tracked;
   }
 
-  /** True if the child is `.git`, or beneath one, and not force-included. */
+  /** Returns true if the child is `.git` or is beneath such a folder, and is not force-included. */
   isGits(name: string): boolean {
     if (this.#forcedBy(name, true) !== undefined) return false;
     return name === GIT || this.#state.excludedBy?.rule === "git";
   }
 
   /**
-   * True if the child folder must be walked, because it is tracked, or because something force-included or tracked by
-   * git may be below it. In a folder that is walked but not tracked, only paths of these two kinds are tracked.
+   * Returns true if the child folder must be walked, because it is tracked, or because something beneath it may be
+   * force-included or tracked by git. In a folder that is walked but not tracked, only paths of these two kinds are
+   * tracked.
    */
   walks(name: string): boolean {
     const verdict = this.judge(name, true);
     return verdict.tracked || this.#forcing(name).length > 0 || this.#holdsTracked(verdict, name);
   }
 
-  /** True if only git's ignore rules exclude a child folder, and git tracks something in it. */
+  /** Returns true if only git's ignore rules exclude a child folder, and git tracks something in it. */
   #holdsTracked({ rule }: Verdict, name: string): boolean {
     const { tracked } = this.#state.repository ?? {};
     if (tracked === undefined || rule !== "gitignore" || this.#exclusion(name, true) !== undefined) return false;
@@ -209,7 +213,7 @@ export class FolderScope {
     return path === "" ? name : `${path}/${name}`;
   }
 
-  /** Returns why the child is or is not tracked. */
+  /** Returns the verdict on a child, which says why it is or is not tracked. */
   judge(name: string, isFolder: boolean): Verdict {
     const forcedBy = this.#forcedBy(name, isFolder);
     if (forcedBy !== undefined) return { tracked: true, rule: "force-include", pattern: forcedBy.text };
@@ -296,13 +300,16 @@ export class FolderScope {
   }
 }
 
-/** A compiled recorded filter, which gives the same verdicts on whole paths as a walk under the same rules. */
+/** A compiled recorded filter. It gives the same verdicts on whole paths as a walk with the same rules. */
 export interface SpecFilter {
-  /** Returns why the path (from the workspace's root; `""` is the root) is or is not tracked. */
+  /**
+   * Returns the verdict on a path (from the workspace's root; `""` is the root), which says why it is or is not
+   * tracked.
+   */
   judge(path: string, isFolder: boolean): Verdict;
 }
 
-/** Compiles a recorded filter. Scopes of folders are cached, so that judging many paths is cheap. */
+/** Compiles a recorded filter. It caches the scopes of folders, so that many paths can be judged fast. */
 export function compileSpec(spec: FilterSpec): SpecFilter {
   return new RecordedFilter(spec);
 }
@@ -352,7 +359,7 @@ function recordedScope({ folder, ignoreCase, tracked }: RepositoryRules): Reposi
 const compiledSpecs = new WeakMap<FilterSpec, SpecFilter>();
 
 /**
- * Returns why a path is or is not tracked under a recorded filter. For many paths, keep the result of `compileSpec`.
+ * Returns the verdict on a path under a recorded filter. To judge many paths, use `compileSpec`, and keep its result.
  */
 export function explainPath(spec: FilterSpec, path: string, isFolder: boolean): Verdict {
   let compiled = compiledSpecs.get(spec);

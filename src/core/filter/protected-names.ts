@@ -4,20 +4,20 @@ import { matchName } from "./ignore-match.ts";
 import { nameOf, type WorkspacePath } from "../values/path.ts";
 
 /**
- * Names of files that hold secrets, as well-known tools call them. `!` excludes a name again; the last match counts.
+ * Names of files with secrets, as well-known tools call them. A `!` excludes a name again, and the last match decides.
  * Only the last component of a path is tested, in lower case, because some disks treat `.ENV` as `.env`.
  *
- * A copy beside the file (`.env~`, `id_rsa.bak`, `.id_rsa.swp`, a conflict copy `id_rsa.conflict-…` of an undo) counts
- * as the file, and so does a copy of a copy (`server.key.old.bak`). A pattern that matches the copy's own name takes
- * precedence: `.env.example~` is protected, by `.env.*`.
+ * A copy beside the file (`.env~`, `id_rsa.bak`, `.id_rsa.swp`, a conflict copy `id_rsa.conflict-…` of an undo) is
+ * treated as the file, and so is a copy of a copy (`server.key.old.bak`). A pattern that matches the copy's own name
+ * takes precedence. For example, `.env.*` protects `.env.example~`.
  */
 export const PROTECTED_NAMES: readonly string[] = [
-  // Environment files (dotenv, Docker Compose, direnv). Their examples hold no secrets.
+  // Environment files (dotenv, Docker Compose, direnv). Their examples have no secrets.
   ...[".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", ".envrc"],
   // Private keys and stores of keys (OpenSSH, PuTTY, OpenSSL, Java, KeePass, Android).
   ...["id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "*.ppk"],
   ...["*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx"],
-  // Logins of package managers, network tools, databases, git, Docker, cloud tools and web servers.
+  // Files with logins of package managers, network tools, databases, git, Docker, cloud tools and web servers.
   ...[".npmrc", ".yarnrc.yml", ".pypirc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".git-credentials", ".dockercfg"],
   ...["credentials", ".vault-token", ".htpasswd"],
 ];
@@ -28,17 +28,18 @@ interface NameRule {
 }
 
 /**
- * Decides by its name whether a file is protected: by the table, and by the names that a person has added or excluded.
+ * Decides from a file's name whether the file is protected. Uses the table, and the names that a person has added or
+ * excluded.
  */
 export class ProtectedNames {
-  /** Two objects with an equal text decide alike. */
+  /** A text that identifies the decisions. Two objects with an equal text decide alike. */
   readonly text: string;
   readonly #added: readonly NameRule[];
   readonly #elsewhere: readonly NameRule[];
 
   /**
-   * `added`: patterns like those of the table, which take precedence over it. `elsewhere`: patterns that a person has
-   * added in another copy of the history, such as the origin. These only add protected names; they exclude none.
+   * `added` are patterns like those of the table, and take precedence over it. `elsewhere` are patterns that a person
+   * has added in another copy of the history, such as the origin. They only add protected names, and exclude none.
    */
   constructor(added: readonly string[] = [], elsewhere: readonly string[] = []) {
     this.text = JSON.stringify([added, elsewhere]);
@@ -51,7 +52,7 @@ export class ProtectedNames {
     return this.#added.length + this.#elsewhere.length > 0;
   }
 
-  /** True if a file at this path would now be recorded as protected. */
+  /** Returns true if a file at this path would now be recorded as protected. */
   holds(path: WorkspacePath): boolean {
     return this.added(path) ?? lastMatch(TABLE, path) ?? false;
   }
@@ -74,7 +75,7 @@ export class ProtectedNames {
   }
 }
 
-/** True if a text can be a pattern for names. */
+/** Returns true if a text can be a pattern for names. */
 export function isNamePattern(pattern: string): boolean {
   const name = pattern.startsWith("!") ? pattern.slice(1) : pattern;
   return name !== "" && !name.includes("/") && !name.includes("\0") && compileGlob(name, false) !== undefined;
@@ -89,8 +90,8 @@ function ruleOf(pattern: string): NameRule[] {
 const TABLE: readonly NameRule[] = PROTECTED_NAMES.flatMap(ruleOf);
 
 /**
- * Additions by people, editors and Chronicle to the name of a copy beside the file. The group is the name without the
- * addition.
+ * Additions to the name of a copy beside the file, as people, editors and Chronicle make them. The group of each
+ * pattern is the name without the addition.
  */
 const COPIES: readonly RegExp[] = [
   // Backups and temporary files: `x~`, `x.~1~`, `x.bak`, a conflict copy of an undo.
@@ -101,7 +102,10 @@ const COPIES: readonly RegExp[] = [
   ...[/^#(.+)#$/s, /^\.#(.+)$/s, /^\.(.+)\.sw[a-px]$/s, /^\._(.+)$/s, /^\.~lock\.(.+)#$/s],
 ];
 
-/** True for every name that `COPIES` may match. Most names are none of them, and need no expression. */
+/**
+ * Returns true for every name that `COPIES` may match. Most other names are excluded by this test without a regular
+ * expression.
+ */
 function mayBeCopy(name: string): boolean {
   const [first, last] = [name.charAt(0), name.charAt(name.length - 1)];
   if (first === "." || first === "#" || last === "~" || last === ")" || name.includes("copy")) return true;
@@ -111,10 +115,10 @@ function mayBeCopy(name: string): boolean {
 
 const ENDINGS: ReadonlySet<string> = new Set(["bak", "old", "orig", "save", "tmp", "temp", "lock", "part"]);
 
-/** The most additions that are taken off a name. */
+/** The maximum number of additions that are removed from a name. */
 const MOST_COPIES = 4;
 
-/** Returns the name, and the names of which it may be a copy, nearest first. */
+/** Returns the name, and the names of which it may be a copy, the nearest first. */
 function namesMeant(name: string): string[] {
   const names = [name];
   if (!mayBeCopy(name)) return names;

@@ -2,21 +2,21 @@ import { indexedName, placeInIndex, type GitIndex } from "./git-index.ts";
 import { decodeName, pathToBytes } from "../values/path.ts";
 
 /**
- * The paths that git tracks in a repository, whatever its ignore rules say. Paths are relative to the workspace's root.
+ * The paths that git tracks in a repository, whatever its ignore rules say. They are relative to the workspace's root.
  */
 export interface TrackedPaths {
-  /** True if git tracks the path itself: a file or link, or, for a folder, a repository of its own. */
+  /** Returns true if git tracks the path itself, as a file or link, or, if it is a folder, as a separate repository. */
   has(path: string, isFolder: boolean): boolean;
-  /** True if git tracks something in the folder. */
+  /** Returns true if git tracks something in the folder. */
   hasBeneath(path: string): boolean;
 }
 
-/** Lower-cases ASCII letters, as git does to compare paths if `core.ignoreCase` is set. */
+/** Converts ASCII letters to lower case, as git does when it compares paths with `core.ignoreCase`. */
 export function foldCase(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Tracked paths from a list. A path that ends with `/` is a repository of its own. */
+/** Tracked paths from a list. A path that ends with `/` is a separate repository. */
 export class ListedPaths implements TrackedPaths {
   readonly #paths = new Set<string>();
   readonly #folders = new Set<string>();
@@ -48,15 +48,18 @@ export class ListedPaths implements TrackedPaths {
   }
 }
 
-/** The location of a working tree, relative to a workspace's root. */
+/** The location of a working tree relative to a workspace's root. */
 export interface TreePlace {
-  /** The folder beneath the root in which it begins; `""` if it begins at the root or above it. */
+  /** The folder beneath the root in which the working tree begins; `""` if it begins at the root or above it. */
   readonly folder: string;
-  /** The path from its top down to the root, such as `packages/x`; `""` if it begins at the root or beneath it. */
+  /**
+   * The path from the top of the working tree down to the root, such as `packages/x`; `""` if it begins at the root or
+   * beneath it.
+   */
   readonly above: string;
 }
 
-/** Tracked paths read directly from an index, without building another structure. */
+/** Tracked paths that are read directly from an index, without another structure. */
 export class IndexedPaths implements TrackedPaths {
   readonly #index: GitIndex;
   readonly #place: TreePlace;
@@ -87,7 +90,8 @@ export class IndexedPaths implements TrackedPaths {
 }
 
 /**
- * Yields the tracked paths of an index that are in the root, relative to it, one at a time; repositories end with `/`.
+ * Yields the tracked paths of an index that are in the root, relative to the root, one at a time. Separate repositories
+ * end with `/`.
  */
 export function* pathsInRoot(index: GitIndex, { folder, above }: TreePlace): Generator<string> {
   const outer = pathToBytes(above === "" ? "" : `${above}/`);

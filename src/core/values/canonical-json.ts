@@ -3,19 +3,23 @@ import canonicalize from "canonicalize";
 
 /**
  * Canonical JSON: RFC 8785 (JCS). One value has exactly one text: no spaces, keys sorted by UTF-16 code units, numbers
- * as ECMAScript prints them, only the escapes that JSON demands.
+ * in the format of ECMAScript, and only the escapes that JSON requires.
  *
- * `JSON.stringify` already writes this for values whose keys are in order, so the sorting writer is only the fallback.
+ * `JSON.stringify` already writes this text for values whose keys are in order. Therefore, the sorting writer is only
+ * the fallback.
  */
 
-/** Deepest nesting of arrays and objects. Deeper values are refused, so that no reader's stack can be exhausted. */
+/**
+ * The maximum nesting of arrays and objects. Deeper values are refused, so that the stack of no reader can be
+ * exhausted.
+ */
 export const MAX_JSON_DEPTH = 256;
 
-/** The rules for a value beyond RFC 8785. */
+/** The rules for a value in addition to RFC 8785. */
 interface JsonRules {
-  /** Every number is an integer within ±(2^53−1): the rule for Chronicle's own records. */
+  /** True if every number must be an integer within ±(2^53−1), as in Chronicle's own records. */
   readonly integers?: boolean;
-  /** The number of objects or arrays that will enclose the value; they count as nesting. Default 0. */
+  /** The number of objects or arrays that will enclose the value. They are part of the nesting. Default 0. */
   readonly outer?: number;
 }
 
@@ -36,8 +40,8 @@ export function canonicalJson(value: Json, rules: JsonRules = {}): string {
 
 /**
  * Parses a text that is exactly canonical. Throws `INTEGRITY_VIOLATION` for every other text: duplicate keys, spaces,
- * `-0`, `1e21` (canonical: `1e+21`), numbers that a double cannot hold, needless escapes, lone surrogates, a byte order
- * mark. Keys that look like integers are ordered as text, and `__proto__` is a key like any other.
+ * `-0`, `1e21` (canonical: `1e+21`), numbers that a double cannot represent, needless escapes, lone surrogates, a byte
+ * order mark. Keys that look like integers are sorted as text, and `__proto__` is an ordinary key.
  */
 export function parseCanonical(text: string, rules: JsonRules = {}): Json {
   let value: Json;
@@ -52,15 +56,16 @@ export function parseCanonical(text: string, rules: JsonRules = {}): Json {
 }
 
 /**
- * Returns why `text`, from which `value` was parsed, is not canonical or breaks the rules; `undefined` if nothing is
- * wrong. For readers that need the reason as a value; others use `parseCanonical`.
+ * Returns the reason why `text` is not canonical or breaks the rules; `undefined` if it is valid. `value` must be the
+ * parsed `text`. For readers that need the reason as a value. Other readers use `parseCanonical`.
  */
 export function canonicalFault(text: string, value: Json, rules: JsonRules = {}): string | undefined {
   if (!text.isWellFormed()) return "not canonical JSON: it has a lone surrogate";
   try {
     const sorted = inspect(value, rules.outer ?? 0, rules.integers === true);
     if (mayHoldLoneSurrogate(text)) assertWellFormed(value);
-    // A parsed object whose keys are in order may come from a text with duplicates or other spellings, so compare.
+    // Even if the keys of the parsed objects are in order, the text may have duplicate keys or other spellings.
+    // Therefore, the texts are compared.
     if (sorted && JSON.stringify(value) === text) return undefined;
     return !sorted && sortingWrite(value) === text ? undefined : "not canonical JSON";
   } catch (error) {
@@ -70,8 +75,8 @@ export function canonicalFault(text: string, value: Json, rules: JsonRules = {})
 }
 
 /**
- * Throws `INTEGRITY_VIOLATION` unless the value holds only integers within ±(2^53−1) and well-formed strings, as
- * Chronicle's own records must.
+ * Throws `INTEGRITY_VIOLATION` unless all numbers of the value are integers within ±(2^53−1) and all its strings are
+ * well-formed, as Chronicle's own records require.
  */
 export function assertIntegers(value: Json): void {
   inspect(value, 0, true);
@@ -113,7 +118,7 @@ function inspectObject(value: object, depth: number, integers: boolean): boolean
   let previous = "";
   for (let i = 0; i < keys.length; i += 1) {
     const key = keys[i] as string;
-    // JavaScript compares strings by UTF-16 code units, which is RFC 8785's order.
+    // JavaScript compares strings by UTF-16 code units, which is the order of RFC 8785.
     if (i > 0 && key < previous) sorted = false;
     previous = key;
     if (!inspect((value as Record<string, unknown>)[key], depth + 1, integers)) sorted = false;
@@ -127,7 +132,7 @@ function sortingWrite(value: Json): string {
   return text ?? refuse("nothing was written");
 }
 
-/** True if the text may hold a lone surrogate: `JSON.stringify` writes one as `\udXXX`. */
+/** Returns true if the text may have a lone surrogate. `JSON.stringify` writes a lone surrogate as `\udXXX`. */
 function mayHoldLoneSurrogate(text: string): boolean {
   return text.includes("\\ud") || text.includes("\\uD");
 }

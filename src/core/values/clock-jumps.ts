@@ -1,18 +1,17 @@
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { optional } from "../../util/optional.ts";
 
-/**
- * Handles the times of a log whose clock was wrong for a while. The order is by seq; a time is what the writer's clock
- * said. Times therefore grow with seq, except where the clock went back between two events: that is a jump.
- */
+// Handles the times of a log whose clock was wrong for a while. Events are ordered by seq. The time of an event is the
+// time of the writer's clock. Therefore, times grow with seq, except where the clock went back between two events. Such
+// a place is a jump.
 
 /** A place in a log where the clock went back. */
 export interface ClockJump {
   /** The first event after the jump. */
   readonly seq: number;
-  /** The time of that event (ISO-8601). */
+  /** The time of that event (ISO 8601). */
   readonly ts: string;
-  /** The time of the event before it, which is later. */
+  /** The time of the previous event, which is later. */
   readonly before: string;
 }
 
@@ -22,11 +21,13 @@ export interface TimedEvent {
   readonly ts: string;
 }
 
-/** A jump is notable if it is longer than this, in milliseconds: clocks are adjusted by seconds all the time. */
+/**
+ * A jump is notable if it is longer than this, in milliseconds, because clocks are adjusted by seconds all the time.
+ */
 const TOLD_FROM_MS = 120_000;
 
 /**
- * Finds the jumps among events in seq order. `last`: the time of the event before them (`undefined`: there is none).
+ * Finds the jumps among events in seq order. `last` is the time of the event before them; `undefined` if there is none.
  */
 export function clockJumpsIn(events: Iterable<TimedEvent>, last: string | undefined): ClockJump[] {
   const jumps: ClockJump[] = [];
@@ -38,20 +39,20 @@ export function clockJumpsIn(events: Iterable<TimedEvent>, last: string | undefi
   return jumps;
 }
 
-/** Returns the jumps that people should know about. */
+/** Returns the jumps that people are told about. */
 export function notableJumps(jumps: readonly ClockJump[]): readonly ClockJump[] {
   return jumps.filter(({ ts, before }) => Date.parse(before) - Date.parse(ts) > TOLD_FROM_MS);
 }
 
-/** Events from one seq to another, inclusive. */
+/** The events from one seq to another, both inclusive. */
 export interface SeqSpan {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Returns the spans between the jumps, the last one first. Times grow with seq within each of them. A span of `behind`
- * is not divided: all of it counts as recorded at its `ts`.
+ * Returns the spans between the jumps, the last one first. Within each span, times grow with seq. A span of `behind` is
+ * not divided, because all its events are treated as recorded at its `ts`.
  */
 export function spansBetween(
   jumps: readonly ClockJump[],
@@ -70,24 +71,30 @@ export function spansBetween(
     .reverse();
 }
 
-/** Events whose clock was behind: all count as recorded right after the event before them, whose time is `ts`. */
+/**
+ * Events whose clock was behind. All of them are treated as recorded right after the previous event, whose time is
+ * `ts`.
+ */
 export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }
 
-/** The first event in a span whose time is at or after a given time; with its time and its predecessor's. */
+/**
+ * The first event in a span whose time is at or after a given time. It has the time of the event and that of the
+ * previous event.
+ */
 export interface Crossing {
   readonly seq: number;
   readonly ts: string;
-  /** `undefined` if it is the first event of the log. */
+  /** The time of the previous event; `undefined` if there is none. */
   readonly before: string | undefined;
 }
 
 /**
- * Finds the spans after notable jumps in which the clock was behind, and was not ahead before. A clock that was ahead
- * has leapt forward before the jump, by at least as much as it then goes back. A clock that was behind leaps forward
- * after the jump. If neither leap is found, or both are, the clock counts as ahead. `firstFrom`: finds the first event
- * of a span whose time is at or after a time.
+ * Finds the spans after notable jumps in which the clock was behind and before which it was not ahead. A clock that was
+ * ahead has leapt forward before the jump, by at least as much as it then goes back. A clock that was behind leaps
+ * forward after the jump. If neither leap is found, or if both are found, the clock is assumed to have been ahead.
+ * `firstFrom` finds the first event of a span whose time is at or after a time.
  */
 export async function spansBehind(
   all: readonly ClockJump[],
@@ -116,8 +123,8 @@ export async function spansBehind(
 
 /**
  * Returns the most plausible time at which an event was recorded, in milliseconds since 1970. `now` is the present
- * time. An event whose time is after now counts as recorded before the events that follow a later jump, and an event
- * after a jump as recorded after the events before it.
+ * time. An event whose time is after `now` is treated as recorded before the events that follow a later jump. An event
+ * after a jump is treated as recorded after the events before the jump.
  */
 export function plausibleTime({ seq, ts }: TimedEvent, jumps: readonly ClockJump[], now: number): number {
   const own = Date.parse(ts);

@@ -1,6 +1,6 @@
 import { EMPTY_HASH, type Hash, sha256 } from "./hash.ts";
 
-// Reused for every node: its contents do not outlive one call.
+// The buffer is reused for every node, because its content is needed only during one call.
 const input = Buffer.alloc(65, 1);
 
 /** Returns an inner node of an RFC 6962 tree: SHA-256( 0x01 ‖ left ‖ right ). */
@@ -11,8 +11,8 @@ export function innerHash(left: Hash, right: Hash): Hash {
 }
 
 /**
- * An RFC 6962 §2.1 tree whose hashed leaves are added one by one. It keeps only the roots of the perfect subtrees given
- * by the binary digits of its size, the largest first.
+ * An RFC 6962 §2.1 tree whose hashed leaves are added one by one. It keeps only the roots of its perfect subtrees, the
+ * largest first. There is one subtree for each binary digit 1 of the size.
  *
  * Nodes are hex text, because Node returns a digest as text three times faster than as a buffer.
  */
@@ -20,7 +20,7 @@ export class CompactRange {
   readonly #subtrees: Hash[];
   #size: number;
 
-  /** Continues from the subtrees of a tree with `size` leaves; the two must match. */
+  /** Continues from the subtrees of a tree with `size` leaves. The caller must ensure that the two match. */
   constructor(size = 0, subtrees: readonly Hash[] = []) {
     this.#size = size;
     this.#subtrees = [...subtrees];
@@ -40,7 +40,7 @@ export class CompactRange {
     this.addSubtree(leaf, 1);
   }
 
-  /** Appends a perfect subtree of `width` leaves (a power of two); the size must be a multiple of it. */
+  /** Appends a perfect subtree of `width` leaves (a power of two). The size must be a multiple of `width`. */
   addSubtree(subtree: Hash, width: number): void {
     let node = subtree;
     let places = this.#size / width;
@@ -52,7 +52,7 @@ export class CompactRange {
     this.#size += width;
   }
 
-  /** Returns the tree's root; SHA-256 of nothing if there are no leaves. */
+  /** Returns the root of the tree. If there are no leaves, it is the SHA-256 of nothing. */
   root(): Hash {
     return foldSubtrees(this.#subtrees);
   }

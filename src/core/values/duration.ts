@@ -1,4 +1,5 @@
-/** Formats and parses times and sizes for people. English, independent of locale and time zone. */
+// Formats and parses times and sizes for people. The texts are English, and do not depend on the locale or the time
+// zone.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -9,12 +10,12 @@ const YEAR = 365 * DAY;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: WEEK };
 
-/** Largest number of milliseconds that a time (`Date`) can hold. */
+/** The maximum number of milliseconds in a time (`Date`). */
 const MAX_TIME_MS = 8.64e15;
 
 /**
- * Parses a duration such as `10m`, `2h30m`, `3d`, `1w`, `1.5h`, `250ms` to whole milliseconds. Units go from large to
- * small, each once. Returns `undefined` for any other text, and for more than `MAX_TIME_MS`.
+ * Parses a duration such as `10m`, `2h30m`, `3d`, `1w`, `1.5h` or `250ms` to whole milliseconds. Units must go from
+ * large to small, each at most once. Returns `undefined` for any other text, and for more than `MAX_TIME_MS`.
  */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 64 || !/^(\d+(\.\d+)?(ms|[smhdw]))+$/.test(text)) return undefined;
@@ -48,7 +49,8 @@ function twoUnits(ms: number, large: readonly [string, number], small: readonly 
 
 /**
  * Formats a time relative to `nowMs` (both in milliseconds since 1970): `just now`, `5 minutes ago`, `in 2 hours`.
- * Never `yesterday`, since that depends on the time zone. `at an unknown time` if `thenMs` is not a time.
+ * Never returns `yesterday`, because that depends on the time zone. Returns `at an unknown time` if `thenMs` is not a
+ * time.
  */
 export function formatAgo(thenMs: number, nowMs: number): string {
   const distance = Math.abs(nowMs - thenMs);
@@ -76,7 +78,8 @@ function inOneUnit(ms: number): string {
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 
 /**
- * Formats a number of bytes in powers of 1024: `0 B`, `1.5 KiB`, `12 MiB`. One decimal below ten, rounded to nearest.
+ * Formats a number of bytes in powers of 1024: `0 B`, `1.5 KiB`, `12 MiB`. Values below ten have one decimal, rounded
+ * to the nearest.
  */
 export function formatBytes(bytes: number): string {
   if (!Number.isFinite(bytes) || bytes < 0) return "unknown size";

@@ -5,39 +5,42 @@ import type { WorkspacePath } from "./path.ts";
 export type EntryKind = "file" | "symlink" | "dir";
 
 /**
- * The state of one path. Two entries are equal if kind, mode and hash are: the time is informative, and the size
- * follows from the hash.
+ * The state of one path. Two entries are equal if kind, mode and hash are equal. The time is only informative, and the
+ * size follows from the hash.
  */
 export interface Entry {
   readonly path: WorkspacePath;
   readonly kind: EntryKind;
   /** Permission bits, 0..0o7777. Always 0o777 for a symlink. */
   readonly mode: number;
-  /** Bytes of content, or of the link target; 0 for a directory. */
+  /** The length of the content or of the link target, in bytes; 0 for a directory. */
   readonly size: number;
-  /** Whole milliseconds since the epoch; 0 for a directory. */
+  /** The time of modification, in whole milliseconds since the epoch; 0 for a directory. */
   readonly mtimeMs: number;
-  /** The nanoseconds of the time after `mtimeMs`: 1 to 999,999. `undefined`: 0, or not known. */
+  /** The nanoseconds of the time after `mtimeMs`, from 1 to 999,999; `undefined` if they are 0 or unknown. */
   readonly mtimeRestNs?: number | undefined;
-  /** SHA-256 of the content, or of the link target; undefined for a directory. */
+  /** The SHA-256 of the content or of the link target; `undefined` for a directory. */
   readonly hash: Hash | undefined;
   /**
-   * Present if the content was recorded as a secret because of the file's name. Missing for ordinary or not yet
-   * recorded content.
+   * Set if the content was recorded as a secret because of the file's name. Omitted for content that is ordinary or not
+   * recorded yet.
    */
   readonly class?: "protected";
 }
 
-/** The mode recorded for every symlink: links have no mode of their own on Linux. */
+/** The mode that is recorded for every symlink, because links have no mode of their own on Linux. */
 export const SYMLINK_MODE = 0o777;
 
-/** True if two entries (or absences) are the same state. */
+/** Returns true if two entries (or absences) are the same state. */
 export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.kind === b.kind && a.mode === b.mode && a.hash === b.hash;
 }
 
-/** True if two entries (or absences) are the same recorded state, including the informative fields and the class. */
+/**
+ * Returns true if two entries (or absences) are the same recorded state, including the informative fields and the
+ * class.
+ */
 export function sameRecorded(a: Entry | undefined, b: Entry | undefined): boolean {
   return sameEntry(a, b) && a?.size === b?.size && hasSameTime(a, b) && a?.class === b?.class;
 }
@@ -48,7 +51,7 @@ function hasSameTime(a: Entry | undefined, b: Entry | undefined): boolean {
 
 type ChangeType = "created" | "modified" | "deleted" | "permissions_changed";
 
-/** One path before and after. The two are never equal, and never both absent. */
+/** One path before and after. The two states are never equal, so at most one of them is absent. */
 export interface Change {
   readonly path: WorkspacePath;
   readonly before: Entry | undefined;
@@ -56,7 +59,8 @@ export interface Change {
 }
 
 /**
- * Returns the type of a change. A change of kind is a modification; a change of the mode only is `permissions_changed`.
+ * Returns the type of a change. A change of the kind is a modification. A change of only the mode is
+ * `permissions_changed`.
  */
 export function changeType(change: Change): ChangeType {
   const { before, after } = change;
@@ -65,7 +69,7 @@ export function changeType(change: Change): ChangeType {
   return before.kind === after.kind && before.hash === after.hash ? "permissions_changed" : "modified";
 }
 
-/** The first and the last time that 64 bits of nanoseconds since 1970 can hold. */
+/** The first and the last time that 64 bits of nanoseconds since 1970 can represent. */
 const EARLIEST_NS = -(2n ** 63n);
 const LATEST_NS = 2n ** 63n - 1n;
 
@@ -79,7 +83,7 @@ export function keptTime(ns: bigint): bigint {
   return ns < EARLIEST_NS ? EARLIEST_NS : ns;
 }
 
-/** A time in an entry's two fields. */
+/** A time, in the two fields of an entry. */
 export type EntryTime = Pick<Entry, "mtimeMs" | "mtimeRestNs">;
 
 /** Splits a time, in nanoseconds since the epoch, into the two fields of an entry. */
@@ -90,7 +94,7 @@ export function entryTime(ns: bigint): EntryTime {
   return { mtimeMs: ms, mtimeRestNs: restOfTime(rest) };
 }
 
-/** Returns the nanoseconds after the milliseconds in the form of an entry, which has none for 0. */
+/** Returns the nanoseconds after the milliseconds in the form of an entry, in which 0 is `undefined`. */
 export function restOfTime(rest: number): number | undefined {
   return rest === 0 ? undefined : rest;
 }
@@ -106,7 +110,7 @@ export function timeNsOf({ mtimeMs, mtimeRestNs = 0 }: EntryTime): bigint {
   return BigInt(mtimeMs) * NS_PER_MS + BigInt(mtimeRestNs);
 }
 
-/** True if a recorded time, in milliseconds, is the file's own. False if it may have been clamped. */
+/** Returns true if a recorded time, in milliseconds, is that of the file. Returns false if it may have been clamped. */
 export function isKeptTime(ms: number): boolean {
   return ms > EARLIEST_MS && ms < LATEST_MS;
 }

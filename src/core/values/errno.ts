@@ -1,25 +1,24 @@
-/**
- * The operating system's errors, by name. Node identifies an error by its number and has no name for some: the `code`
- * of such an error is `UNKNOWN` or `Unknown system error -122`. This file names these errors, so that a full quota is
- * reported like a full disk.
- */
+// The operating system's errors, by name. Node identifies an error by its number, and has no name for some. The `code`
+// of such an error is `UNKNOWN` or `Unknown system error -122`. This file has the names of these errors, so that a full
+// quota is reported like a full disk.
 
-/** The hint if the system denies this user permission. */
+/** The hint for an error that denies this user permission. */
 const NO_PERMISSION =
   "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); of a file of the store, `chronicle " +
   "doctor` says so, with the command that gives it back";
 
-/** The errors of removing a folder that is not empty: POSIX allows both. */
+/** The errors for the removal of a folder that is not empty. POSIX allows both. */
 export const NOT_EMPTY: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST"]);
 
 interface Named {
   readonly name: string;
-  /** The words of strerror(3). */
+  /** The words of strerror(3) for the error. */
   readonly words: string;
 }
 
 /**
- * Linux's numbers (errno.h) for which libuv has no name. 69 and 70 are macOS's; no file system of Linux returns those.
+ * Numbers of Linux (errno.h) for which libuv has no name. 69 and 70 are numbers of macOS, which no file system of Linux
+ * returns.
  */
 const WITHOUT_NAME: Readonly<Record<number, Named>> = {
   35: { name: "EDEADLK", words: "resource deadlock avoided" },
@@ -44,12 +43,13 @@ const WITHOUT_NAME: Readonly<Record<number, Named>> = {
   524: { name: "ENOTSUPP", words: "operation is not supported" },
 };
 
-/** Node's code, and the beginning of its message, for an error that it cannot name. */
+/** Node's code for an error that it cannot name, and the beginning of the error's message. */
 const UNKNOWN = /^(?:UNKNOWN|Unknown system error -\d{1,5})$/;
 const UNKNOWN_WORDS = /^(?:UNKNOWN: unknown error|(?:Unknown system error -\d+: )?Unknown system error -\d+)/;
 
 /**
- * Returns the name of a system error; `E999` for a number without a name here; `undefined` if it is no system error.
+ * Returns the name of a system error, or `E999` for a number that has no name here. Returns `undefined` if the error is
+ * not a system error.
  */
 export function nameOfErrno(error: Error): string | undefined {
   const code: unknown = "code" in error ? error.code : undefined;
@@ -59,7 +59,7 @@ export function nameOfErrno(error: Error): string | undefined {
 }
 
 /**
- * Returns the message of a system error in Node's wording, also for a number unknown to Node: `EDQUOT: disk quota
+ * Returns the message of a system error in Node's wording, even if Node does not know the number: `EDQUOT: disk quota
  * exceeded, write`.
  */
 export function systemMessage(error: Error): string {
@@ -69,7 +69,7 @@ export function systemMessage(error: Error): string {
   });
 }
 
-/** Returns the number of an error whose name is unknown to Node. */
+/** Returns the number of an error whose name Node does not know. */
 function numberOf(error: Error): number {
   if ("errno" in error && typeof error.errno === "number") return -error.errno;
   return "code" in error ? Number(/\d+$/.exec(String(error.code))?.[0] ?? 0) : 0;
@@ -113,13 +113,13 @@ const HINTS: Readonly<Record<string, string>> = {
   EKEYREVOKED: UNLOCK,
 };
 
-/** Returns what to do about a system error of this name, as a sentence; `undefined` if unknown. */
+/** Returns what to do about a system error of this name, as a sentence; `undefined` if that is unknown. */
 export function hintOfErrno(errno: string): string | undefined {
   if (Object.hasOwn(HINTS, errno)) return HINTS[errno];
   return /^E\d+$/.test(errno) ? "the system gave a number without a name here; `dmesg` may say more" : undefined;
 }
 
-/** True if there is no room on the disk or within the user's quota. */
+/** Returns true if there is no room on the disk, or none left of the user's quota. */
 export function isOutOfSpace(errno: unknown): boolean {
   return errno === "ENOSPC" || errno === "EDQUOT";
 }
@@ -129,21 +129,25 @@ const FAILURES: ReadonlySet<string> = new Set([
   ...["ENODEV", "ENXIO", "ENOLINK", "ENOMEDIUM", "ESHUTDOWN", "ESTALE"],
 ]);
 
-/** True if the disk itself has failed, so that the fate of earlier writes is unknown. */
+/** Returns true if the disk itself has failed. It is then unknown whether earlier writes are on the disk. */
 export function isDiskFailure(errno: string | undefined): boolean {
   return errno !== undefined && FAILURES.has(errno);
 }
 
-/** True for disk trouble that may pass or be mended while a process runs: no room, read-only, failing. */
+/**
+ * Returns true for trouble of the disk that may pass or be repaired while a process runs: no room, read-only, failing.
+ */
 export function isTroubleOfDisk(errno: string | undefined): boolean {
   return isOutOfSpace(errno) || errno === "EROFS" || isDiskFailure(errno);
 }
 
-/** The reason why changes are refused until the process is restarted, for people who need not know the file's path. */
+/**
+ * The reason why changes are refused until the process is restarted. For people who need not know the path of the file.
+ */
 export const STAYS_IN_WORDS =
   "an earlier write may be in the file and not on the disk: changes are accepted again once the server is ended and started anew";
 
-/** Describes the trouble of a store's disk, for people who need not know its path. */
+/** Describes the trouble of a store's disk. For people who need not know its path. */
 export function troubleInWords(errno: string): string {
   if (errno === "EDQUOT") return "the quota of the store's disk is used up (EDQUOT)";
   if (isOutOfSpace(errno)) return `the store's disk has no room (${errno})`;

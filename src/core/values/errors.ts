@@ -1,13 +1,11 @@
-/**
- * The one error type of Chronicle. An expected outcome is a return value: `undefined` if something is absent, a report
- * if two sides disagree (a conflict, a blocked path). Only a failure is thrown. It always has a stable code and, if
- * there is one, a hint: the next step for the user.
- */
+// The only error type of Chronicle. An expected outcome is a return value: `undefined` if something is absent, a report
+// if two sides disagree (a conflict, a blocked path). Only a failure is thrown. It always has a stable code. If
+// possible, it has a hint, which is the next step for the user.
 
 import { hintOfErrno, nameOfErrno, systemMessage } from "./errno.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Stable codes. Programs may rely on them; `api/problems.ts` maps each to an exit code. */
+/** Stable codes, on which programs may rely. `api/problems.ts` maps each code to an exit code. */
 export type ErrorCode =
   | "USAGE"
   | "NOT_FOUND"
@@ -30,19 +28,22 @@ export type ErrorCode =
   /** The content was erased from the store. */
   | "ERASED"
   | "FORBIDDEN"
-  /** A condition that the caller set does not hold. */
+  /** A condition that the caller has set is not fulfilled. */
   | "PRECONDITION_FAILED"
-  /** From a server: no token or a wrong one; too many requests; no answer. */
+  /**
+   * These codes come from a server. `UNAUTHENTICATED`: no token, or a wrong one. `RATE_LIMITED`: too many requests.
+   * `UNAVAILABLE`: no answer.
+   */
   | "UNAUTHENTICATED"
   | "RATE_LIMITED"
   | "UNAVAILABLE"
   | "IO";
 
-/** The optional parts of an error beside its message. */
+/** The optional parts of an error, in addition to its message. */
 export interface ErrorDetails {
   /** The next step for the user, as a sentence. */
   readonly hint?: string;
-  /** The things named in the message, for programs. */
+  /** The values that the message mentions, for programs. */
   readonly data?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 }
@@ -62,18 +63,20 @@ export class ChronicleError extends Error {
   }
 }
 
-/** `data.about` of an `UNAVAILABLE` error: the server is running, and is still opening what it serves. */
+/**
+ * The value of `data.about` in an `UNAVAILABLE` error of a server that is running, but is still opening what it serves.
+ */
 export const STARTING = "starting";
 
 /**
- * Returns the errno name (`ENOENT`, `ENOSPC` …) of a system error, also of one that Node knows only by number;
+ * Returns the errno name (`ENOENT`, `ENOSPC` …) of a system error, even if Node knows the error only by number. Returns
  * `undefined` for anything else.
  */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error ? nameOfErrno(error) : undefined;
 }
 
-/** Converts a system error to `IO` with a hint; returns anything else unchanged. */
+/** Converts a system error to `IO` with a hint. Returns anything else unchanged. */
 export function codedError(error: unknown): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
@@ -91,8 +94,8 @@ export function hintOfSystemError(error: Error, errno: string): string | undefin
 }
 
 /**
- * Describes a system refusal as a sentence, else returns the system's message. Removes the names of this process's
- * descriptors, which mean nothing to people.
+ * Describes a system's refusal as a sentence. For any other error, returns the system's message. Removes the names of
+ * this process's descriptors, because they mean nothing to people.
  */
 function plainMessage(error: Error, errno: string): string {
   const plain = (text: string): string => text.replaceAll(/\/proc\/self\/fd\/\d+\/?/g, "");
@@ -120,7 +123,7 @@ const DONE: Readonly<Record<string, string>> = {
   rename: "moved",
 };
 
-/** Runs `work` and gives system errors a code and a hint. */
+/** Runs `work`, and converts system errors as `codedError` does. */
 export async function withCode<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -6,20 +6,20 @@ export type { Json, RecordBody } from "./canonical-json.ts";
 /** The effect of an event on its record. */
 export type EventOp = "upsert" | "delete" | "compact" | "migrate";
 
-/** One line of the log, parsed. `docs/format.md` gives the bytes. */
+/** One parsed line of the log. `docs/format.md` describes the bytes. */
 export interface LogEvent {
-  /** 1, 2, 3 … without a gap. */
+  /** The number of the event: 1, 2, 3 … without a gap. */
   readonly seq: number;
-  /** ISO-8601 UTC with milliseconds. */
+  /** The time in ISO 8601, UTC, with milliseconds. */
   readonly ts: string;
   readonly op: EventOp;
   readonly recordId: string;
-  /** `{}` for a delete. */
+  /** The content of the record; `{}` for a delete. */
   readonly record: RecordBody;
-  /** Hash of the previous event; `""` for event 1. */
+  /** The hash of the previous event; `""` for event 1. */
   readonly prevHash: Hash | "";
   readonly hash: Hash;
-  /** The nesting depth of the agent; 0 at the top. */
+  /** The nesting depth of the agent; 0 for an agent that no other one has started. */
   readonly recursionDepth: number;
 }
 
@@ -36,7 +36,7 @@ export interface SealedEvent extends LogEvent {
   readonly line: string;
 }
 
-/** The last event of a chain. Seq 0 and hash `""` if there is none. */
+/** The last event of a chain. If there is none, the seq is 0 and the hash is `""`. */
 export interface Head {
   readonly seq: number;
   readonly hash: Hash | "";

@@ -1,17 +1,17 @@
 import { hintOfErrno, STAYS_IN_WORDS, troubleInWords } from "./errno.ts";
 import { ChronicleError, type ErrorCode, errnoOf } from "./errors.ts";
 
-/** The words for a failure of the store or the machine to somebody who must not know the machine's paths. */
+/** The words for a failure of the store or the machine, for people who must not know the machine's paths. */
 interface FailureInWords {
-  /** The name of the system error behind it. */
+  /** The name of the system error that caused the failure; `undefined` if there is none. */
   readonly errno: string | undefined;
-  /** The reason; `undefined` if it is none of the known ones. */
+  /** The reason; `undefined` if no words are known for it. */
   readonly why: string | undefined;
   /** The next step. It may name a command. */
   readonly hint: string | undefined;
 }
 
-/** Puts a failure into words that name nothing of the machine. */
+/** Describes a failure without a name of anything on the machine. */
 export function failureInWords(error: ChronicleError): FailureInWords {
   const errno = errnoWithin(error);
   return {
@@ -27,7 +27,7 @@ function whyOf({ code, data }: ChronicleError, errno: string | undefined): strin
   return CODES_IN_WORDS[code];
 }
 
-/** Failures of the store in words, for errors without an errno. */
+/** Descriptions of failures of the store, for errors without an errno. */
 const CODES_IN_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
   POISONED: "an earlier write could not be made durable, and the store takes no writes yet",
   INTEGRITY_VIOLATION: "something in the store is not as it was recorded",
@@ -55,7 +55,7 @@ function errnoWithin(error: ChronicleError): string | undefined {
   return undefined;
 }
 
-/** Returns the errno that an error's data name. */
+/** Returns the errno in an error's data; `undefined` if there is none. */
 export function errnoIn({ data }: ChronicleError): string | undefined {
   return typeof data["errno"] === "string" ? data["errno"] : undefined;
 }

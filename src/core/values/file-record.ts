@@ -26,11 +26,14 @@ export type IterationCause =
   | "undo"
   | "redo"
   | "resolve"
-  /** The state of another copy of the workspace: at a replica the origin's, at an origin one that a replica wrote. */
+  /**
+   * The state of another copy of the workspace. At a replica, it is the origin's. At an origin, it is one that a
+   * replica wrote.
+   */
   | "replica"
   /** The merged state of a replica and its origin. */
   | "merge"
-  /** The path's content was erased, and the path is not recorded any more. The file on disk stays. */
+  /** The path's content was erased, and the path is no longer recorded. The file on disk stays. */
   | "erase";
 
 /** An event of a replica's own log. */
@@ -39,48 +42,48 @@ export interface ReplicaEvent {
   readonly localSeq: number;
 }
 
-/** The seq of the origin's event that brought a state, and the iteration's number at the origin. */
+/** The seq of the origin's event that recorded a state, and the number of the iteration at the origin. */
 export interface UpstreamIteration {
   readonly seq: number;
   readonly iteration: number;
 }
 
-/** `file:<path>`: one iteration of a path. `entry` undefined: deleted. */
+/** `file:<path>`: one iteration of a path. `entry` is undefined if the path is deleted. */
 export interface FileRecord {
   readonly entry: Entry | undefined;
   readonly iteration: number;
   readonly cause: IterationCause;
   readonly actor: string;
-  /** The run or watch, or the agent's session, that made it. */
+  /** The run, the watch or the agent's session that made the change. */
   readonly session?: string;
-  /** The action that made it. */
+  /** The action that made the change. */
   readonly action?: string;
-  /** The transaction in which it was made, if no action names one. */
+  /** The transaction in which the change was made, if no action names a transaction. */
   readonly transaction?: string;
-  /** The turn of a conversation, for work that was done at another copy. */
+  /** The turn of a conversation. Only for work that was done in another copy. */
   readonly turn?: string;
-  /** The replica that wrote it, and the replica's own event; only at an origin. */
+  /** The replica that wrote the change, and the replica's own event. Only at an origin. */
   readonly replica?: ReplicaEvent;
-  /** The origin's iteration; only at a replica. */
+  /** The iteration at the origin. Only at a replica. */
   readonly upstream?: UpstreamIteration;
-  /** The runs, actions and transactions that were open; only with the actor `ambiguous`. */
+  /** The runs, actions and transactions that were open. Only if the actor is `ambiguous`. */
   readonly candidates?: readonly string[];
-  /** The write, restore, undo or redo that wrote it. */
+  /** The write, restore, undo or redo that made the change. */
   readonly intent?: string;
 }
 
 /**
- * True if an iteration has the state of another copy of the workspace: from a sync, from a decision for the origin's
- * side, from an erasure that the origin has made, or written here by a replica. Such an iteration is by itself no entry
- * of a journal.
+ * Returns true if an iteration has the state of another copy of the workspace. It then comes from a sync, from a
+ * decision for the origin's side, from an erasure by the origin, or from a write by a replica. By itself, such an
+ * iteration is not an entry of a journal.
  */
 export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "upstream">): boolean {
   return cause === "replica" || ((cause === "resolve" || cause === "erase") && upstream !== undefined);
 }
 
 /**
- * True if an iteration came from the origin that the workspace follows. The writes of its own replicas have the same
- * cause, but did not come from there.
+ * Returns true if an iteration came from the origin that the workspace follows. Writes of the workspace's own replicas
+ * have the same cause, but did not come from there.
  */
 export function cameFromOrigin(file: Pick<FileRecord, "cause" | "upstream" | "replica">): boolean {
   return isOriginsState(file) && file.replica === undefined;
@@ -106,15 +109,15 @@ type Body = Pick<LogEvent, "recordId" | "record">;
 const NO_CHANGES: readonly RecordedChange[] = [];
 
 /**
- * Returns the changes of files that an event records; most kinds of events record none. Nothing else decodes file
- * records.
+ * Returns the changes of files that an event records. Most kinds of events record none. File records are decoded only
+ * here.
  */
 export function changesOf({ recordId, record }: Body): readonly RecordedChange[] {
   const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
   return path === undefined ? NO_CHANGES : [{ path, file: decodeFile(path, record) }];
 }
 
-/** Returns the state of this path that an event records, if it records one. */
+/** Returns the state of this path that an event records; `undefined` if the event records none. */
 export function changeOf(event: Body, path: WorkspacePath): FileRecord | undefined {
   return changesOf(event).find((one) => one.path === path)?.file;
 }
@@ -122,8 +125,8 @@ export function changeOf(event: Body, path: WorkspacePath): FileRecord | undefin
 const FILE_ID = /^(file|file64)(?:@([a-z0-9-]+))?:(.+)$/s;
 
 /**
- * Returns the path of a file record's id, or `undefined` for other records. Throws `LOG_DAMAGED` for a path that is
- * refused, and for a second spelling of an id: each path has exactly one.
+ * Returns the path of a file record's id; `undefined` for other records. Throws `LOG_DAMAGED` for a refused path, and
+ * for a second spelling of an id, because each path has exactly one.
  */
 export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
   const match = FILE_ID.exec(recordId);
@@ -133,8 +136,8 @@ export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
 }
 
 /**
- * Decodes a path in canonical Base64. Throws `LOG_DAMAGED`, also if the bytes are UTF-8: such paths are written as
- * text.
+ * Decodes a path in canonical Base64. Throws `LOG_DAMAGED` if it is invalid, and if the bytes are UTF-8, because such
+ * paths are written as text.
  */
 function pathFromBase64(encoded: string): WorkspacePath {
   const bytes = Buffer.from(encoded, "base64");
@@ -161,12 +164,12 @@ const CAUSES: ReadonlySet<IterationCause> = new Set([
   "erase",
 ]);
 
-/** The fields that only an existing path has. */
+/** The fields that only a path with an entry has. */
 const OF_ENTRIES = ["class", "hash", "mode", "mtime_ms", "mtime_ns", "size"] as const;
 
 /**
- * Encodes a file record as JSON. Its keys are in canonical order: file records are the most frequent, and then need no
- * sorting.
+ * Encodes a file record as JSON. The keys are in canonical order. File records are the most frequent records, and their
+ * keys then need no sorting.
  */
 export function encodeFile(record: FileRecord): RecordBody {
   const { entry } = record;
@@ -197,7 +200,7 @@ function encodeTime(body: Record<string, Json>, { mtimeMs, mtimeRestNs = 0 }: En
   if (mtimeRestNs !== 0) body["mtime_ns"] = mtimeRestNs;
 }
 
-/** Decodes a file record for the path that its id names. */
+/** Decodes a file record for the path that its id names. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
   const kind = text(body, "kind");
   if (kind === "absent") refuseFields(body, kind, OF_ENTRIES);
@@ -268,14 +271,17 @@ function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry
     : damaged(`a ${kind} is ${JSON.stringify(is)}`);
 }
 
-/** Returns the nanoseconds of a time after `mtime_ms`. There is one form for each time: 0 is never written. */
+/**
+ * Returns the nanoseconds of a time after `mtime_ms`. The value 0 is never written, so that each time has only one
+ * form.
+ */
 function decodeRest(body: RecordBody): number | undefined {
   if (body["mtime_ns"] === undefined) return undefined;
   const rest = whole(body, "mtime_ns");
   return rest >= 1 && rest <= 999_999 ? rest : damaged(`mtime_ns is ${rest}`);
 }
 
-/** Encodes an entry or absence as JSON, without its path (`plan.ts` adds it). */
+/** Encodes an entry or absence as JSON, without its path. `plan.ts` adds the path. */
 export function encodeState(entry: Entry | undefined): Json {
   if (entry === undefined) return null;
   const { kind, mode, size, hash } = entry;
@@ -303,8 +309,8 @@ export function encodePath(path: WorkspacePath): Record<string, Json> {
 }
 
 /**
- * Decodes the output of `encodePath` in a record. Throws `LOG_DAMAGED`. Paths from peers and clients are decoded
- * elsewhere.
+ * Decodes the output of `encodePath` in a record. Throws `LOG_DAMAGED` if it is invalid. Paths from peers and clients
+ * are decoded elsewhere.
  */
 export function decodePath(body: RecordBody): WorkspacePath {
   const encoded = optionalText(body, "path_b64");

@@ -4,12 +4,12 @@ import { ChronicleError } from "./errors.ts";
 /** A SHA-256 as 64 lower-case hex digits. */
 export type Hash = string & { readonly __brand: "Hash" };
 
-/** Returns the SHA-256 of the bytes (a string is hashed as UTF-8). */
+/** Returns the SHA-256 of bytes. A string is hashed as UTF-8. */
 export function sha256(data: Uint8Array | string): Hash {
   return digest("sha256", data, "hex") as Hash;
 }
 
-/** Returns the SHA-256 of the bytes, as 32 bytes. */
+/** Returns the SHA-256 of bytes, as 32 bytes. */
 export function sha256Bytes(data: Uint8Array | string): Buffer {
   return digest("sha256", data, "buffer");
 }
@@ -25,9 +25,9 @@ export function sha256Pieces(pieces: Iterable<Uint8Array>): { readonly hash: Has
   return { hash: hash.digest("hex") as Hash, size };
 }
 
-/** True for 64 lower-case hex digits. */
+/** Returns true for 64 lower-case hex digits. */
 export function isHash(text: string): text is Hash {
-  // A loop, because this runs for every hash of every line and a regular expression takes four times as long.
+  // This loop runs for every hash of every line. A regular expression would take four times as long.
   if (text.length !== 64) return false;
   for (let i = 0; i < 64; i += 1) {
     const code = text.charCodeAt(i);
@@ -52,5 +52,5 @@ export function hashToBytes(hash: Hash): Buffer {
   return Buffer.from(hash, "hex");
 }
 
-/** SHA-256 of nothing. */
+/** The SHA-256 of nothing. */
 export const EMPTY_HASH = sha256("");

@@ -1,6 +1,7 @@
 /**
- * Characters that are invisible or move what is around them: control characters, marks of direction, zero-width
- * characters, tags, unpaired surrogates, line separators. Global: set `lastIndex` before `test`.
+ * Characters that are invisible or change the place of the text around them: control characters, marks of direction,
+ * zero-width characters, tags, unpaired surrogates, line separators. The pattern is global, so set `lastIndex` before
+ * `test`.
  */
 export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
@@ -8,13 +9,13 @@ const VARIANT = /^[\ufe0e\ufe0f]$/u;
 const JOINER = /^[\u200c\u200d]$/u;
 const PICTURE = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\p{Regional_Indicator}|[#*0-9])\ufe0f?$/u;
 const PICTURE_NEXT = /^\p{Extended_Pictographic}/u;
-/** Scripts with joining letters, in which a joiner is part of a word's spelling. */
+/** Scripts with joining letters. In them, a joiner is part of a word's spelling. */
 const JOINING =
   /[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Mymr}\p{scx=Khmr}\p{scx=Tibt}]/u;
 
 /**
- * Replaces each invisible character by the result of `escape`. Parts of pictures (emoji) stay, as do joiners within
- * words of scripts that need them, because they are visible there.
+ * Replaces each invisible character by the result of `escape`. Parts of pictures (emoji) stay, and so do joiners within
+ * words of scripts that need them, because these characters have a visible effect.
  */
 export function withVisible(text: string, escape: (char: string) => string): string {
   return text.replace(INVISIBLE, (char: string, at: number) => (isShown(text, char, at) ? char : escape(char)));

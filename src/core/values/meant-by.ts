@@ -1,7 +1,7 @@
 /**
- * Finds the items that a typed id means: those with exactly this id, or, only if there are none, those whose id begins
- * with it. The empty text means none. This is the one rule for shortened ids: an id that was given whole never means
- * another one.
+ * Finds the items for which a typed id stands: those with exactly this id, or, only if there are none, those whose id
+ * begins with it. The empty text stands for none. This is the only rule for shortened ids, so a complete id never
+ * stands for another item.
  */
 export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => string): readonly T[] {
   const exact = all.filter((one) => idOf(one) === asked);
@@ -11,8 +11,9 @@ export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => s
 const SHOWN = /^[\da-f]{8,}$/;
 
 /**
- * True if the text is hex digits, at least as many as the shortened ids in lists have. A shorter text that reads as a
- * number or a duration is never the beginning of an id: one of sixteen ids begins with any given digit.
+ * Returns true if the text is hex digits, at least as many as the shortened ids in lists have. A shorter text that
+ * reads as a number or a duration is never treated as the beginning of an id, because one of sixteen ids begins with
+ * any given digit.
  */
 export function isShownBeginning(text: string): boolean {
   return SHOWN.test(text);

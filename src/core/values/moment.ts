@@ -1,30 +1,30 @@
 import { parseDuration } from "./duration.ts";
 import { ChronicleError } from "./errors.ts";
 
-/** The base of a moment, before anything is looked up. Times and durations are in milliseconds. */
+/** The base of a moment, before anything is looked up in a history. Times and durations are in milliseconds. */
 export type MomentBase =
-  /** A snapshot's number; the baseline is 0. */
+  /** The number of a snapshot. The baseline is 0. */
   | { readonly kind: "number"; readonly n: number }
-  /** A position in the log; 0 is before its first event. */
+  /** A position in the log. 0 is before the first event. */
   | { readonly kind: "seq"; readonly seq: number }
   | { readonly kind: "latest" }
   | { readonly kind: "baseline" }
-  /** The state at present, recorded or not. */
+  /** The present state, whether it is recorded or not. */
   | { readonly kind: "now" }
   | { readonly kind: "ago"; readonly ms: number }
-  /** Since 1970, UTC. */
+  /** A time since 1970, in UTC. */
   | { readonly kind: "time"; readonly ms: number }
-  /** A snapshot's name, its id, or the beginning of its id. */
+  /** The name of a snapshot, its id, or the beginning of its id. */
   | { readonly kind: "word"; readonly text: string };
 
-/** A moment of a history as a user writes it. */
+/** A moment of a history in the form in which a user writes it. */
 export interface Moment {
   readonly base: MomentBase;
-  /** The number of snapshots before the base; 0 is the base itself. */
+  /** The number of snapshots to go back from the base; 0 for the base itself. */
   readonly back: number;
 }
 
-/** Year, month (from 0), day, hour, minute, second and millisecond of a time without a zone. */
+/** The year, month (from 0), day, hour, minute, second and millisecond of a time without a zone. */
 export type CalendarTime = readonly [number, number, number, number, number, number, number];
 
 const MOMENT_FORMS =
@@ -36,10 +36,10 @@ const WORD = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._+@-]*$/u;
 const MAX_WORD_LENGTH = 100;
 
 /**
- * Parses a moment: see `MOMENT_FORMS`. `X~2~1` is `X~3`, `X~` is `X~1`.
+ * Parses a moment (see `MOMENT_FORMS`). `X~2~1` is `X~3`, and `X~` is `X~1`. Throws `USAGE` if the text is not a
+ * moment.
  *
- * `toUtc` converts a time without a zone to milliseconds since 1970: as UTC unless the caller knows the user's zone.
- * Throws `USAGE`.
+ * `toUtc` converts a time without a zone to milliseconds since 1970. Default: the time is in UTC.
  */
 export function parseMoment(text: string, toUtc: (time: CalendarTime) => number = inUtc): Moment {
   const given = text.trim();
@@ -51,14 +51,14 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
   return { base, back };
 }
 
-/** True if the moment names the same state whenever it is looked up. */
+/** Returns true if the moment names the same state whenever it is looked up. */
 export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && !["latest", "now", "ago", "time"].includes(base.kind);
 }
 
 /**
- * Adds the zone to a moment that is a time without one, using `toUtc`. Returns everything else unchanged, including
- * texts that name no moment.
+ * Adds the zone to a moment that is a time without a zone, using `toUtc`. Returns any other text unchanged, even if it
+ * does not name a moment.
  */
 export function withZone(text: string, toUtc: (time: CalendarTime) => number): string {
   const given = text.trim();
@@ -71,8 +71,8 @@ export function withZone(text: string, toUtc: (time: CalendarTime) => number): s
 }
 
 /**
- * True if a snapshot can have this name: a letter or digit, followed by letters, digits and `._+@-`, at most 100
- * characters, in Unicode's composed form, and not readable as another way to name a moment.
+ * Returns true if a snapshot can have this name. A name is a letter or digit, followed by letters, digits and `._+@-`.
+ * It has at most 100 characters, is in Unicode's composed form, and cannot be read as another way to name a moment.
  */
 export function isValidSnapshotName(name: string): boolean {
   if (name.normalize("NFC") !== name || /^(?:latest|baseline|now)$/i.test(name)) return false;
@@ -91,7 +91,10 @@ function inUtc(time: CalendarTime): number {
   return Date.UTC(...time);
 }
 
-/** Returns `undefined` if the text has none of the forms. A text that looks like a number or a date is never a word. */
+/**
+ * Parses the base. Returns `undefined` if the text has none of the forms. A text that looks like a number or a date is
+ * never a word.
+ */
 function parseBase(text: string, toUtc: (time: CalendarTime) => number): MomentBase | undefined {
   if (text === "latest" || text === "baseline" || text === "now") return { kind: text };
   if (/^\d+$/.test(text)) return wholeNumber(text, (n) => ({ kind: "number", n }));
@@ -118,7 +121,7 @@ function parseTime(text: string, toUtc: (time: CalendarTime) => number): MomentB
   const fraction = Number((found[7] ?? "").padEnd(3, "0").slice(0, 3));
   const time: CalendarTime = [year, month - 1, day, hour, minute, second, fraction];
   const utc = Date.UTC(...time);
-  // A day or an hour that does not exist would overflow into the next one.
+  // A day or an hour that does not exist would be converted to one after it.
   if (!new Date(utc).toISOString().startsWith(clockText(time))) return undefined;
   const offset = offsetMinutes(found[8]);
   const ms = offset === undefined ? toUtc(time) : utc - offset * 60_000;

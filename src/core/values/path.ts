@@ -2,21 +2,21 @@ import { ChronicleError } from "./errors.ts";
 import { withVisible } from "./invisible.ts";
 
 /**
- * A path inside a workspace: `/`-separated components, none of them empty, `.`, `..` or containing a NUL; `""` is the
- * root.
+ * A path inside a workspace. Its components are separated by `/`. None of them is empty, `.` or `..`, or contains a
+ * NUL. `""` is the root.
  *
- * Bytes that are not UTF-8 are kept exactly: each is one lone surrogate U+DC80..U+DCFF (as in Python's PEP 383), so
- * that a path is well-formed exactly if its bytes are UTF-8.
+ * Bytes that are not UTF-8 are kept exactly. Each is one lone surrogate U+DC80..U+DCFF (as in Python's PEP 383), so a
+ * path is well-formed exactly if its bytes are UTF-8.
  *
- * A path under a further tracked root begins with the component `\0<root id>`; no file can have that name. Paths from
- * outside enter only through `parsePath` (text) or `pathFromBytes` (names from a file system).
+ * A path in a further tracked root begins with the component `\0<root id>`, which cannot be the name of a file. Paths
+ * from outside must be converted by `parsePath` (text) or `pathFromBytes` (names from a file system).
  */
 export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
 
 /** The workspace's root. */
 export const ROOT = "" as WorkspacePath;
 
-/** Longest path accepted, in bytes. */
+/** The maximum length of a path, in bytes. */
 export const MAX_PATH_BYTES = 65_535;
 
 const ROOT_MARK = "\0";
@@ -30,7 +30,10 @@ function refuse(text: string, reason: string): never {
   });
 }
 
-/** Matches an empty component, `.`, `..`, or a NUL. A quick test, because paths are many and almost none has one. */
+/**
+ * Matches an empty component, `.`, `..`, or a NUL. It is a quick test, because there are many paths, and almost none
+ * matches.
+ */
 const SUSPECT = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
 function checkComponents(text: string): void {
@@ -43,7 +46,9 @@ function checkComponents(text: string): void {
   }
 }
 
-/** Parses text from a user, a peer or a record as a path. Throws `PATH_INVALID`. `""` is the root. */
+/**
+ * Parses text from a user, a peer or a record as a path. `""` is the root. Throws `PATH_INVALID` for an invalid path.
+ */
 export function parsePath(text: string): WorkspacePath {
   if (text === "") return ROOT;
   if (!text.isWellFormed()) refuse(text, "it is not well-formed text");
@@ -52,7 +57,7 @@ export function parsePath(text: string): WorkspacePath {
   return text as WorkspacePath;
 }
 
-/** Parses bytes from a file system or a record as a path. Throws `PATH_INVALID`. */
+/** Parses bytes from a file system or a record as a path. Throws `PATH_INVALID` for an invalid path. */
 export function pathFromBytes(bytes: Uint8Array): WorkspacePath {
   const text = decodeName(bytes);
   if (text !== "") checkComponents(text);
@@ -60,7 +65,7 @@ export function pathFromBytes(bytes: Uint8Array): WorkspacePath {
   return text as WorkspacePath;
 }
 
-/** Returns the exact bytes of a path (without its root mark: see `splitRoot`). */
+/** Returns the exact bytes of a path. The path must not have the mark of a root (see `splitRoot`). */
 export function pathToBytes(path: string): Buffer {
   if (path.isWellFormed()) return Buffer.from(path);
   const parts: Buffer[] = [];
@@ -73,14 +78,14 @@ export function pathToBytes(path: string): Buffer {
   return Buffer.concat(parts);
 }
 
-/** True if the path's bytes are UTF-8. */
+/** Returns true if the path's bytes are UTF-8. */
 export function isUtf8Path(path: string): boolean {
   return path.isWellFormed();
 }
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Decodes the bytes of one name or path, with bytes that are not UTF-8 as lone surrogates. */
+/** Decodes the bytes of one name or path. Bytes that are not UTF-8 become lone surrogates. */
 export function decodeName(bytes: Uint8Array): string {
   try {
     return strict.decode(bytes);
@@ -122,7 +127,10 @@ function isValid(piece: Buffer): boolean {
   }
 }
 
-/** Orders paths, everywhere: by component, by bytes; a folder directly before its contents. */
+/**
+ * Compares two paths in the order that is used everywhere: by component, by bytes, with a folder directly before its
+ * contents.
+ */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i += 1) {
@@ -137,7 +145,7 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Orders names in one folder: by bytes. */
+/** Compares two names in one folder by their bytes. */
 export function compareNames(a: string, b: string): number {
   return comparePaths(a, b);
 }
@@ -153,14 +161,14 @@ function compareBytes(a: string, b: string): number {
   return left.length - right.length;
 }
 
-/** True for the folder of a tracked root itself: the first one's (`""`) or a further one's. */
+/** Returns true for the folder of a tracked root itself, whether it is the first root (`""`) or a further one. */
 export function isRoot(path: string): boolean {
   return path === "" || (path.startsWith(ROOT_MARK) && !path.includes("/"));
 }
 
 /**
- * Returns the folder that contains the path, in the same tracked root. A root is its own parent, as `/..` is `/`. To
- * walk up, use `foldersAbove`.
+ * Returns the folder that contains the path, in the same tracked root. A root is its own parent, as `/..` is `/`. To go
+ * up all folders, use `foldersAbove`.
  */
 export function parentOf(path: WorkspacePath): WorkspacePath {
   const slash = path.lastIndexOf("/");
@@ -173,7 +181,7 @@ export function* foldersAbove(path: WorkspacePath): Generator<WorkspacePath> {
   for (let folder = parentOf(path); !isRoot(folder); folder = parentOf(folder)) yield folder;
 }
 
-/** Yields what `foldersAbove` yields, and then the folder of the tracked root. */
+/** Yields the folders of `foldersAbove`, and then the folder of the tracked root. */
 export function* foldersWith(path: WorkspacePath): Generator<WorkspacePath> {
   yield* foldersAbove(path);
   yield rootFolderOf(path);
@@ -187,8 +195,9 @@ export function rootFolderOf(path: WorkspacePath): WorkspacePath {
 }
 
 /**
- * Returns the node above a path in the one tree in which an index or a cache keeps all roots, with further roots
- * beneath the first one. `undefined` for the top. Only for such trees: a further root is not a child of the first one.
+ * Returns the node above a path in a tree that contains all roots, with further roots beneath the first one, as an
+ * index or a cache has it. Returns `undefined` for the top. It must be used only for such trees, because a further root
+ * is not a child of the first one.
  */
 export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   if (path === ROOT) return undefined;
@@ -196,45 +205,51 @@ export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   return (slash < 0 ? "" : path.slice(0, slash)) as WorkspacePath;
 }
 
-/** True if a name in the tree of `nodeAbove` stands for a further root. No name in a folder begins with a NUL. */
+/**
+ * Returns true if a name in the tree of `nodeAbove` stands for a further root. No name in a folder begins with a NUL.
+ */
 export function isRootName(name: string): boolean {
   return name.startsWith(ROOT_MARK);
 }
 
-/** Returns the last component. */
+/** Returns the last component of a path. */
 export function nameOf(path: WorkspacePath): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
 /**
- * Returns a child of a folder. The name must come from a file system listing or another path: it is not checked again.
+ * Returns a child of a folder. The name is not checked, so it must come from a listing of a file system or from another
+ * path.
  */
 export function childOf(folder: WorkspacePath, name: string): WorkspacePath {
   return (folder === "" ? name : `${folder}/${name}`) as WorkspacePath;
 }
 
-/** True if `path` is the folder itself or below it. A root contains only the paths of that root, not of another one. */
+/**
+ * Returns true if `path` is the folder itself or is beneath it. A root contains only its own paths, not those of
+ * another root.
+ */
 export function isWithin(path: WorkspacePath, folder: WorkspacePath): boolean {
   if (folder === ROOT) return !path.startsWith(ROOT_MARK);
   return path === folder || (path.startsWith(folder) && path.charCodeAt(folder.length) === 0x2f);
 }
 
 /**
- * True if a tracked root contains a path, which is relative to it. A root that is a single file contains only that
- * name, and its contents should it become a folder.
+ * Returns true if a tracked root contains a path, which must be relative to the root. A root that is a single file
+ * contains only that name, and its contents if it becomes a folder.
  */
 export function isHeldBy({ only }: { readonly only?: string | undefined }, inner: WorkspacePath): boolean {
   return only === undefined || isWithin(inner, only as WorkspacePath);
 }
 
-/** True if a further tracked root can have this id. */
+/** Returns true if a further tracked root can have this id. */
 export function isRootId(id: string): boolean {
   return ROOT_ID.test(id);
 }
 
 /**
- * Returns a path under a further tracked root. `root` undefined: the first root. Throws `PATH_INVALID` for an
- * impossible id.
+ * Returns a path in a further tracked root, or the path itself if `root` is undefined (the first root). Throws
+ * `PATH_INVALID` for an impossible id.
  */
 export function pathInRoot(root: string | undefined, path: WorkspacePath): WorkspacePath {
   if (root === undefined) return path;
@@ -242,7 +257,7 @@ export function pathInRoot(root: string | undefined, path: WorkspacePath): Works
   return childOf(`${ROOT_MARK}${root}` as WorkspacePath, path === "" ? "" : path).replace(/\/$/, "") as WorkspacePath;
 }
 
-/** Returns the root id (`undefined`: the first root) and the path beneath that root. */
+/** Returns the root id (`undefined` for the first root) and the path within that root. */
 export function splitRoot(path: WorkspacePath): { readonly root: string | undefined; readonly path: WorkspacePath } {
   if (!path.startsWith(ROOT_MARK)) return { root: undefined, path };
   const slash = path.indexOf("/");
@@ -255,24 +270,26 @@ const ROOT_TEXT = /^@[a-z0-9-]+:/;
 /** The mark of bytes at the beginning of a path that is given as text. */
 const BYTES_TEXT = "base64:";
 
-/** True if a text names a path of a further root. */
+/** Returns true if a text names a path of a further root. */
 export function isInFurtherRoot(text: string): boolean {
   return ROOT_TEXT.test(text);
 }
 
-/** True if a path beneath a root begins like a mark, so that as text it would be taken for another path. */
+/** Returns true if a path within a root begins like a mark, and would, as text, be read as another path. */
 export function beginsLikeMark(root: string | undefined, inner: string): boolean {
   return inner.startsWith(BYTES_TEXT) || (root === undefined && ROOT_TEXT.test(inner));
 }
 
-/** Returns the beginning of a path's text: the mark of its root, and `./` before a name that begins like a mark. */
+/**
+ * Returns the beginning of a path's text. It is the mark of the root, and `./` before a name that begins like a mark.
+ */
 export function textMark(root: string | undefined, inner: string): string {
   return (root === undefined ? "" : `@${root}:`) + (beginsLikeMark(root, inner) ? "./" : "");
 }
 
 /**
- * Formats a path for people: begins as `textMark` says, and escapes backslashes, invisible characters, marks of
- * direction and bytes that are not UTF-8.
+ * Formats a path for people. The text begins with `textMark`. Backslashes, invisible characters, marks of direction and
+ * bytes that are not UTF-8 are escaped.
  */
 export function displayPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);

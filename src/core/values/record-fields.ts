@@ -2,16 +2,17 @@ import { ChronicleError } from "./errors.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { isHash, type Hash } from "./hash.ts";
 
-/** Strict readers of a record's fields: a missing field or one of another type is damage, never a default. */
+// Strict readers of a record's fields. A missing field, or a field of another type, is damage, and never gets a
+// default.
 
-/** Throws `LOG_DAMAGED`. */
+/** Throws `LOG_DAMAGED`, with a message about `what`. */
 export function damaged(what: string): never {
   throw new ChronicleError("LOG_DAMAGED", `a record is not what it should be: ${what}`);
 }
 
 /**
- * Reads a path that a record names. A refused path is damage here, because it was not just given by a caller: throws
- * `LOG_DAMAGED`, with the `PATH_INVALID` as its cause.
+ * Reads a path that a record names. If the path is refused, throws `LOG_DAMAGED` with the `PATH_INVALID` as its cause,
+ * because the path was not just given by a caller.
  */
 export function recordedPath<T>(read: () => T): T {
   try {
@@ -22,7 +23,7 @@ export function recordedPath<T>(read: () => T): T {
   }
 }
 
-/** True for the refusal of a path, or for damage whose only cause is one. */
+/** Returns true for the refusal of a path, and for damage that was caused by such a refusal. */
 export function isRefusedPath(error: unknown): error is ChronicleError {
   if (!(error instanceof ChronicleError)) return false;
   return error.code === "PATH_INVALID" || (error.code === "LOG_DAMAGED" && isRefusedPath(error.cause));
@@ -51,7 +52,7 @@ export function oneOf<T extends string>(body: RecordBody, key: string, words: Re
   return (words as ReadonlySet<string>).has(value) ? (value as T) : damaged(`${key} is ${JSON.stringify(value)}`);
 }
 
-/** Returns `null` if the field is null, else what `read` makes of it. */
+/** Returns `null` if the field is null, else the result of `read`. */
 export function orNull<T>(body: RecordBody, key: string, read: (body: RecordBody, key: string) => T): T | null {
   return body[key] === null ? null : read(body, key);
 }
@@ -87,7 +88,7 @@ export function object(value: Json | undefined, what: string): RecordBody {
   return value as RecordBody;
 }
 
-/** Parses a text of JSON. Throws `LOG_DAMAGED`. */
+/** Parses a text as JSON. Throws `LOG_DAMAGED` for any other text. */
 export function jsonOf(value: string, key: string): Json {
   try {
     return JSON.parse(value) as Json;

@@ -2,8 +2,8 @@ import type { Json } from "./event.ts";
 import { damaged } from "./record-fields.ts";
 
 /**
- * A set of seqs as ranges `[first, last]`, ascending and not touching. Compact, because events of one operation are
- * adjacent.
+ * A set of seqs as ranges `[first, last]`, which are ascending and not adjacent. It is compact, because the events of
+ * one operation are adjacent.
  */
 export type SeqRanges = readonly (readonly [first: number, last: number])[];
 
@@ -18,7 +18,7 @@ export function rangesOf(seqs: Iterable<number>): SeqRanges {
   return ranges;
 }
 
-/** True if the number is in one of the ranges. */
+/** Returns true if the number is in one of the ranges. */
 export function holdsSeq(ranges: SeqRanges, seq: number): boolean {
   let low = 0;
   let high = ranges.length - 1;
@@ -32,7 +32,7 @@ export function holdsSeq(ranges: SeqRanges, seq: number): boolean {
   return false;
 }
 
-/** Decodes the ranges in a record. Throws `LOG_DAMAGED`. */
+/** Decodes the ranges in a record. Throws `LOG_DAMAGED` if they are invalid. */
 export function decodeRanges(value: Json): SeqRanges {
   if (!Array.isArray(value)) return damaged("the ranges are not a list");
   let before = 0;
