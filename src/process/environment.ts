@@ -1,16 +1,16 @@
 import { homedir } from "node:os";
 
-/** The variable that `run --otr` sets for its command, so that hooks of agents in it record nothing. */
+/** The variable that `run --otr` sets for its command, so that the hooks of agents in the command record nothing. */
 export const OFF_RECORD_VARIABLE = "CHRONICLE_OTR";
 
 /**
- * The limits of retention for commands and hooks, unless `config.yaml` has others: nothing of the last day is pruned.
+ * The limits of retention for commands and hooks, unless `config.yaml` has others. They prune nothing of the last day.
  */
 export const retentionDefaults = { min_age_hours: 24 } as const;
 
 /**
- * Returns this user's home folder: `$HOME`, else the one the system knows; empty if there is none (`placesOf` refuses
- * that).
+ * Returns this user's home folder: `$HOME`, else the folder that the system knows. Returns an empty text if there is
+ * none, which `placesOf` refuses.
  */
 export function ownHome(env: Readonly<Record<string, string | undefined>>): string {
   const given = env["HOME"];
@@ -18,7 +18,7 @@ export function ownHome(env: Readonly<Record<string, string | undefined>>): stri
   try {
     return homedir();
   } catch (error) {
-    // The user of a container may be in no list of users.
+    // The user of a container may not be in the list of users.
     if (error instanceof Error && "code" in error && error.code === "ERR_SYSTEM_ERROR") return "";
     throw error;
   }

@@ -4,15 +4,15 @@ import type { ByteWords } from "../util/byte-words.ts";
 import { optional } from "../util/optional.ts";
 
 /**
- * The state that this process inherited from the one that started it, and that a command run in its place must inherit
- * as well.
+ * The state that this process has inherited from the process that started it. A command that is run in place of this
+ * process must inherit it as well.
  */
 export interface Inheritance {
-  /** The descriptors from 3 up that are open. */
+  /** Returns the open descriptors from 3 up. */
   descriptors(): readonly number[];
   /**
-   * Returns the bytes of `command`, which ends the command line, if a word of it is not UTF-8, and of the variables
-   * that are not; `undefined` if all are UTF-8.
+   * Returns the exact bytes of `command` if a word of it is not UTF-8, and of the variables that are not UTF-8.
+   * `command` must be the end of the command line. Returns `undefined` if everything is UTF-8.
    */
   bytes(command: readonly string[]): ByteWords | undefined;
 }
@@ -20,8 +20,8 @@ export interface Inheritance {
 const AT_START = inheritedDescriptors();
 
 /**
- * The inheritance of this process. The program imports it first: later, a descriptor that a module has opened would
- * count as inherited.
+ * The inheritance of this process. The program must import it first, because a descriptor that another module has
+ * opened before would look inherited.
  */
 export const INHERITED: Inheritance = { descriptors: () => stillOpen(AT_START), bytes };
 
@@ -33,7 +33,8 @@ function bytes(command: readonly string[]): ByteWords | undefined {
 }
 
 /**
- * Reads the command at the end of the command line. `undefined` if the strings are exact, or the line ends differently.
+ * Reads the command at the end of the command line. Returns `undefined` if the strings are exact, or if the line ends
+ * differently.
  */
 function lastWords(command: readonly string[]): readonly Buffer[] | undefined {
   const words = argumentBytes()?.slice(-command.length) ?? [];

@@ -1,13 +1,13 @@
-/** The command line, read with types. Names are commander's: `--max-entries` is `maxEntries`. */
+/** The parsed command line, with typed access. The names are commander's: `--max-entries` is `maxEntries`. */
 export class Input {
   readonly #options: Readonly<Record<string, unknown>>;
-  /** All arguments, those after `--` too. */
+  /** All arguments, including those after `--`. */
   readonly args: readonly string[];
-  /** The arguments before `--`, and those after it. */
+  /** The arguments before `--`. `after` has those after it. */
   readonly before: readonly string[];
   readonly after: readonly string[];
 
-  /** `dashed`: how many of the arguments are after `--`. */
+  /** `dashed` is the number of arguments after `--`. */
   constructor(options: Readonly<Record<string, unknown>>, args: readonly string[], dashed: number) {
     this.#options = options;
     this.args = args;
@@ -15,12 +15,12 @@ export class Input {
     this.after = args.slice(args.length - dashed);
   }
 
-  /** True if the flag was given. False if it was not, and for `x` if `--no-x` was given. */
+  /** Returns true if the flag was given. Returns false if it was not given, and for `x` if `--no-x` was given. */
   flag(name: string): boolean {
     return this.#options[name] === true;
   }
 
-  /** True if the option was given. */
+  /** Returns true if the option was given. */
   has(name: string): boolean {
     return this.#options[name] !== undefined;
   }

@@ -6,24 +6,24 @@ import type { Inheritance } from "./inheritance.ts";
 export interface Sink {
   readonly isTerminal: boolean;
   readonly colours: boolean;
-  /** Width in characters; 80 if unknown. */
+  /** The width in characters; 80 if it is unknown. */
   readonly columns: number;
-  /** True when the reader has gone (`EPIPE`): everything further is dropped. */
+  /** True if the reader has gone (`EPIPE`). Further output is then dropped. */
   readonly broken: boolean;
   write(text: string): void;
-  /** Resolves when more may be written. */
+  /** Writes bytes. Resolves when more may be written. */
   writeBytes(bytes: Uint8Array): Promise<void>;
 }
 
 /** The surroundings of the command line. `main.ts` makes them from the process. */
 export interface Io {
-  /** Arguments without the program and the script. */
+  /** The arguments without the program and the script. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
   /**
-   * The state that this process inherited (descriptors, exact bytes), which a command that replaces it must inherit,
-   * too.
+   * The state that this process has inherited (descriptors, exact bytes). A command that replaces this process must
+   * inherit it, too.
    */
   readonly inherited: Inheritance;
   readonly version: string;
@@ -31,19 +31,21 @@ export interface Io {
   readonly err: Sink;
   readonly stdinIsTerminal: boolean;
   readStdin(): Promise<string>;
-  /** Stdin and stdout themselves, for a command that speaks a protocol on them. */
+  /** Returns stdin and stdout themselves, for a command that uses a protocol on them. */
   streams(): { readonly input: Readable; readonly output: Writable };
   /** Returns the current folder. Throws `NOT_FOUND` if it was removed. */
   cwd(): string;
   chdir(folder: string): void;
-  /** Epoch milliseconds. */
+  /** Returns the time in epoch milliseconds. */
   now(): number;
   openStore(options: StoreOptions): Promise<StoreApi>;
-  /** Calls back at Ctrl-C, SIGTERM and SIGHUP instead of ending the process. Returns a function that undoes this. */
+  /**
+   * Calls back at Ctrl-C, SIGTERM and SIGHUP, which then do not end the process. Returns a function that undoes this.
+   */
   onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
   /**
-   * Ends this process by the signal that ended its command, once all output is written. After an exit code, a loop in
-   * the shell would continue.
+   * Ends this process by the signal that ended its command, once all output is written. If the process ended with an
+   * exit code instead, a loop in the shell would continue.
    */
   endBy(signal: NodeJS.Signals): void;
   /**

@@ -10,17 +10,17 @@ import { usageError } from "./usage-error.ts";
 export interface PlaceInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** The current folder. A function is called only if a path is relative. */
+  /** The current folder. If it is a function, it is called only for a relative path. */
   readonly cwd: string | (() => string);
-  /** `--store`. */
+  /** The value of `--store`. */
   readonly store: string | undefined;
-  /** True for a command that keeps running: it can have its store in memory. */
+  /** True for a command that keeps running. Such a command can have its store in memory. */
   readonly goesOn?: boolean;
 }
 
 /**
- * Returns the folder that a variable names. An empty variable counts as unset. Throws `USAGE` for a path that is not
- * absolute.
+ * Returns the folder that a variable names; `undefined` if the variable is unset or empty. Throws `USAGE` for a path
+ * that is not absolute.
  */
 function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
   const value = env[name];
@@ -28,17 +28,19 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
 }
 
 /**
- * Returns the folder of the store (`--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else
- * `~/.local/state/chronicle`), that of the key and the heads (`$XDG_CONFIG_HOME/chronicle`, else
- * `~/.config/chronicle`), and the home folder, if it is known: only folders that are not named need it. Throws `USAGE`
- * for a variable that is no absolute path: a user who sets one means a certain place, and must get no other. Checks
- * `CHRONICLE_HOME` with `--store`, too: the installed hook passes the variable on as that option. `--store` also takes
- * an address with a scheme (`file:///…`). Throws `USAGE` for `--store memory:`, which is no folder, if the command ends
- * at once.
+ * Returns three folders. The folder of the store is `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`,
+ * else `~/.local/state/chronicle`. The folder of the key and the heads is `$XDG_CONFIG_HOME/chronicle`, else
+ * `~/.config/chronicle`. The third one is the home folder, if it is known. It is needed only if one of the other two is
+ * not named.
+ *
+ * Throws `USAGE` for a variable that is not an absolute path, because a user who sets a variable means a certain place.
+ * `CHRONICLE_HOME` is checked even if `--store` is given, because the installed hook passes the variable on as that
+ * option. `--store` may also be an address with a scheme (`file:///…`). Throws `USAGE` for `--store memory:`, which is
+ * not a folder, if the command ends at once.
  */
 export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
   const { env, store, userHome } = inputs;
-  // An empty `$HOME` names a place that does not exist, so it is refused, unlike an unset one.
+  // An empty `$HOME` is refused, because it names a place that does not exist. An unset one is not refused here.
   if (env["HOME"] === "") wholePath("$HOME", "");
   const own = folderIn(env, "CHRONICLE_HOME");
   const chosen = store === undefined ? own : chosenStore(inputs, store);
@@ -51,7 +53,8 @@ export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "conf
 function chosenStore({ cwd, goesOn }: PlaceInputs, store: string): string {
   const scheme = storeScheme(store);
   if (scheme === undefined) return typedPath(cwd, "--store", store);
-  // The process of a store, its hooks and its socket are found by the folder, however that is written.
+  // The process of a store, its hooks and its socket are found by the folder. Therefore, all spellings of the folder
+  // must be the same.
   if (scheme === "file") return resolve(folderOfAddress(store));
   if (goesOn === true) return store;
   throw usageError(
@@ -65,9 +68,9 @@ function usualHome({ env, userHome }: PlaceInputs): string {
 }
 
 /**
- * Returns the folders of Chronicle's own data: the store, the configuration folder, and with `--store` also the store
- * that is used without it, if that is known. A file that the user wants to have written must lie in none of them.
- * Throws `USAGE`, as `placesOf` does.
+ * Returns the folders of Chronicle's own data: the store and the configuration folder. If `--store` is given, also
+ * returns the store that is used without it, if that store is known. A file that the user wants to have written must
+ * not be in any of them. Throws `USAGE` as `placesOf` does.
  */
 export function ownFolders(inputs: PlaceInputs): readonly string[] {
   const { home, configFolder } = placesOf(inputs);
@@ -77,7 +80,10 @@ export function ownFolders(inputs: PlaceInputs): readonly string[] {
   return [home, configFolder, placesOf({ ...inputs, store: undefined }).home];
 }
 
-/** Returns the home folder. Throws `USAGE` if it is not known, as for a container's user who is in no list of users. */
+/**
+ * Returns the home folder. Throws `USAGE` if it is unknown, for instance because a container's user is not in the list
+ * of users.
+ */
 export function knownHome(userHome: string): string {
   if (userHome !== "") return wholePath("$HOME", userHome);
   throw new ChronicleError("USAGE", "$HOME is not set, and the system knows no home folder of this user", {

@@ -16,7 +16,7 @@ export function printable(text: string): string {
   return withVisible(text, escape);
 }
 
-/** Like `printable`, but keeps lines and tabs: for texts of several lines. */
+/** Does the same as `printable`, but keeps newlines and tabs, for texts of several lines. */
 export function printableText(text: string): string {
   return withVisible(text, (char) => (char === "\n" || char === "\t" ? char : escape(char)));
 }
@@ -27,7 +27,7 @@ export function shortened(text: string, most: number): string {
   return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
-/** Returns a command as one could type it, on one line. */
+/** Returns a command in the form in which it could be typed, on one line. */
 export function shownCommand(argv: readonly string[]): string {
   return printable(quoteCommand(argv));
 }
@@ -35,10 +35,10 @@ export function shownCommand(argv: readonly string[]): string {
 /** A format of `styleText`. */
 export type Format = Parameters<typeof styleText>[0];
 
-/** Colours a text, or returns it unchanged. */
+/** A function that colours a text, or returns it unchanged. */
 export type Paint = (format: Format, text: string) => string;
 
-/** Returns a `Paint` for a sink that shows colours, or does not. */
+/** Returns a `Paint` for a sink that shows colours, or for one that does not. */
 export function paintFor(colours: boolean): Paint {
   return colours ? (format, text) => styleText(format, text, { validateStream: false }) : (_format, text) => text;
 }

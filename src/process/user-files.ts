@@ -5,8 +5,8 @@ import { NodeDisk } from "../disk/node-disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 
 /**
- * Reads all bytes of a file (an absolute path; links are followed) to its end: some disks report a size of 0 for a file
- * that is not empty. Throws system errors.
+ * Reads a file to its end, because some disks report a size of 0 for a file that is not empty. The path must be
+ * absolute, and links are followed. Throws system errors.
  */
 export function readWholeFile(path: string): Buffer {
   return Buffer.concat([...filePieces(path)]);
@@ -14,12 +14,14 @@ export function readWholeFile(path: string): Buffer {
 
 const PIECE = 256 * 1024;
 
-/** Yields the bytes of a file (an absolute path; links are followed) as they are read. Throws system errors. */
+/**
+ * Yields the bytes of a file as they are read. The path must be absolute, and links are followed. Throws system errors.
+ */
 export function* filePieces(path: string): Iterable<Uint8Array> {
   const disk = new NodeDisk();
   const fd = disk.open(disk.realpath(path), "read");
   try {
-    // A pipe is refused: an end and a pause cannot be told apart.
+    // A pipe is refused, because its end cannot be told from a pause.
     if (disk.fstat(fd).kind === "special")
       throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
     for (;;) {
@@ -33,19 +35,17 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
   }
 }
 
-/** True if an absolute path exists. */
+/** Returns true if an absolute path exists. */
 export function isThere(path: string): boolean {
   return new NodeDisk().lstat(path) !== undefined;
 }
 
-/**
- * Writes a whole file (an absolute path) so that a reader sees either the old or the new content. Throws system errors.
- */
+/** Writes a whole file (an absolute path). A reader sees either the old or the new content. Throws system errors. */
 export function writeWholeFile(path: string, content: string | Uint8Array): void {
   writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
 }
 
-/** Checks that `writeWholeFile` can write a path, by making a file beside it. Throws the system error if it cannot. */
+/** Checks that `writeWholeFile` can write a path, by making a file beside it. Throws the system error if that fails. */
 export function checkWritable(path: string): void {
   const disk = new NodeDisk();
   if (disk.lstat(path)?.kind === "dir") throw Object.assign(new Error("EISDIR: a folder"), { code: "EISDIR" });
@@ -55,8 +55,8 @@ export function checkWritable(path: string): void {
 }
 
 /**
- * Reads a whole file as text; `undefined` if there is none. Throws system errors; with `exactly` also a `TypeError` for
- * bytes that are not UTF-8, which otherwise become U+FFFD.
+ * Reads a whole file as text. Returns `undefined` if there is no such file. Bytes that are not UTF-8 become U+FFFD, but
+ * with `exactly` they cause a `TypeError`. Throws system errors.
  */
 export function readTextIfThere(path: string, how?: "exactly"): string | undefined {
   try {
@@ -70,9 +70,8 @@ export function readTextIfThere(path: string, how?: "exactly"): string | undefin
 }
 
 /**
- * Writes a whole file of the user's configuration so that a reader sees either the old or the new content: a link stays
- * a link, the mode stays the same (`mode` for a new file, default 0644), and missing folders are made. Throws system
- * errors.
+ * Writes a whole file of the user's configuration. A reader sees either the old or the new content. A link stays a
+ * link, the mode stays the same (`mode` for a new file), and missing folders are made. Throws system errors.
  */
 export function replaceUserFile(path: string, text: string, mode = 0o644): void {
   const disk = new NodeDisk();
@@ -88,8 +87,8 @@ export function removeUserFile(path: string): void {
 }
 
 /**
- * Makes a folder of this name in the folder of temporary files. Returns its path, with links resolved. Throws system
- * errors.
+ * Makes a folder with this name in the folder of temporary files. Returns the path of the new folder, with links
+ * resolved. Throws system errors.
  */
 export function makeEmptyFolder(name: string): string {
   const disk = new NodeDisk();

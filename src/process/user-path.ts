@@ -7,26 +7,26 @@ import { unitOf } from "../core/tree/sqlite-unit.ts";
 import { isInFurtherRoot, textMark, type WorkspacePath } from "../core/values/path.ts";
 import { printable } from "./printable.ts";
 
-/** Returns the path beneath a folder; `undefined` if it lies elsewhere. */
+/** Returns the path relative to a folder; `undefined` if it is not in the folder. */
 function beneath(folder: string, path: string): string | undefined {
   const inner = relative(folder, path);
   return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? undefined : inner;
 }
 
-/** Resolves the links of the folder that holds a path; the last component is never followed. */
+/** Resolves the links in the path of the containing folder. The last component is never followed. */
 function withRealFolder(path: string): string {
   try {
     return join(new NodeDisk().realpath(dirname(path)), basename(path));
   } catch (error) {
-    // A missing folder has no links to resolve: deleted files are named by such paths.
+    // Paths of deleted files may be in a missing folder, which has no links to resolve.
     if (errnoOf(error) === undefined) throw error;
     return path;
   }
 }
 
 /**
- * Returns the error for a path that begins with `/` in a workspace without a folder, which has no place on this
- * machine. The path was perhaps meant as one within the workspace.
+ * Returns the error for a path that begins with `/`, in a workspace without a folder. Such a workspace has no place on
+ * this machine. The user may have meant a path within the workspace.
  */
 function notFromRoot(typed: string): ChronicleError {
   const inner = posix.normalize(typed).replace(/^\/+/, "");
@@ -36,9 +36,9 @@ function notFromRoot(typed: string): ChronicleError {
   );
 }
 
-/** The parts of a workspace that are needed to translate paths. */
+/** The properties of a workspace that are needed to translate paths. */
 interface PathOwner {
-  /** The workspace's own folder; empty if it has none. */
+  /** The folder of the workspace; empty if it has none. */
   readonly path: string;
   status(): Promise<{ readonly roots: readonly Root[] }>;
 }
@@ -46,13 +46,13 @@ interface PathOwner {
 interface Root {
   readonly id: string | null;
   readonly path: string;
-  /** The one file in the folder that is tracked. */
+  /** The name of the file, if only one file in the folder is tracked. */
   readonly only?: string;
 }
 
 /**
- * Returns the path beneath a root. If the root is a single file, only that file is beneath it, and the files that form
- * one unit with it if it is a database.
+ * Returns the path beneath a root; `undefined` if it is elsewhere. If the root is a single file, only this file is
+ * beneath it. If that file is a database, the files that form one unit with it are beneath the root as well.
  */
 function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
   const inner = beneath(folder, path);
@@ -66,22 +66,22 @@ function asGiven(root: string | undefined, inner: string): string {
 }
 
 /**
- * Translates between a user's paths, relative to the current folder, and a workspace's, which begin at its root.
- * `@<root id>:path` is a path beneath a further root, and `base64:…` has the bytes of a path beneath the first root:
- * both stay as they are.
+ * Translates between the paths of a user and those of a workspace. The paths of a user are relative to the current
+ * folder. The paths of a workspace begin at its root. `@<root id>:path` is a path beneath a further root, and
+ * `base64:…` has the bytes of a path beneath the first root. Both are left unchanged.
  */
 export class UserPaths {
   readonly #workspace: PathOwner;
-  /** True if the workspace's folder is on another machine: its links cannot be resolved here. */
+  /** True if the workspace's folder is on another machine. The links in its path then cannot be resolved. */
   readonly #isRemote: boolean;
-  /** The folder to which typed paths are relative: the user's current folder, or the workspace's own. */
+  /** The folder to which typed paths are relative. It is the user's current folder, or the workspace's folder. */
   readonly #cwd: string;
-  /** The workspace's own folder; `/` for a workspace without a folder. */
+  /** The workspace's folder; `/` for a workspace without a folder. */
   readonly #root: string;
 
   /**
-   * `cwd` undefined: the workspace is a server's. `named`: it was chosen by its name; then paths begin at its root,
-   * unless the current folder is within it.
+   * `cwd` is undefined if the workspace is on a server. `named` is true if the workspace was chosen by its name. Paths
+   * then begin at its root, unless the current folder is within the workspace.
    */
   constructor(workspace: PathOwner, cwd: string | undefined, named = false) {
     this.#workspace = workspace;
@@ -92,15 +92,15 @@ export class UserPaths {
     this.#cwd = isElsewhere ? this.#root : cwd;
   }
 
-  /** Translates a path as typed into the workspace's form. Throws `USAGE` for one outside of it. */
+  /** Translates a typed path into the workspace's form. Throws `USAGE` for a path outside of the workspace. */
   async toWorkspace(typed: string): Promise<string> {
-    // In base64, a slash is a digit, so such a path is not resolved.
+    // Such a path is not resolved, because a slash is a digit in base64.
     if (/^(?:@[a-z0-9][a-z0-9-]*|base64):/.test(typed)) return typed;
     if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
     if (this.#workspace.path === "" || inner !== undefined) return asGiven(undefined, inner ?? absolute);
-    // The folders of roots are recorded with their links resolved.
+    // The recorded folders of roots have their links resolved.
     const real = this.#isRemote ? absolute : withRealFolder(absolute);
     const within = beneath(this.#root, real);
     return within === undefined ? this.#inFurtherRoot(absolute, real) : asGiven(undefined, within);
@@ -130,10 +130,10 @@ export class UserPaths {
 }
 
 /**
- * Returns the absolute form of a path that was typed, relative to the current folder. Refuses an empty path, which
- * would mean that folder itself, and a path that begins with a `~` that no shell has replaced, which would name a
- * folder in it. `what` names the option or argument. A function for `cwd` is called only for a relative path, as the
- * current folder may be gone. Throws `USAGE`.
+ * Returns the absolute form of a typed path, which may be relative to the current folder. If `cwd` is a function, it is
+ * called only for a relative path, because the current folder may be gone. Throws `USAGE` for an empty path, which
+ * would mean the current folder itself. Throws `USAGE` for a path that begins with a `~` that no shell has replaced,
+ * because it would name a folder in the current one. `what` names the option or argument in messages.
  */
 export function typedPath(cwd: string | (() => string), what: string, typed: string): string {
   if (typed === "") throw usageError(`${what} is empty`, "give a path; the folder you stand in is .");
@@ -146,7 +146,8 @@ export function typedPath(cwd: string | (() => string), what: string, typed: str
 }
 
 /**
- * Returns the current folder of a process. Throws `NOT_FOUND` if it was removed: the system has no name for it then.
+ * Returns the current folder of a process. Throws `NOT_FOUND` if it was removed, because the system then has no name
+ * for it.
  */
 export function standingFolder(cwd: () => string): string {
   try {
@@ -160,7 +161,7 @@ export function standingFolder(cwd: () => string): string {
   }
 }
 
-/** Returns the current folder, for callers that can do without it; `undefined` if it was removed. */
+/** Returns the current folder; `undefined` if it was removed. For callers that do not need it. */
 export function standingFolderIfThere(io: Pick<Io, "cwd">): string | undefined {
   try {
     return io.cwd();

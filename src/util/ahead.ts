@@ -1,4 +1,6 @@
-/** Runs `work` on up to `most` items at once, and yields the results in item order. Stops at the first error. */
+/**
+ * Runs `work` on up to `most` items at once. Yields the results in the order of the items. Stops at the first error.
+ */
 export async function* ahead<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
   most: number,
@@ -7,7 +9,8 @@ export async function* ahead<T, R>(
   const going: Promise<R>[] = [];
   for await (const item of items) {
     const begun = work(item);
-    // Nobody awaits this promise before its turn, so Node would report an early rejection as unhandled.
+    // This promise is awaited only in its turn. Without this handler, Node would report an early rejection as
+    // unhandled.
     begun.catch(() => undefined);
     going.push(begun);
     if (going.length < most) continue;
@@ -18,8 +21,8 @@ export async function* ahead<T, R>(
 }
 
 /**
- * Reads the first item, and returns all items, to be iterated once. The source has thus opened its resources when this
- * resolves. They stay open until the iteration ends or the result is disposed of.
+ * Reads the first item, and returns all items. They can be iterated once. When this resolves, the source has opened its
+ * resources. They stay open until the iteration ends or the result is disposed of.
  */
 export async function withFirstRead<T>(items: AsyncIterable<T>): Promise<AsyncIterable<T> & AsyncDisposable> {
   const iterator = items[Symbol.asyncIterator]();

@@ -2,19 +2,19 @@ import { isUtf8 } from "node:buffer";
 
 const ASSIGNMENT = "=".charCodeAt(0);
 
-/** A command's words as bytes, for words that are not UTF-8 and so do not fit in a string. */
+/** The words of a command as bytes, for words that are not UTF-8 and therefore do not fit in a string. */
 export interface ByteWords {
-  /** All words of the command, the program first. `undefined`: use the strings. */
+  /** All words of the command, the program first. Default: the strings are used. */
   readonly command?: readonly Uint8Array[];
-  /** Variables as `NAME=value`; each replaces the variable with the same text when decoded. */
+  /** Variables as `NAME=value`. Each replaces the variable that has the same text when decoded. */
   readonly env?: readonly Uint8Array[];
 }
 
 /**
- * Node passes arguments only as UTF-8. Therefore a shell gets the bytes of an encoded word as octal escapes. The shell
+ * Node passes arguments only as UTF-8. Therefore, a shell gets the bytes of an encoded word as octal escapes. The shell
  * executes `env`, which sets the variables and executes the command, because a shell drops some variables and adds
- * others. Plain words have the prefix `=`, encoded words `%`. The dot keeps final newlines, which `$(...)` would
- * remove.
+ * others. Plain words have the prefix `=`, and encoded words have the prefix `%`. The dot preserves final newlines,
+ * which `$(...)` would remove.
  */
 const SCRIPT = `
 for w do
@@ -28,7 +28,7 @@ done
 exec /usr/bin/env -i "$@"`;
 
 /**
- * Returns the program and the arguments that start a command with exactly these bytes, and with these variables only.
+ * Returns the program and the arguments that start a command with exactly these bytes, and with only these variables.
  */
 export function throughShell(
   command: readonly string[],
@@ -48,8 +48,8 @@ export function throughShell(
 }
 
 /**
- * Returns the variables to pass. Variables whose names are not UTF-8 are added from `exact`: Node reports no values for
- * them.
+ * Returns the variables to pass. Variables whose names are not UTF-8 are added from `exact`, because Node does not
+ * report their values.
  */
 function variables(
   env: Readonly<Record<string, string | undefined>>,
@@ -63,7 +63,7 @@ function variables(
   return [...known, ...exact.filter((variable) => !isUtf8(variable.subarray(0, variable.indexOf(ASSIGNMENT, 1))))];
 }
 
-/** Returns a shell to start a program with `=` in its name: `env` would take the name for a variable. */
+/** Returns a shell that starts a program with `=` in its name, because `env` would read such a name as a variable. */
 function behindAssignment([program = ""]: readonly string[]): readonly string[] {
   return program.includes("=") ? ["/bin/sh", "-c", 'exec "$@"', "sh"] : [];
 }

@@ -1,12 +1,12 @@
 /**
- * The least size to free. Smaller buffers are not worth it, and Node cuts small buffers from a shared pool, which must
- * never be freed.
+ * The minimum size of a buffer that is freed. Freeing smaller buffers is not worth it. Also, Node cuts small buffers
+ * from a shared pool, which must never be freed.
  */
 const LEAST_BYTES = 128 * 1024;
 
 /**
- * Frees the memory of a large buffer now instead of at a later garbage collection. The collector barely counts buffers,
- * so a loop that makes one after another would hold tens of megabytes. The bytes must not be used afterwards.
+ * Frees the memory of a large buffer now, not at a later garbage collection. The collector gives buffers too little
+ * weight, so a loop that makes one after another would use tens of megabytes. The bytes must not be used afterwards.
  */
 export function freeBytes(bytes: Uint8Array): void {
   const { buffer } = bytes;

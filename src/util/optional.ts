@@ -2,7 +2,7 @@
 type Present<T extends object> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
 
 /**
- * Returns the fields that are not `undefined`, for a target whose optional fields must be absent rather than
+ * Returns the fields that are not `undefined`, for a target whose optional fields must be omitted and must not be
  * `undefined`. Example: `{ id, ...optional({ hint }) }`.
  */
 export function optional<T extends object>(fields: T): Present<T> {

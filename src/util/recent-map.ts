@@ -1,6 +1,7 @@
 /**
- * A map that keeps the most recently put keys: at least `size`, at most twice as many. It drops a whole generation of
- * keys at once, because a `Map` finds its oldest key only by stepping over the holes that earlier deletions left.
+ * A map that keeps the most recently put keys: at least the last `size`, and at most twice as many. It drops a whole
+ * generation of keys at once, because a `Map` finds its oldest key only by stepping over the gaps that earlier
+ * deletions left.
  */
 export class RecentMap<Key, Value> {
   readonly #size: number;

@@ -6,31 +6,31 @@ import { type ByteWords, throughShell } from "./byte-words.ts";
 import { greatestOf } from "./long-lists.ts";
 
 interface CommandOptions {
-  /** Default: this process's own. */
+  /** The folder in which the command runs. Default: that of this process. */
   readonly cwd?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Open descriptors of this process that the command gets under the same numbers. It gets all those below 3 anyway.
+   * Open descriptors of this process that the command gets under the same numbers. It gets those below 3 in any case.
    */
   readonly descriptors?: readonly number[];
-  /** The exact bytes of the command's words and of the variables, for those that are not UTF-8. */
+  /** The exact bytes of those words and variables of the command that are not UTF-8. */
   readonly bytes?: ByteWords;
 }
 
-/** The end of a command: by itself, or by a signal. */
+/** How a command ended: by itself, or by a signal. */
 interface CommandEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
 /**
- * Runs a command with this process's stdin, stdout, stderr and terminal. Signals reach it as if it were this process.
- * Throws the system's error if it cannot be started.
+ * Runs a command with the stdin, stdout, stderr and terminal of this process. Signals reach the command as if it were
+ * this process. Throws the system's error if the command cannot be started.
  */
 export async function runCommand(command: readonly string[], options: CommandOptions): Promise<CommandEnd> {
   using signals = await SignalForwarder.start();
   const child = start(command, options);
-  // A child that could not be started has no pid; its error comes later.
+  // A child that could not be started has no pid. Its error is emitted later.
   if (child.pid !== undefined) signals.to(child);
   const { promise, resolve, reject } = Promise.withResolvers<CommandEnd>();
   child.on("error", reject);
@@ -59,12 +59,12 @@ function stdioOf(descriptors: readonly number[]): (number | "ignore")[] {
 /** Signals that a terminal sends to the processes in its foreground. */
 const FROM_TERMINALS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTSTP", "SIGWINCH", "SIGCONT"]);
 
-/** Signals that mean nothing to a command that is only now started. */
+/** Signals that mean nothing to a command that is just being started. */
 const OF_RUNNING: ReadonlySet<string> = new Set(["SIGWINCH", "SIGCONT", "SIGTSTP"]);
 
 /**
- * Passes the signals of this process on to a child in the same process group, each once: the child already has those
- * that the whole group got. Stops with the child at Ctrl-Z.
+ * Passes each signal of this process on to a child in the same process group, once. Signals that the whole group has
+ * received are not passed on, because the child already has them. Stops together with the child at Ctrl-Z.
  */
 class SignalForwarder implements Disposable {
   readonly #probe: GroupProbe | undefined;
@@ -79,14 +79,14 @@ class SignalForwarder implements Disposable {
     for (const signal of PROBED_SIGNALS) process.on(signal, this.#note);
   }
 
-  /** Starts to listen. From now on, the signals of `PROBED_SIGNALS` do not end this process. */
+  /** Starts to listen. From then on, the signals in `PROBED_SIGNALS` do not end this process. */
   static async start(): Promise<SignalForwarder> {
     return new SignalForwarder(await GroupProbe.start());
   }
 
   /**
-   * Sets the child. It gets the signals that came before it was started, whoever else got them, except those of
-   * `OF_RUNNING`.
+   * Sets the child. The child gets the signals that came before it was started, whoever else received them, except
+   * those in `OF_RUNNING`.
    */
   to(child: ChildProcess): void {
     this.#child = child;
@@ -117,8 +117,8 @@ class SignalForwarder implements Disposable {
   }
 
   /**
-   * Stops this process, as the system does by default if nobody listens. An orphaned group, which nothing would
-   * continue, keeps running.
+   * Stops this process, as the system would by default. Does nothing if somebody else listens for the signal. In an
+   * orphaned group, which nothing would continue, the process keeps running.
    */
   #stop(): void {
     process.off("SIGTSTP", this.#note);
@@ -127,12 +127,12 @@ class SignalForwarder implements Disposable {
   }
 }
 
-/** Guesses which signals the whole group got: on a terminal, those that terminals send. */
+/** Guesses which signals the whole group has received. On a terminal, these are the signals that terminals send. */
 function likelySeen(): ReadonlySet<string> {
   return [0, 1, 2].some((fd) => isatty(fd)) ? FROM_TERMINALS : new Set();
 }
 
-/** Signals that the probe can report: `KILL` and `STOP` never arrive, and those of a crash have no sender. */
+/** Signals that the probe can report. `KILL` and `STOP` never arrive, and the signals of a crash have no sender. */
 const PROBED_SIGNALS: readonly NodeJS.Signals[] = [
   "SIGINT",
   "SIGQUIT",
@@ -146,9 +146,9 @@ const PROBED_SIGNALS: readonly NodeJS.Signals[] = [
 ];
 
 /**
- * Prints the name of each signal that it gets, and an empty line for each line that it reads. A shell runs a trap
- * before the next command, so a signal that came before a line was read is printed before the answer to it. `read`
- * fails at a signal and at the end of its input; only at the latter is `r` empty.
+ * Prints the name of each signal that it receives, and an empty line for each line that it reads. A shell runs a trap
+ * before the next command. Therefore, a signal that came before a line was read is printed before the answer to this
+ * line. `read` fails at a signal and at the end of its input. Only in the latter case is `r` empty.
  */
 const SCRIPT = `
 for s in ${PROBED_SIGNALS.map((signal) => signal.slice("SIG".length)).join(" ")}; do trap "r=1; echo $s" $s; done
@@ -159,13 +159,17 @@ while :; do
   if read -r _; then echo; elif [ -z "$r" ]; then exit; fi
 done`;
 
-/** An answer takes a fifth of a millisecond. A stopped probe gives none. */
+/**
+ * The maximum time to wait for an answer, in ms. An answer takes a fifth of a millisecond. A stopped probe does not
+ * answer.
+ */
 const ANSWER_MS = 1_000;
 
 /**
- * A process in this process's group that reports the signals it got. Those were sent to the whole group, as a terminal
- * does at Ctrl-C, and as `kill -- -GROUP` does; Node does not tell who sent a signal. The system signals the youngest
- * process of a group first, so this process gets no group signal before the probe does.
+ * A process in this process's group that reports the signals that it has received. They were sent to the whole group,
+ * as a terminal does at Ctrl-C, and as `kill -- -GROUP` does. The probe is needed because Node does not tell who sent a
+ * signal. The system signals the youngest process of a group first, so the probe receives a group signal before this
+ * process does.
  */
 class GroupProbe implements Disposable {
   readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
@@ -187,7 +191,10 @@ class GroupProbe implements Disposable {
     shell.stdout.on("data", (piece: Buffer) => this.#read(piece.toString("latin1")));
   }
 
-  /** Resolves to `undefined` if none can be started (no shell, no room for a process), or it does not answer. */
+  /**
+   * Starts a probe. Resolves to `undefined` if it cannot be started (no shell, no room for a process), or if it does
+   * not answer.
+   */
   static async start(): Promise<GroupProbe | undefined> {
     const shell: ChildProcess = spawn("/bin/sh", ["-c", SCRIPT], {
       cwd: "/",
@@ -205,18 +212,19 @@ class GroupProbe implements Disposable {
   }
 
   /**
-   * Returns the signals that the group got since the last call, at least up to the last one that this process was
-   * notified of. Returns `undefined` if unknown.
+   * Returns the signals that the group has received since the last call, at least up to the last signal of which this
+   * process was notified. Returns `undefined` if they are unknown.
    */
   async seen(): Promise<ReadonlySet<string> | undefined> {
     if (this.#ended) return undefined;
     this.#shell.stdin.write("\n");
     if (!(await this.#answer(this.#answers + 1))) {
-      // A late answer must not be taken for the answer to a later question.
+      // The probe is ended, because a late answer must not be mistaken for the answer to a later question.
       this[Symbol.dispose]();
       return undefined;
     }
-    // Signals that the group got while the probe answered are noted here, too, before the next turn of the loop.
+    // Signals that the group received while the probe answered are noted before the next turn of the event loop, so
+    // they are included.
     await setImmediate();
     const seen = this.#seen;
     this.#seen = new Set();
@@ -258,7 +266,7 @@ class GroupProbe implements Disposable {
 
 type Piped = ChildProcessByStdio<Writable, Readable, null>;
 
-/** True if the child has pipes. Without free descriptors it has none, whatever the types say. */
+/** Returns true if the child has pipes. If no descriptors are free, it has none, in spite of its type. */
 function hasPipes(child: ChildProcess): child is Piped {
   return (child.stdin ?? undefined) !== undefined && (child.stdout ?? undefined) !== undefined;
 }

@@ -2,9 +2,9 @@
 export class Signal<What> {
   readonly #listeners = new Set<(what: What) => void>();
 
-  /** Calls `listener` at each `emit` until the result is disposed of. `listener` must not throw. */
+  /** Calls `listener` at each `emit`, until the result is disposed of. `listener` must not throw. */
   listen(listener: (what: What) => void): Disposable {
-    // A separate wrapper, so that the same function may listen twice.
+    // A separate function is registered, so that the same listener may be registered twice.
     const own = (what: What): void => listener(what);
     this.#listeners.add(own);
     return { [Symbol.dispose]: () => void this.#listeners.delete(own) };

@@ -1,15 +1,15 @@
 /** A source of timers. A simulation provides its own. */
 export interface Timers {
-  /** Milliseconds since some moment, for durations: it never goes back. */
+  /** The milliseconds since some moment, to measure durations. The value never decreases. */
   readonly now: number;
   /** Calls `run` once after `ms` milliseconds, unless the result is disposed of before. */
   after(ms: number, run: () => void): Disposable;
 }
 
-/** The timers of Node.js, which do not keep the process alive. */
+/** The timers of Node.js. They do not keep the process alive. */
 export const NODE_TIMERS: Timers = nodeTimers({ isLasting: false });
 
-/** The timers of Node.js, which keep the process alive until they have run or were disposed of. */
+/** The timers of Node.js. They keep the process alive until they have run or were disposed of. */
 export const LASTING_TIMERS: Timers = nodeTimers({ isLasting: true });
 
 function nodeTimers({ isLasting }: { readonly isLasting: boolean }): Timers {
@@ -25,7 +25,7 @@ function nodeTimers({ isLasting }: { readonly isLasting: boolean }): Timers {
   };
 }
 
-/** Longest delay of a timer in Node.js. */
+/** The longest delay of a timer in Node.js, in ms. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** Keeps this process alive until the result is disposed of, even if nothing else is pending. */

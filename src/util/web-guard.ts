@@ -4,21 +4,21 @@ import type { IncomingHttpHeaders } from "node:http";
 export interface RequestHead {
   readonly headers: IncomingHttpHeaders;
   /**
-   * Names and values in turn, as received. For several headers of one name, `headers` has only the first, or joins
-   * them.
+   * The names and values of the headers, alternating, as received. If a name occurs several times, `headers` has only
+   * the first value, or joins the values.
    */
   readonly rawHeaders: readonly string[];
   /** The URL as in the request line. */
   readonly url: string;
 }
 
-/** The hosts and origins by which a port is known to its callers. */
+/** The hosts and origins under which callers know a port. */
 export interface ServedAddresses {
-  /** Lower case, with the port: `127.0.0.1:7420`. */
+  /** The hosts in lower case, with the port: `127.0.0.1:7420`. */
   readonly hosts: readonly string[];
-  /** In the form that browsers send: `http://127.0.0.1:7420`. */
+  /** The origins in the form that browsers send: `http://127.0.0.1:7420`. */
   readonly origins: readonly string[];
-  /** The subset of `origins` whose pages may read answers (CORS). */
+  /** Those of `origins` whose pages may read answers (CORS). */
   readonly sharedWith: readonly string[];
 }
 
@@ -28,24 +28,29 @@ export interface Stranger {
   readonly detail: string;
 }
 
-/** Names under which people put tokens into URLs, and our own tokens. Logs and browsers' histories keep URLs. */
+/**
+ * The names under which people put tokens into URLs, and Chronicle's own tokens. Logs and browsers' histories store
+ * URLs.
+ */
 const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer)=|chr_[A-Za-z0-9_-]{43}/i;
 
 /**
- * Headers that identify the sender and the receiver. If one is sent twice, a proxy may use another value than this
- * server (RFC 9112, section 3.2, requires a server to refuse a second `Host`).
+ * Headers that identify the sender and the receiver. If such a header is sent twice, a proxy may use another one of its
+ * values than this server does. RFC 9112, section 3.2, requires a server to refuse a second `Host`.
  */
 const ONCE: ReadonlySet<string> = new Set(["host", "origin", "authorization", "sec-fetch-site"]);
 const NO_OTHERS: ReadonlySet<string> = new Set();
-/** Values of `Sec-Fetch-Site` for a request that was not caused by another site's page. */
+/** The values of `Sec-Fetch-Site` of a request that no page of another site has caused. */
 const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "none"]);
 
 /**
- * Returns why a request is not served, before anything but its head is parsed; `undefined` if it is served. Applies to
- * everything that speaks HTTP, upgrades to WebSocket included. `Host` must be one of ours with our port, against DNS
- * rebinding. An `Origin`, if there is one, must be in `origins`; that of a request from another site's page must be in
- * `sharedWith`. A Unix socket takes no `Origin`. A URL must not contain a token. `served`: `"socket"` for a Unix
- * socket, which has no hosts or origins. `alsoOnce`: further headers that may be sent only once, in lower case.
+ * Returns why a request is not served; `undefined` if it is served. Only the head of the request was parsed before.
+ * Applies to all HTTP, including upgrades to WebSocket.
+ *
+ * `Host` must be one of our hosts with our port, as a protection against DNS rebinding. An `Origin`, if there is one,
+ * must be in `origins`. If a page of another site has caused the request, its origin must be in `sharedWith`. On a Unix
+ * socket, no `Origin` is allowed. A URL must not contain a token. `served` is `"socket"` for a Unix socket, which has
+ * no hosts or origins. `alsoOnce` has further headers that may be sent only once, in lower case.
  */
 export function strangerOf(
   head: RequestHead,
@@ -57,7 +62,8 @@ export function strangerOf(
   const doubled = doubledIn(head, alsoOnce);
   if (doubled !== undefined) return { status: 400, detail: `there is more than one ${doubled} header` };
   if (served === "socket") {
-    // No page can reach a Unix socket by itself: a request with an origin was passed on by a proxy that does not check.
+    // No page can reach a Unix socket by itself. A request with an origin was passed on by a proxy that does not check
+    // it.
     if (origin !== undefined) return forbidden("this origin is not served on a Unix socket");
   } else {
     if (!served.hosts.includes((headers.host ?? "").toLowerCase()))
@@ -72,7 +78,7 @@ export function strangerOf(
   return { status: 400, detail };
 }
 
-/** Returns the name of the first header of `ONCE` or `alsoOnce` that was sent twice; `undefined` if none was. */
+/** Returns the name of the first header of `ONCE` or `alsoOnce` that was sent twice; `undefined` if there is none. */
 function doubledIn({ rawHeaders }: RequestHead, alsoOnce: ReadonlySet<string>): string | undefined {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -3,22 +3,25 @@ export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Work on at most this many items is too short to yield after. */
+/** Work on at most this many items is too short to yield after it. */
 const FEW_ITEMS = 2_000;
 
-/** Yields to the event loop after work on many items; does nothing after work on few. */
+/** Yields to the event loop after work on many items. Does nothing after work on few. */
 export async function breatheAfter(items: number): Promise<void> {
   if (items > FEW_ITEMS) await yieldToEventLoop();
 }
 
-/** A `Breather` yields after this many items. */
+/** The number of items after which a `Breather` yields. */
 const BREATH_ITEMS = 4_096;
 
-/** Counts the items of long work done in pieces, and yields to the event loop after every `BREATH_ITEMS` or so. */
+/**
+ * Counts the items of long work that is done in pieces. Yields to the event loop after about every `BREATH_ITEMS`
+ * items.
+ */
 export class Breather {
   #left = BREATH_ITEMS;
 
-  /** Counts a finished piece of `items` items, and yields if one is due. */
+  /** Counts a finished piece of `items` items. Yields to the event loop if that is due. */
   async after(items: number): Promise<void> {
     this.#left -= items;
     if (this.#left > 0) return;
@@ -27,7 +30,7 @@ export class Breather {
   }
 }
 
-/** Passes batches on unchanged. Between them, yields to the event loop after every `BREATH_ITEMS` items or so. */
+/** Passes batches on unchanged. Between them, yields to the event loop after about every `BREATH_ITEMS` items. */
 export async function* withBreaths<T>(batches: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[], void> {
   const breather = new Breather();
   for await (const batch of batches) {
@@ -45,9 +48,9 @@ export async function* inSlices<T>(items: readonly T[], size: number): AsyncGene
 }
 
 /**
- * Shares one event loop among many tasks. All tasks together may do a fixed number of steps per turn of the loop;
- * further steps wait for the next turn, first come, first served. Otherwise a hundred tasks that each work until their
- * socket is full would make one turn so long that tasks which need several turns would starve.
+ * Shares one event loop among many tasks. All tasks together may do a fixed number of steps per turn of the loop.
+ * Further steps wait for the next turn, first come, first served. Without such a limit, a hundred tasks that each work
+ * until their socket is full would make one turn very long. Tasks that need several turns would then starve.
  */
 export class TurnSlices {
   readonly #perTurn: number;

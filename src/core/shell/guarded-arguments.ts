@@ -3,7 +3,7 @@ import type { ShellWord } from "./shell-words.ts";
 
 /**
  * The paths that a program writes or removes according to its arguments, as far as `shell-arguments.ts` does not
- * forecast them. They must not lie in guarded folders. `deep`: everything beneath the paths is affected.
+ * forecast them. They must not be in guarded folders. If `deep` is true, everything beneath the paths is affected.
  */
 export interface Guarding {
   readonly paths: readonly ShellWord[];
@@ -27,7 +27,7 @@ function valuesOf({ values }: GivenOptions, names: string): ShellWord[] {
   return names.split(" ").flatMap((name) => values.get(name) ?? []);
 }
 
-/** Returns a reader that takes all operands; none if an option of `unless` is given. */
+/** Returns a reader of all operands. The reader returns none if an option of `unless` is given. */
 function operands(valued = "", unless = ""): Reader {
   return (words) => {
     const read = given(words, valued);
@@ -35,7 +35,7 @@ function operands(valued = "", unless = ""): Reader {
   };
 }
 
-/** Returns a reader that takes the values of these options. */
+/** Returns a reader of the values of these options. */
 function named(options: string): Reader {
   return (words) => ({ paths: valuesOf(given(words, options), options), deep: false });
 }
@@ -53,7 +53,10 @@ function tar(words: readonly ShellWord[]): Guarding {
     : { paths: archives, deep: false };
 }
 
-/** Splits the letters of `tar xfC FILE FOLDER` into options. Their values follow in the order of the letters. */
+/**
+ * Splits the letters of `tar xfC FILE FOLDER` into options, each followed by its value. The values are in the order of
+ * the letters.
+ */
 function withDash(words: readonly ShellWord[]): readonly ShellWord[] {
   const [first, ...rest] = words;
   if (first === undefined || !/^[a-zA-Z]+$/.test(first.text)) return words;
@@ -88,7 +91,7 @@ function zip(words: readonly ShellWord[]): Guarding {
 const GIT_READS = new Set(
   "log status show diff ls-files ls-tree rev-parse cat-file grep blame describe rev-list show-ref shortlog".split(" "),
 );
-/** Verbs whose operands are folders that they make or fill. */
+/** Verbs whose operands are folders that git makes or fills. */
 const GIT_MAKES = new Set(["clone", "init", "worktree", "submodule"]);
 
 function git(words: readonly ShellWord[]): Guarding {
@@ -112,13 +115,16 @@ function openssl(words: readonly ShellWord[]): Guarding {
   return { paths: words.filter((_, at) => words[at - 1]?.text === "-out"), deep: false };
 }
 
-/** Takes the last operand, if it is local: the program only reads the others. */
+/** Returns the last operand, if it is local. The program only reads the others. */
 function target(words: readonly ShellWord[]): Guarding {
   const last = given(words, "-P -i -o -F -S -c -l -J").operands.at(-1);
   return { paths: last === undefined || /^[^/]*:/.test(last.text) ? [] : [last], deep: false };
 }
 
-/** Takes all operands: a new name of a guarded file would permit writing to it. */
+/**
+ * Returns all operands. The sources are included, because a new name of a guarded file would permit writing to that
+ * file.
+ */
 function ln(words: readonly ShellWord[]): Guarding {
   return { paths: given(words, "-t -S --target-directory --suffix").operands, deep: false };
 }

@@ -1,26 +1,27 @@
 import { fedPieces, ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type ToolWords } from "./secret-tools.ts";
 
-/**
- * Recorded commands often hold secrets. This module masks those that can be recognised by their name (`--token`,
- * `API_KEY=`, `Authorization:`), their place (`curl -u`, `mysql -p`, user info in a URL) or their shape. It masks too
- * much rather than too little. A secret in an unnamed argument of unknown shape cannot be recognised.
- */
+// Recorded commands often have secrets. This module masks those that can be recognised by their name (`--token`,
+// `API_KEY=`, `Authorization:`), their place (`curl -u`, `mysql -p`, user info in a URL) or their shape. In doubt, it
+// masks. A secret in an unnamed argument of unknown shape cannot be recognised.
 
 /** The replacement for a secret. */
 export const MASK = "***";
 
-/** Words that make a name secret anywhere in it. `max-tokens` and `token-file` are exceptions: see `isSecretName`. */
+/**
+ * Words that make a name secret wherever they are in it. `max-tokens` and `token-file` are exceptions (see
+ * `isSecretName`).
+ */
 const STRONG = /token(?!s|iz)|passw(?:or)?d|passphrase|secret|(?:api|access|private|auth|account)[-_.]?key|credential/i;
-/** Words that make a name secret only as its last part or as the whole name. */
+/** Words that make a name secret only as the last part of the name or as the whole name. */
 const LAST =
   /^(?:(?:store|key|src|dest|db|user|owner|admin|root|my|ssh|ftp|smtp|mail|http|proxy|bind)*pass|pw|psk|pat|auth|bearer|cookie|jwt)$/i;
-/** Last parts that make a name secret only after another part: `KEY=` and `PWD=` alone are harmless. */
+/** Last parts that make a name secret only after another part, because `KEY=` and `PWD=` alone are harmless. */
 const LAST_OF_MANY = /^(?:key|pwd)$/i;
-/** Last parts that make a name harmless: the value tells where a secret is, or is a property of it. */
+/** Last parts that make a name harmless. The value then tells where a secret is, or is a property of the secret. */
 const HARMLESS =
   /^(?:file|path|dir|stdin|fd|url|uri|ttl|expiry|expires|length|len|name|type|id|count|limit|policy|prompt|helper)$/i;
 
-/** True if a flag, variable, header or field of this name has a secret value. */
+/** Returns true if a flag, variable, header or field with this name has a secret value. */
 function isSecretName(name: string): boolean {
   const parts = name
     .replace(/([a-z\d])([A-Z])/g, "$1-$2")
@@ -55,19 +56,19 @@ const SHAPES = [
 ];
 
 const USER_INFO = /\b([a-z][a-z\d+.-]{1,20}:\/\/)([^\s/?#'"]{1,1000})@/gi;
-/** Addresses that are secrets themselves, and signed ones. The first group is kept, the rest is masked. */
+/** Addresses that are secrets themselves, and signed addresses. The first group stays, and the rest is masked. */
 const ADDRESSES = [
   /(\bhooks\.slack\.com\/services\/)[\w./,-]+/gi,
   /(\bdiscord(?:app)?\.com\/api\/webhooks\/)[\w./-]+/gi,
   /(\bapi\.telegram\.org\/bot)[\w:-]+/gi,
   /([?&](?:sig|signature|x-amz-signature)=)[^&\s'"*]+/gi,
 ];
-/** SQL and PowerShell statements that hold a secret in quotes. */
+/** SQL and PowerShell statements with a secret in quotes. */
 const QUOTED = [/(\bidentified\s{1,4}by\s{1,4}(["']))(?:(?!\2)[^])+/gi, /(\bpassword\s{1,4}(["']))(?:(?!\2)[^])+/gi];
 const SET_VARIABLE = /(SetEnvironmentVariable\(\s{0,4}["'](\w{1,64})["']\s{0,4},\s{0,4}(["']))(?:(?!\3)[^])+/gi;
 const BEARER = /\b(bearer\s{1,4})[\w.~+/=-]{8,}/gi;
 
-/** A name with a value. `name` is a global pattern; `value` is sticky and is matched where the name ends. */
+/** A name with a value. `name` is a global pattern. `value` is sticky, and is matched at the end of the name. */
 interface NamedRule {
   readonly name: RegExp;
   readonly value: RegExp;
@@ -75,16 +76,16 @@ interface NamedRule {
   readonly mask: string;
 }
 
-/** The length of names is bounded, so that the time stays linear in the length of the text. */
+/** The length of names is bounded, so that the time is linear in the length of the text. */
 const NAMED_RULES: readonly NamedRule[] = [
-  // A header: the value goes up to the closing quote or the end of the line. The scheme before it stays.
+  // A header. The value extends to the closing quote or the end of the line. The scheme before the value stays.
   {
     name: /(?<![\w-])([a-z][\w-]{2,63})\s{0,4}:\s{0,4}(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,4})?/gi,
     value: /[^\s'"][^'"\r\n]*/y,
     isSecret: isSecretHeader,
     mask: MASK,
   },
-  // A field of a JSON object, or of one that is escaped in a string.
+  // A field of a JSON object, which may be escaped in a string.
   {
     name: /["']([\w.-]{1,64})\\{0,3}["']\s{0,4}:\s{0,4}/g,
     value: /\\{1,3}["'][^"']*["']?|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s,}"']+/y,
@@ -98,7 +99,7 @@ const NAMED_RULES: readonly NamedRule[] = [
     isSecret: isSecretName,
     mask: MASK,
   },
-  // `--pwd=…` and `…;Pwd=…` of a connection string. A path there is a folder.
+  // `--pwd=…`, and `…;Pwd=…` of a connection string. If the value is a path, it is a folder and not a password.
   {
     name: /(?:(?<![\w-])--?|;\s{0,4})(pwd)=(?![./~$])/gi,
     value: /"[^"]*"?|'[^']*'?|[^\s&;|'"]+/y,
@@ -158,17 +159,19 @@ type Next =
   | "pwd"
   | Exclude<ToolFlag["takes"], "next" | "apart" | "attached" | "nothing">;
 
-/** The progress of matching the words of a rule. */
+/** How far the words of a rule have been matched. */
 interface Progress {
   readonly rule: ToolWords;
-  /** `matched` counts the words of `after` that were matched so far, `count` the words after them. */
+  /**
+   * `matched` is the number of words of `after` that were matched so far. `count` is the number of words after them.
+   */
   matched: number;
   count: number;
-  /** The count from which words are the value of a secret's name. */
+  /** The count from which on words are the value of a secret's name. */
   from: number;
 }
 
-/** The state of scanning a command word by word. */
+/** The state of a scan of a command, word by word. */
 class Words {
   #tool: readonly ToolFlag[] = [];
   #rules: readonly Progress[] = [];
@@ -189,11 +192,11 @@ class Words {
     return attached ?? maskText(word);
   }
 
-  /** Masks the word after a flag or a name. Returns `undefined` for any other word. */
+  /** Masks the word after a flag or a name. Returns `undefined` for a word that no such flag or name precedes. */
   #taken(word: string, as: Next): string | undefined {
     // In `--token --verbose`, the first flag has no value.
     if (as === "secret" && !/^--[a-z]/i.test(word)) return MASK;
-    // A path is the folder to work in.
+    // If the word is a path, it is the folder in which to work.
     if (as === "pwd" && !/^(?:[./~$]|--)/.test(word)) return MASK;
     if (as === "user" && word.includes(":")) return `${word.slice(0, word.indexOf(":"))}:${MASK}`;
     if (as === "percent" && word.includes("%")) return `${word.slice(0, word.indexOf("%"))}%${MASK}`;
@@ -205,7 +208,7 @@ class Words {
     return word;
   }
 
-  /** Learns the program, and the kind of the next word. */
+  /** Notes the program, and the kind of the next word. */
   #look(word: string): void {
     this.#learn(word.slice(word.lastIndexOf("/") + 1));
     if (word === "eval" || word.endsWith("/eval") || (this.#isShell && /^-[a-z]*c$/.test(word))) this.#next = "command";
@@ -231,7 +234,7 @@ class Words {
     return flag.after === undefined || this.#seen.has(flag.after);
   }
 
-  /** Masks a secret recognised by its place among the words of a program. */
+  /** Masks a secret that is recognised by its place among the words of a program. */
   #placed(word: string): string | undefined {
     if (word === "" || word === "=" || /^-(?!$)/.test(word)) return undefined;
     let masked: string | undefined;
@@ -262,7 +265,7 @@ class Words {
     return flag === undefined || [...this.#seen].some((word) => flag.test(word));
   }
 
-  /** Masks a secret in the same word as its flag or name. */
+  /** Masks a secret that is in the same word as its flag or name. */
   #attached(word: string): string | undefined {
     const [, name, value] = /^(-{0,2}[a-z_][\w.-]{0,63})=([^]+)$/i.exec(word) ?? [];
     if (name !== undefined && value !== undefined && isSecretName(name.replace(/^-+/, ""))) return `${name}=${MASK}`;
@@ -287,7 +290,7 @@ function begun(rules: readonly ToolWords[]): Progress[] {
   return rules.map((rule) => ({ rule, matched: 0, count: 0, from: Number.POSITIVE_INFINITY }));
 }
 
-/** Returns how many words after a name its secret begins; infinity if the name is not a secret's. */
+/** Returns how many words after a name its secret begins; infinity if the name is not that of a secret. */
 function offsetOf(name: string): number {
   // `http-basic.HOST USER PASSWORD` of Poetry and Composer.
   if (name.startsWith("http-basic.")) return 2;
@@ -296,7 +299,7 @@ function offsetOf(name: string): number {
   return isSecret ? 1 : Number.POSITIVE_INFINITY;
 }
 
-/** True for a secret variable, `$env:API_KEY` or `$password`, in the form in which PowerShell assigns to it. */
+/** Returns true for a secret variable in the form in which PowerShell assigns to it (`$env:API_KEY`, `$password`). */
 function isSecretVariable(word: string): boolean {
   const [, name] = /^\$(?:(?:env|global|script|local):)?(\w{1,64})$/i.exec(word) ?? [];
   return name !== undefined && isSecretName(name);
@@ -327,7 +330,7 @@ const SHELL_WORDS = /(?:"(?:[^"\\]|\\[^])*"|'[^']*'|\\[^]|[^\s;|&()<>"'\\])+|\s+
 function maskShell(command: string): string {
   let words = new Words();
   let masked = "";
-  // Private keys extend over many words, so they are masked before the command is split.
+  // Private keys may contain many words, so they are masked before the command is split.
   const whole = maskShapes(command).replace(SET_VARIABLE, (match, stays: string, name: string) =>
     isSecretName(name) ? `${stays}${MASK}` : match,
   );
@@ -345,7 +348,7 @@ function maskShell(command: string): string {
   return masked;
 }
 
-/** Masks a piece but keeps its quotes. */
+/** Masks a piece. Keeps its quotes. */
 function maskWhole(piece: string): string {
   const [, quote = ""] = /^(["'])[^]*\1$/.exec(piece) ?? [];
   return `${quote}${MASK}${quote}`;
@@ -356,7 +359,10 @@ function maskShellWord(words: Words, piece: string): string {
   return inner.includes(quote) && quote !== "" ? words.mask(piece) : `${quote}${words.mask(inner)}${quote}`;
 }
 
-/** Returns the command with its secrets replaced by `***`, word for word, also inside the strings given to `sh -c`. */
+/**
+ * Returns the command with its secrets replaced by `***`, word for word. Also masks secrets in the strings that `sh -c`
+ * runs.
+ */
 export function maskCommand(argv: readonly string[]): string[] {
   const words = new Words();
   return argv.map((word) => words.mask(word));

@@ -16,21 +16,21 @@ import { guardedArguments } from "./guarded-arguments.ts";
 
 /** The folder in which a shell line of an agent runs, and the folders that the line must not touch. */
 export interface GuardedPlace {
-  /** Absolute. */
+  /** The absolute path of the folder. */
   readonly cwd: string;
-  /** The variables with a known value: `HOME`, `CHRONICLE_HOME` and the like. */
+  /** The variables with known values: `HOME`, `CHRONICLE_HOME` and similar ones. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Absolute folders: the store, and the folder of the key. */
+  /** The absolute paths of the guarded folders: the store, and the folder of the key. */
   readonly folders: readonly string[];
 }
 
-/** The depth to which lines within lines (`sh -c`, `eval`, `$(…)`) are read. */
+/** The maximum depth to which lines within lines (`sh -c`, `eval`, `$(…)`) are read. */
 const MOST_NESTED = 5;
 
-/** The most arguments of a script that are each tried as its only one. */
+/** The maximum number of arguments of a script that are each tried as its only argument. */
 const MOST_EACH = 4;
 
-/** The most commands of one line that are judged. */
+/** The maximum number of commands of one line that are judged. */
 const MOST_COMMANDS = 10_000;
 
 const CHRONICLE = /^(?:chronicle(?:\.(?:[cm]?js|cmd))?|@chronicle-dev\/chronicle(?:@.*)?)$/;
@@ -40,8 +40,8 @@ const always: Judge = () => true;
 const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("--dry-run");
 
 /**
- * The verbs that only a person may use, each with its test of the arguments: do they give up history or accept another
- * one, configure Chronicle or switch it off, or decide whether work is on the record?
+ * The verbs that only a person may use, each with a test of its arguments. The test returns true if the call gives up
+ * history or accepts another one, configures Chronicle or switches it off, or decides whether work is on the record.
  */
 export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["forget", always],
@@ -52,7 +52,7 @@ export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["agents", ({ operands }) => operands[0]?.text === "uninstall"],
   ["config", ({ options, operands }) => operands.length > 1 || options.has("--clear")],
   ["head", ({ options }) => options.has("--accept")],
-  // An agent would hide its own work, and record the work that a person has kept off the record.
+  // With these, an agent would hide its own work, or record work that a person has kept off the record.
   ["run", ({ options }) => options.has("--otr")],
   ["snapshot", ({ options }) => options.has("--on-record")],
 ]);
@@ -67,10 +67,10 @@ const SHOWN: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the first command in a shell line that only a person may give, as a message shows it, or the first path in
+ * Returns the first command in a shell line that only a person may give, in the form for messages, or the first path in
  * the guarded folders that the line removes or writes. Returns `undefined` if there is none. A word whose value cannot
- * be known (a variable, the output of a command, a line that a program reads) passes. Never throws. Takes time linear
- * in the line.
+ * be known (a variable, the output of a command, a line that a program reads) is allowed. Never throws. Takes time
+ * linear in the length of the line.
  */
 export function personsCommandIn(line: string, place: GuardedPlace): string | undefined {
   return new Guard(place).read(line, place.cwd, 0);
@@ -109,7 +109,7 @@ class Guard {
     return undefined;
   }
 
-  /** Notes the variables to which the line gives literal values, and its aliases. */
+  /** Notes the aliases that the line defines, and the variables to which it assigns literal values. */
   #learn(line: string): void {
     for (const step of readShell(line, this.#variables).steps) {
       if (step === "(" || step === ")") continue;
@@ -125,7 +125,7 @@ class Guard {
     }
   }
 
-  /** Notes the variable of `for NAME in WORD…`, with the first word as its value. */
+  /** Notes the variable of `for NAME in WORD…`. Its value is the first word. */
   #learnLoop([variable, key, value]: readonly ShellWord[]): void {
     if (key?.text !== "in" || variable?.known !== true || value?.known !== true) return;
     this.#variables[variable.text] = value.text;
@@ -136,12 +136,12 @@ class Guard {
       const at = text.indexOf("=");
       const name = text.slice(0, at);
       const meant = split([{ text: text.slice(at + 1), known, glob: -1 }]);
-      // In `alias ls='ls -l'` the inner `ls` is the program.
+      // In `alias ls='ls -l'`, the inner `ls` is the program, not the alias.
       if (known && at > 0 && meant[0]?.text !== name) this.#aliases.set(name, meant);
     }
   }
 
-  /** Returns the known variables, with `$PWD` if the line does not change its folder. */
+  /** Returns the known variables. They include `$PWD` if the line does not change its folder. */
   #known(line: string, cwd: string | undefined): Readonly<Record<string, string>> {
     const stays = cwd !== undefined && !/\b(?:cd|pushd|popd)\b/.test(line);
     return stays ? { ...this.#variables, PWD: cwd } : this.#variables;
@@ -177,7 +177,7 @@ class Guard {
     return this.#arguments(tool, rest, cwd);
   }
 
-  /** Judges a call of `chronicle`: its verb, the places that it writes to, and the command that it runs. */
+  /** Judges a call of `chronicle`: its verb, the places to which it writes, and the command that it runs. */
   #chronicle(words: readonly ShellWord[], cwd: string | undefined, depth: number): string | undefined {
     const line = readChronicle(words);
     if (line === undefined) return undefined;
@@ -202,7 +202,7 @@ class Guard {
     const words = rest.slice(flag + 2);
     const known = words.slice(0, 10).flatMap(({ text, known: isKnown }, at) => (isKnown ? [[String(at), text]] : []));
     const given = words.slice(1).filter((word) => word.known);
-    // `"$@"` is several words: try all of them together, and each as the only argument.
+    // `"$@"` is several words. All of them are tried together, and then each as the only argument.
     const each = depth <= 1 && /\$\{?[@*]/.test(line.text) ? given.slice(0, MOST_EACH).map(({ text }) => text) : [];
     const outer = this.#variables;
     for (const all of [given.map(({ text }) => text).join(" "), ...each]) {
@@ -220,8 +220,8 @@ class Guard {
   }
 
   /**
-   * Judges the paths in a program's arguments. A folder above a guarded one counts if the program affects everything
-   * beneath it.
+   * Judges the paths in a program's arguments. A folder above a guarded one is a hit if the program affects everything
+   * beneath its paths.
    */
   #arguments(tool: string, rest: readonly ShellWord[], cwd: string | undefined): string | undefined {
     const touched = argumentsOf(tool, rest);
@@ -262,21 +262,24 @@ class Guard {
   }
 }
 
-/** Matches the links of a process to its own root and folder, which are those of the shell. */
+/** Matches the links of a process to its own root and current folder, which are those of the shell. */
 const OWN_LINKS = /^\/proc\/(?:self|thread-self)\/(root|cwd)(?=\/|$)/;
 
-/** Resolves a path from a folder, through `/proc/self/root` and `/proc/self/cwd`. Each makes the path shorter. */
+/**
+ * Resolves a path from a folder, through `/proc/self/root` and `/proc/self/cwd`. Ends, because each step makes the path
+ * shorter.
+ */
 function resolved(text: string, cwd: string): string {
-  // `..` behind such a link begins at its target.
+  // A `..` after such a link begins at the target of the link.
   const given = posix.isAbsolute(text) ? text.replace(/\/{2,}/g, "/") : text;
   const [link, which] = OWN_LINKS.exec(given) ?? [];
   if (link === undefined) return posix.resolve("/", cwd, text);
-  // A folder that is given as such a link is not known.
+  // If the current folder is given as such a link, it is unknown.
   const from = which === "root" || cwd === "/" || OWN_LINKS.test(cwd) ? "" : cwd;
   return resolved(`${from}${given.slice(link.length)}` || "/", cwd);
 }
 
-/** Splits a first word that holds blanks: it comes from an unquoted variable, as no name of a program holds a blank. */
+/** Splits a first word with blanks. It comes from an unquoted variable, because no name of a program has a blank. */
 function split(words: readonly ShellWord[]): readonly ShellWord[] {
   const [first, ...rest] = words;
   if (first === undefined || !first.known || !/\s/.test(first.text.trim())) return words;
@@ -289,8 +292,8 @@ function partsOf(path: string): string[] {
 }
 
 /**
- * The options of `chronicle`, and of the verbs in `PERSONS_VERBS`, that take a value. A test compares them with those
- * of the command line.
+ * The options that take a value, of `chronicle` and of the verbs in `PERSONS_VERBS`. A test compares them with those of
+ * the command line.
  */
 export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
   (
@@ -306,7 +309,7 @@ const FOLLOWING = "--mode --filter-to --filter-from --policy --editor-files --de
 interface WritingVerb {
   /** The options of the verb that take a value. */
   readonly valued: ReadonlySet<string>;
-  /** Returns the words that name a place that the verb writes to. */
+  /** Returns the words that name a place to which the verb writes. */
   readonly places: (given: GivenOptions) => readonly ShellWord[];
 }
 
@@ -320,7 +323,7 @@ function valueOf({ values }: GivenOptions, name: string): ShellWord[] {
 }
 
 /**
- * The verbs that write to a place named in their arguments. A test compares their options with those of the command
+ * The verbs that write to a place that their arguments name. A test compares their options with those of the command
  * line.
  */
 export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
@@ -379,7 +382,7 @@ function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
   return { verb: named.text, given, folder: folders[0] };
 }
 
-/** A program that runs another one. */
+/** A program that runs a command from its arguments. */
 interface Runner {
   /** The options of the runner that take a value. */
   readonly valued: ReadonlySet<string>;
@@ -430,10 +433,10 @@ const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["deno", new Set(["run"])],
 ]);
 
-/** The most arguments of `parallel` that are judged. */
+/** The maximum number of arguments of `parallel` that are judged. */
 const MOST_TRIED = 100;
 
-/** Returns the commands that a program would run, read from its arguments. */
+/** Returns the commands that a program would run, according to its arguments. */
 function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   if (tool === "parallel") return parallelCommands(rest);
   const verbs = PACKAGE_VERBS.get(tool);
@@ -450,8 +453,8 @@ function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (read
 const PARALLEL_VALUED = new Set("-j -N -n -L -a -I -S --jobs --arg-file --sshlogin --results --joblog".split(" "));
 
 /**
- * Returns the commands of `parallel COMMAND… ::: ARGUMENT…`: the command with each of the arguments. Without a command,
- * the arguments are shell lines (see `linesRunBy`).
+ * Returns the commands of `parallel COMMAND… ::: ARGUMENT…`, which are the command with each of the arguments. Without
+ * a command, the arguments are shell lines (see `linesRunBy`).
  */
 function parallelCommands(rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   const from = firstOperand(rest, PARALLEL_VALUED);
@@ -475,7 +478,7 @@ const TMUX_VERB_VALUED = new Set("-s -n -c -t -x -y -e -F -l -p -b".split(" "));
 const WATCH_VALUED = new Set(["-n", "--interval"]);
 const FIND_EXEC = /^-(?:exec|execdir|ok|okdir)$/;
 
-/** Returns the shell lines that a program would run, each as the words that make it up. */
+/** Returns the shell lines that a program would run. Each line is a list of words. */
 function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   if (tool === "eval") return [rest];
   if (tool === "trap") return [operandsOf(rest, new Set()).slice(0, 1)];
@@ -491,7 +494,7 @@ function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonl
   return flag < 0 ? [] : [rest.slice(flag + 1, flag + 2)];
 }
 
-/** Returns the command of each `-exec` of `find`: up to its `;`, its `{} +`, or the next `-exec`. */
+/** Returns the command of each `-exec` of `find`. It ends at `;`, at `{} +`, or at the next `-exec`. */
 function findExecs(rest: readonly ShellWord[]): (readonly ShellWord[])[] {
   const runs: ShellWord[][] = [];
   let run: ShellWord[] | undefined;

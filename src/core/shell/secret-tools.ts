@@ -1,28 +1,29 @@
-/** The ways in which well-known programs take secrets on their command line: by flags, and by the place of a word. */
+// The ways in which well-known programs take secrets on their command line: by flags, and by the place of a word.
 
 /**
- * The form in which a flag takes a secret: in the `next` argument (or in its own, as `-pX`), only `apart` from it,
- * `attached` to the flag, as `user:secret` or `user%secret` (`percent`), as one of OpenSSL's sources (`pass:…`,
- * `env:…`, `file:…`), or as `name=secret` (`pair`). `nothing`: the flag has the name of a secret, and no value.
+ * The form in which a flag takes a secret. `next`: in the next argument, or in its own (`-pX`). `apart`: only in the
+ * next argument. `attached`: only in its own. `user`: as `user:secret`. `percent`: as `user%secret`. `source`: as one
+ * of OpenSSL's sources (`pass:…`, `env:…`, `file:…`). `pair`: as `name=secret`. `nothing`: the flag looks like the name
+ * of a secret, but takes no value.
  */
 export interface ToolFlag {
   readonly flags: readonly string[];
   readonly takes: "next" | "apart" | "attached" | "user" | "percent" | "source" | "pair" | "nothing";
-  /** Applies only after this subcommand. */
+  /** The subcommand after which the flag takes a secret. Default: the flag takes one in any case. */
   readonly after?: string;
 }
 
 /** The words of a program that are secret. */
 export interface ToolWords {
-  /** The words that precede the secret, in this order. Flags and other words may come between them. */
+  /** The words that precede the secret, in this order. Flags and other words may be between them. */
   readonly after: readonly string[];
   /**
-   * A number: the words from that position on are secret, counted without flags from the last word of `after` (1: the
-   * next word). `value`: the words after a secret's name; `values`: the value of each `NAME=VALUE`; `named`: the word
-   * after each secret's name.
+   * Which words are secret. With a number, the words from that position on are, counted without flags after the last
+   * word of `after` (1 is the next word). With `value`, the words after the name of a secret are. With `values`, the
+   * value of each `NAME=VALUE` is. With `named`, the word after each name of a secret is.
    */
   readonly secret: number | "value" | "values" | "named";
-  /** Applies only if a flag that matches is given. */
+  /** The rule applies only if a flag that matches is given. */
   readonly flag?: RegExp;
 }
 
@@ -36,7 +37,7 @@ const PUBLISH: readonly ToolFlag[] = [{ flags: ["-p"], takes: "next", after: "pu
 const AUTH: readonly ToolFlag[] = [{ flags: ["-a", "--auth"], takes: "user" }];
 const REGISTRY: readonly ToolFlag[] = [LOGIN, { flags: ["--creds", "--src-creds", "--dest-creds"], takes: "user" }];
 
-/** Keyed by the program's name. */
+/** The flags of each program that take secrets, by the program's name. */
 export const TOOL_FLAGS: Readonly<Record<string, readonly ToolFlag[]>> = {
   "7z": DATABASE,
   "7za": DATABASE,
@@ -146,7 +147,7 @@ const SECRETS_SET: readonly ToolWords[] = [
 ];
 const SETS: readonly ToolWords[] = [{ after: [], secret: "value" }];
 
-/** Keyed by the program's name. */
+/** The secret words of each program, by the program's name. */
 export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
   aws: [{ after: ["configure", "set"], secret: "value" }],
   cargo: [AFTER_LOGIN],
@@ -201,7 +202,7 @@ export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
   yarn: CONFIG_SET,
 };
 
-/** Shell words that other programs use as subcommands: they count as programs only as the first word. */
+/** Shell words that other programs use as subcommands. They are programs only as the first word. */
 export const ONLY_FIRST: ReadonlySet<string> = new Set(["set", "http", "https", "security"]);
 
 /**
@@ -223,7 +224,7 @@ const PIPE = /^\)*\|&?\n*\(*$/;
 const STDIN_FLAG =
   /^--(?:[a-z-]*(?:password|passwd|passphrase|pass|token|secret|key)-stdin|with-token|password-stdin)$/;
 
-/** Programs that read a secret from their standard input if the command has all of these words. */
+/** Programs that read a secret from their standard input if the command has a match for each of these patterns. */
 const READERS: readonly (readonly [program: string, ...words: RegExp[]])[] = [
   ["chpasswd"],
   ["sudo", /^-[a-zA-Z]*S|^--stdin$/],
@@ -248,10 +249,10 @@ const READERS: readonly (readonly [program: string, ...words: RegExp[]])[] = [
 ];
 const PRINTERS = new Set(["echo", "printf", "print", "Write-Output"]);
 
-/** The words of an `echo` that stay readable: flags, formats of `printf`, variables. */
+/** The words of an `echo` that stay readable: flags, formats of `printf`, and variables. */
 const PLAIN = /^(?:-[neErs]+|(?:%s|%b|\\[nrt0])+|\$\{?\w+\}?)$/;
 
-/** Returns the indexes of the pieces that are secrets for a program's standard input. */
+/** Returns the indexes of the pieces that are secrets for the standard input of a program. */
 export function fedPieces(pieces: readonly string[]): ReadonlySet<number> {
   const fed = new Set<number>();
   const commands = commandsOf(pieces);
@@ -308,7 +309,7 @@ interface Feeding {
   readonly fed: Set<number>;
 }
 
-/** Marks the words printed earlier in the command's pipeline, back to another command that reads a secret. */
+/** Marks the words that are printed earlier in the command's pipeline, back to another command that reads a secret. */
 function feedBack(pieces: readonly string[], { commands, at, fed }: Feeding): void {
   let inGroup = false;
   for (let k = at; k > 0; k -= 1) {
@@ -336,7 +337,7 @@ function markPrinted(pieces: readonly string[], { from, to }: Piped, fed: Set<nu
   }
 }
 
-/** Marks the text of a here-string or here-document. A document without an end reaches "to the end". */
+/** Marks the text of a here-string or here-document. Returns "to the end" for a document without an end. */
 function feedHere(pieces: readonly string[], { from, to }: Piped, fed: Set<number>): "to the end" | "done" {
   for (let at = from; at < to; at += 1) {
     if (pieces[at] !== "<" || pieces[at + 1] !== "<") continue;

@@ -3,18 +3,18 @@ import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The paths that a command will touch, as read from its arguments. */
+/** The paths that a command will touch according to its arguments. */
 export interface Arguments {
   readonly paths: readonly ShellWord[];
   /** True if everything beneath `paths` is touched, too. */
   readonly deep: boolean;
-  /** The folder in which it works, if not the one in which it is started. */
+  /** The folder in which the command works. Default: the one in which it is started. */
   readonly from?: ShellWord;
   /** A name beneath `paths` that is left alone. */
   readonly spares?: string;
-  /** Set if the command touches only some of the paths beneath, which it selects itself. */
+  /** Set if the command touches only some of the paths beneath, and selects them itself. */
   readonly chooses?: true;
-  /** A target that the sources replace, or into which they go if it is a folder. */
+  /** A target that the sources replace. If the target is a folder, the sources are put into it. */
   readonly into?: { readonly target: ShellWord; readonly sources: readonly ShellWord[]; readonly deep: boolean };
 }
 
@@ -29,7 +29,7 @@ type Reader = (words: readonly ShellWord[]) => Arguments | undefined;
 
 const plain = (paths: readonly ShellWord[], deep = false): Arguments => ({ paths, deep });
 
-/** Splits words into options and operands. `valued`: the options whose value is a separate word. */
+/** Splits words into options and operands. `valued` has the options whose value is a separate word. */
 function parse(words: readonly ShellWord[], valued: string): Parsed {
   const takes = new Set(valued === "" ? [] : valued.split(" "));
   const options: ShellWord[] = [];
@@ -63,7 +63,7 @@ function cutBefore(word: ShellWord, at: number): ShellWord {
   return { ...word, text: word.text.slice(at), glob: word.glob < at ? -1 : word.glob - at };
 }
 
-/** True if one of these short options (also in a bundle) or the long one is given. */
+/** Returns true if one of these short options (also in a bundle), or the long option, is given. */
 function has(options: readonly ShellWord[], short: string, long = ""): boolean {
   return options.some(({ text }) => {
     if (text.startsWith("--")) return long !== "" && (text === long || text.startsWith(`${long}=`));
@@ -80,20 +80,20 @@ function operandsOf(valued: string): Reader {
   return (words) => plain(parse(words, valued).operands);
 }
 
-/** Reads `chmod MODE PATH…`, `chown OWNER PATH…`. */
+/** Reads `chmod MODE PATH…` and `chown OWNER PATH…`. */
 function change(words: readonly ShellWord[]): Arguments {
-  // `chmod -x file`: the mode looks like an option.
+  // In `chmod -x file`, the mode looks like an option.
   const { options, operands } = parse(words, "");
   const given = has(options, "", "--reference") || options.some((one) => /^-[rwxXst]+$/.test(one.text));
   return plain(given ? operands : operands.slice(1), has(options, "R", "--recursive"));
 }
 
-/** Like `change`, with `chooses`: owners are not recorded, so excluded paths need not be examined. */
+/** The same as `change`, but with `chooses`. Excluded paths need not be examined, because owners are not recorded. */
 function changeOwner(words: readonly ShellWord[]): Arguments {
   return { ...change(words), chooses: true };
 }
 
-/** Reads `cp`, `mv`, `ln`, `install`: the target is the last operand, or the value of `-t`. */
+/** Reads `cp`, `mv`, `ln` and `install`. The target is the last operand, or the value of `-t`. */
 function transfer(tool: string): Reader {
   return (words) => {
     const { options, values, operands } = parse(words, "-t -S -m -o -g --target-directory --suffix --mode");
@@ -108,13 +108,15 @@ function transfer(tool: string): Reader {
   };
 }
 
-/** Returns the name of the link that `ln -s TARGET` makes in the current folder: that of the target. */
+/**
+ * Returns the name of the link that `ln -s TARGET` makes in the current folder. It is the last component of the target.
+ */
 function lastName(word: ShellWord): ShellWord {
   const slash = word.text.replace(/\/+$/, "").lastIndexOf("/");
   return cutBefore(word, slash + 1);
 }
 
-/** Reads `sed -i SCRIPT FILE…`, `perl -pi -e CODE FILE…`. */
+/** Reads `sed -i SCRIPT FILE…` and `perl -pi -e CODE FILE…`. */
 function inPlace(tool: string): Reader {
   return (words) => {
     const valued = tool === "sed" ? "-e -f -l --expression --file" : "-e -E -I -M";
@@ -126,7 +128,7 @@ function inPlace(tool: string): Reader {
   };
 }
 
-/** Splits `-pie` into `-pi -e`, so that the next word counts as the script. */
+/** Splits `-pie` into `-pi -e`, so that the next word is read as the script. */
 function bundledScript(tool: string, word: ShellWord): ShellWord[] {
   const bundle =
     tool === "perl" ? /^(-[a-zA-Z0-9]*[a-zA-Z0-9.])([eE])$/.exec(word.text) : /^(-[nrEsiz]+)([ef])$/.exec(word.text);
@@ -142,7 +144,7 @@ function dd(words: readonly ShellWord[]): Arguments {
   return plain(words.filter(({ text }) => text.startsWith("of=")).map((word) => cutBefore(word, 3)));
 }
 
-/** Reads `find PATH… -delete`, `find PATH… -exec rm {} +`. */
+/** Reads `find PATH… -delete` and `find PATH… -exec rm {} +`. */
 function find(words: readonly ShellWord[]): Arguments | undefined {
   const starts: ShellWord[] = [];
   let at = 0;
@@ -161,8 +163,8 @@ function find(words: readonly ShellWord[]): Arguments | undefined {
 }
 
 /**
- * Returns how `find` restricts the paths. A name test `chooses`, unless it is negated. Else a word with `.git` in it
- * `spares` that folder.
+ * Returns how `find` restricts the paths. A name test sets `chooses`, unless it is negated. If there is no such test, a
+ * word with `.git` in it means that `find` spares that folder.
  */
 function choiceOf(words: readonly ShellWord[]): Pick<Arguments, "spares" | "chooses"> {
   const isNot = (i: number): boolean => words[i]?.text === "!" || words[i]?.text === "-not";
@@ -171,7 +173,7 @@ function choiceOf(words: readonly ShellWord[]): Pick<Arguments, "spares" | "choo
   return words.some(({ text }) => text.includes(".git")) ? { spares: ".git" } : {};
 }
 
-/** True if the command that `find` runs changes something, judged by its name and options. */
+/** Returns true if the command that `find` runs changes something, judged by the command's name and options. */
 function isChanging(words: readonly ShellWord[], at: number): boolean {
   const tool = words[at];
   const end = words.findIndex((word, i) => i > at && (word.text === ";" || word.text === "+"));
@@ -186,7 +188,7 @@ export const XARGS_VALUED: ReadonlySet<string> = new Set(
   "-I -n -P -L -d -s -a -E --arg-file --delimiter --max-args --max-chars --max-procs".split(" "),
 );
 
-/** Reads the arguments that `xargs` has on its command line, not those from its input. */
+/** Reads the arguments that `xargs` has on its command line, not those that it reads from its input. */
 function xargs(words: readonly ShellWord[]): Arguments | undefined {
   let at = 0;
   while ((words[at]?.text ?? "").startsWith("-")) at += takesNext(words[at]?.text ?? "", XARGS_VALUED) ? 2 : 1;
@@ -198,8 +200,8 @@ function xargs(words: readonly ShellWord[]): Arguments | undefined {
 }
 
 /**
- * Reads `git clean -x` and `git stash --all`, which remove ignored files: these are stored nowhere else. Every other
- * path that git changes is tracked, or a new file that a full scan of the workspace finds.
+ * Reads `git clean -x` and `git stash --all`. They remove ignored files, which are stored nowhere else. Every other
+ * path that git changes is tracked, or is a new file that a full scan of the workspace finds.
  */
 function git(words: readonly ShellWord[]): Arguments | undefined {
   let at = 0;
@@ -217,7 +219,7 @@ function git(words: readonly ShellWord[]): Arguments | undefined {
   return { ...plain(paths, true), spares: ".git", ...optional({ from }) };
 }
 
-/** Reads `rsync … DEST`: anything beneath a local folder may be overwritten, and with `--delete` removed. */
+/** Reads `rsync … DEST`. Anything beneath a local folder may be overwritten, and with `--delete` also removed. */
 function rsync(words: readonly ShellWord[]): Arguments | undefined {
   const { options, operands } = parse(words, "-e -f -T -B -M --rsh --exclude --include --filter --files-from");
   const target = operands.length > 1 ? operands.at(-1) : undefined;
@@ -228,7 +230,7 @@ function rsync(words: readonly ShellWord[]): Arguments | undefined {
 
 const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
-/** Returns a reader that takes the values of these options: the files that the program writes. */
+/** Returns a reader of the values of these options, which are the files that the program writes. */
 function outputOption(...names: readonly string[]): Reader {
   return (words) => {
     const { values } = parse(words, names.join(" "));
@@ -265,7 +267,10 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["sort", outputOption("-o", "--output")],
 ]);
 
-/** Returns the paths that a command will touch; `undefined` if it touches none or is unknown (`make`, `npm` …). */
+/**
+ * Returns the paths that a command will touch. Returns `undefined` if it touches none, or if it is unknown (`make`,
+ * `npm` …).
+ */
 export function argumentsOf(tool: string, words: readonly ShellWord[]): Arguments | undefined {
   return READERS.get(tool)?.(words);
 }

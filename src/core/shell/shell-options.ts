@@ -2,16 +2,16 @@ import { posix } from "node:path";
 import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** The names in an option. In a bundle of letters, the first one that takes a value takes the rest of the word. */
+/** The names in an option. In a bundle of letters, the first letter that takes a value takes the rest of the word. */
 interface OptionNames {
   readonly names: readonly string[];
   /** The value of the last name, if it is in the same word. */
   readonly value?: string;
-  /** True if the value of the last name is the next word, whatever that looks like. */
+  /** True if the value of the last name is the next word, whatever this word looks like. */
   readonly takesNext: boolean;
 }
 
-/** Splits an option: `--name`, `--name=value`, `-abc`, `-nvalue`. `valued`: the options that take a value. */
+/** Splits an option: `--name`, `--name=value`, `-abc`, `-nvalue`. `valued` has the options that take a value. */
 function namesOf(option: string, valued: ReadonlySet<string>): OptionNames {
   const equals = option.indexOf("=");
   if (option.startsWith("--")) {
@@ -29,14 +29,14 @@ function namesOf(option: string, valued: ReadonlySet<string>): OptionNames {
   return { names, takesNext: false };
 }
 
-/** True if the word after this option is its value. */
+/** Returns true if the word after this option is the option's value. */
 export function takesNext(option: string, valued: ReadonlySet<string>): boolean {
   return namesOf(option, valued).takesNext;
 }
 
 /** The words after a program's name, split as commander splits them. */
 export interface GivenOptions {
-  /** The names of the given options; letters of a bundle count one by one. */
+  /** The names of the given options. The letters of a bundle are separate names. */
   readonly options: ReadonlySet<string>;
   /** The last value of each option that has one. */
   readonly values: ReadonlyMap<string, ShellWord>;
@@ -46,8 +46,8 @@ export interface GivenOptions {
 const isOption = (text: string): boolean => text.length > 1 && text.startsWith("-") && !/^-\.?\d/.test(text);
 
 /**
- * Splits words into options and operands. `until`: options may come up to the end of the words, or only before the
- * first operand, which is a command that takes the remaining words.
+ * Splits words into options and operands. `until` says whether options may be anywhere up to the end, or only before
+ * the first operand. In the latter case, the first operand is a command, and the remaining words are its arguments.
  */
 export function readOptions(
   words: readonly ShellWord[],
@@ -79,8 +79,8 @@ export function readOptions(
 }
 
 /**
- * Programs whose arguments are a command, and words of the shell before a command, each with its own options that take
- * a value.
+ * Programs whose arguments are a command, and words of the shell before a command. Each has the set of its own options
+ * that take a value.
  */
 const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
@@ -104,7 +104,7 @@ export const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh",
 /** Matches the beginning of `NAME=value`. */
 export const ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*\+?=/;
 
-/** True if the word after this shell option is a line to run. */
+/** Returns true if the word after this shell option is a line to run. */
 export function isScriptFlag(option: string): boolean {
   return /^-[a-zA-Z]*c[a-zA-Z]*$/.test(option);
 }
@@ -113,22 +113,22 @@ export function isScriptFlag(option: string): boolean {
 const SPLIT = /^(?:-S|--split-string(?:=|$))/;
 const ENV: ShellWord = { text: "env", known: true, glob: -1 };
 
-/** Removes prefixes: `sudo -u x`, `env A=b`, `A=b`, `timeout 5`, and words that begin a block. */
+/** Removes prefixes of a command: `sudo -u x`, `env A=b`, `A=b`, `timeout 5`, and words that begin a block. */
 export function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
   const at = afterPrefixes(words);
   if (!SPLIT.test(words[at]?.text ?? "")) return words.slice(at);
-  // Only one such line is read, and none nested in it.
+  // Only one line of `env -S` is read, and none within it.
   const inner = [ENV, ...splitString(words.slice(at))];
   return inner.slice(afterPrefixes(inner));
 }
 
-/** The options with which a prefix names the folder that the command runs in. */
+/** The options by which a prefix names the folder in which the command runs. */
 const FOLDERS: Readonly<Record<string, RegExp>> = {
   env: /^(?:-C|--chdir(?:=|$))/,
   sudo: /^(?:-D|--chdir(?:=|$))/,
 };
 
-/** Returns the folders that the prefixes of a command name, in their order: `env -C DIR`, `sudo -D DIR`. */
+/** Returns the folders that the prefixes of a command name (`env -C DIR`, `sudo -D DIR`), in their order. */
 export function foldersOfPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
   const folders: ShellWord[] = [];
   let option: RegExp | undefined;
@@ -146,7 +146,7 @@ export function foldersOfPrefixes(words: readonly ShellWord[]): readonly ShellWo
 /** Returns the index of the command, or of the option of `env` whose value is the command. */
 function afterPrefixes(words: readonly ShellWord[]): number {
   let prefix = "";
-  /** The number of the prefix's own operands that are still to come. */
+  /** The number of the prefix's own operands that still follow. */
   let operands = 0;
   for (let at = 0; ; at += 1) {
     const text = words[at]?.text;
@@ -164,7 +164,7 @@ function afterPrefixes(words: readonly ShellWord[]): number {
   }
 }
 
-/** Returns the words of the line of `env -S`, and the words after it. */
+/** Returns the words of the line of `env -S`, and the words after this line. */
 function splitString([option, next, ...rest]: readonly ShellWord[]): readonly ShellWord[] {
   const within = option?.text.replace(SPLIT, "") ?? "";
   const line = within === "" ? next : option;

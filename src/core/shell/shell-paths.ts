@@ -7,32 +7,32 @@ import { optional } from "../../util/optional.ts";
 
 /** The place in which a shell line runs. */
 export interface ShellPlace {
-  /** Absolute. */
+  /** The absolute path of the current folder. */
   readonly cwd: string;
-  /** The value of `~` and `$HOME`; `undefined` if unknown. */
+  /** The value of `~` and `$HOME`; `undefined` if it is unknown. */
   readonly home?: string | undefined;
 }
 
 /** A path that a command will probably create, overwrite, move or delete. */
 export interface ShellTarget {
-  /** Absolute, normalised. */
+  /** The path, absolute and normalised. */
   readonly path: string;
-  /** True if everything beneath it may be touched, too. */
+  /** True if everything beneath the path may be touched, too. */
   readonly deep: boolean;
-  /** For a deep target: the names in it that may be touched even if they are not recorded. Default: none. */
+  /** Only for a deep target: the names in it that may be touched even if they are not recorded. Default: none. */
   readonly sweeps?: readonly NameSweep[];
 }
 
-/** The most targets of one line. The others are left out. */
+/** The maximum number of targets of one line. Further targets are left out. */
 const MAX_TARGETS = 1_000;
 
-/** The length of the longest folder that counts as known. */
+/** The maximum length of a folder that is treated as known. */
 const MAX_FOLDER = 4_096;
 
 /**
- * Returns the paths that a shell line will probably create, overwrite, move or delete. This is a forecast: words that
- * only the shell can know (variables, `$(…)`) are left out, and a pattern counts as the folder before it. Never throws.
- * Takes time linear in the length of the line.
+ * Returns the paths that a shell line will probably create, overwrite, move or delete. This is only a forecast. Words
+ * that only the shell can know (variables, `$(…)`) are left out, and a pattern is replaced by the folder before it.
+ * Never throws. Takes time linear in the length of the line.
  */
 export function shellPaths(line: string, place: ShellPlace): ShellTarget[] {
   const forecast = new Forecast(place.home);
@@ -66,13 +66,13 @@ class Forecast {
     }
   }
 
-  /** Returns the known variables, with `$PWD` if the line does not change its folder. */
+  /** Returns the known variables. They include `$PWD` if the line does not change its folder. */
   #variables(line: string, cwd: string): Readonly<Record<string, string>> {
     const stays = !/\b(?:cd|pushd|popd)\b/.test(line);
     return { ...optional({ HOME: this.#home }), ...(stays ? { PWD: cwd } : {}) };
   }
 
-  /** Notes the paths that a command touches. Returns the folder of the next command; `undefined` if unknown. */
+  /** Notes the paths that a command touches. Returns the folder of the next command; `undefined` if it is unknown. */
   #command(command: ShellCommand, cwd: string | undefined, depth: number): string | undefined {
     for (const output of command.outputs) this.#add(output, cwd, { deep: false });
     const words = withoutPrefixes(command.words);
@@ -114,7 +114,7 @@ class Forecast {
     if (into === undefined) return;
     const { target, sources } = into;
     this.#add(target, cwd, { deep: false });
-    // If the target is a folder, the overwritten path is in it.
+    // If the target is a folder, the overwritten path is in this folder.
     if (!target.known || target.glob >= 0 || target.text === "") return;
     for (const source of sources) {
       if (!source.known || source.glob >= 0 || source.text === "") continue;
@@ -148,7 +148,7 @@ class Forecast {
   }
 }
 
-/** Returns the first component that has a wildcard: the pattern for its names. */
+/** Returns the first component that has a wildcard, as the pattern of its names. */
 function patternIn(text: string, glob: number): string {
   const slash = text.indexOf("/", glob);
   return text.slice(text.lastIndexOf("/", glob) + 1, slash < 0 ? undefined : slash);

@@ -1,23 +1,23 @@
 /** A word of a shell line. */
 export interface ShellWord {
   readonly text: string;
-  /** False if only the shell that runs the line knows a part of the word. */
+  /** False if a part of the word is known only to the shell that runs the line. */
   readonly known: boolean;
   /** The index in `text` of the first unquoted `*`, `?`, `[` or `{`; -1 if there is none. */
   readonly glob: number;
 }
 
-/** A step of a shell line; `(` and `)` bound a subshell. */
+/** A step of a shell line. `(` and `)` begin and end a subshell. */
 type ShellStep = ShellCommand | "(" | ")";
 
 /** A simple command. */
 export interface ShellCommand {
   readonly words: readonly ShellWord[];
-  /** The files to which its output is redirected. */
+  /** The files to which the output of the command is redirected. */
   readonly outputs: readonly ShellWord[];
 }
 
-/** The most characters of a line that are read. The rest is ignored. */
+/** The maximum number of characters of a line that are read. The rest is ignored. */
 export const MAX_SHELL_LINE = 65_536;
 
 const BLANK = " \t\r";
@@ -26,18 +26,18 @@ const GLOBS = "*?[{";
 const NAME = /[A-Za-z0-9_]/;
 
 /**
- * Splits a POSIX shell line into simple commands: words without their quotes, and output redirections. `variables`:
- * those with known values.
+ * Splits a POSIX shell line into simple commands, which are words without their quotes, and output redirections.
+ * `variables` has those with known values.
  *
- * This is not a shell: nothing is run, and only variables with known values are expanded. A part that cannot be known
- * (another variable, `$(…)`) makes its word unknown. A line that is cut off or badly quoted yields the steps understood
- * so far. Reads the line in one pass, and never throws.
+ * This is not a shell. Nothing is run, and only variables with known values are expanded. If a part of a word cannot be
+ * known (another variable, `$(…)`), the word is unknown. For a line that is cut off or badly quoted, returns the steps
+ * that were understood. Reads the line in one pass, and never throws.
  */
 export function parseShell(line: string, variables: Readonly<Record<string, string>> = {}): ShellStep[] {
   return readShell(line, variables).steps;
 }
 
-/** Like `parseShell`, and also returns the lines of command substitutions: `$(…)` and backquotes. */
+/** Does the same as `parseShell`, and also returns the lines of command substitutions: `$(…)` and backquotes. */
 export function readShell(
   line: string,
   variables: Readonly<Record<string, string>> = {},
@@ -122,12 +122,12 @@ class ShellReader {
     }
   }
 
-  /** True at a backslash before a newline. Both are dropped, and do not begin a word. */
+  /** Returns true at a backslash before a newline. Both are dropped, and do not begin a word. */
   #isContinued(): boolean {
     return this.#line.startsWith("\\\n", this.#at);
   }
 
-  /** Reads `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`. `before`: the number of characters before the `>`. */
+  /** Reads `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`. `before` is the number of characters before the `>`. */
   #output(before: number): void {
     this.#at += before + 1;
     const c = this.#line[this.#at] ?? "";
@@ -162,7 +162,7 @@ class ShellReader {
     const from = this.#at;
     const word = this.#word();
     const next = this.#line[this.#at];
-    // `2>file`: a number directly before the operator is a file descriptor.
+    // In `2>file`, a number directly before the operator is a file descriptor.
     if ((next === ">" || next === "<") && /^\d+$/.test(this.#line.slice(from, this.#at))) return;
     this.#words.push(word);
   }
@@ -257,7 +257,7 @@ class ShellReader {
       return;
     }
     const from = this.#at;
-    // `$10` is `$1` and then a `0`.
+    // `$10` is `$1`, followed by a `0`.
     if (/[0-9]/.test(c)) this.#at += 1;
     else while (NAME.test(this.#line[this.#at] || " ")) this.#at += 1;
     if (this.#at === from && "@*#?$!-".includes(c || " ")) this.#at += 1;
@@ -323,7 +323,7 @@ const LETTERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the text that `$'…'` holds. Returns `undefined` if it has an unknown escape, or one for a byte beyond ASCII.
+ * Returns the text in `$'…'`. Returns `undefined` if it has an unknown escape, or an escape for a byte beyond ASCII.
  */
 function ansiText(quoted: string): string | undefined {
   let isKnown = true;
@@ -350,7 +350,7 @@ function parameterValue(inner: string, valueOf: (name: string) => string | undef
   const [, name = "", operator, ending] = PARAMETER.exec(inner) ?? [];
   const value = name === "" ? undefined : valueOf(name);
   if (value === undefined) return undefined;
-  // With `:-` and the like, another value replaces an empty one.
+  // With `:-` and similar operators, an empty value is replaced by another value.
   if (operator?.startsWith(":") === true && value === "") return undefined;
   if (ending === undefined) return value;
   if (ending === "/*") return value.includes("/") ? value.slice(0, value.lastIndexOf("/")) : value;
