@@ -56,15 +56,15 @@ export interface Channel {
 /** Moves bytes between two ends, in order and unchanged, as a socket does. A backend of `Channel` provides it. */
 export interface Wire {
   /**
-   * Takes one frame; resolves when there is room for the next one. Rejects when this side has closed or the connection
+   * Takes one frame. Resolves when there is room for the next one. Rejects when this side has closed or the connection
    * broke. If the other end has closed normally, the frame may be dropped without an error, so that the earlier bytes
    * of that end can still be read.
    */
   write(frame: Uint8Array): Promise<void>;
 
   /**
-   * Yields what the other end writes, in pieces of any size; called once. Ends when the other end has closed normally;
-   * throws when the connection broke.
+   * Yields what the other end writes, in pieces of any size. It is called only once. Ends when the other end has closed
+   * normally. Throws when the connection broke.
    */
   read(): AsyncIterable<Uint8Array>;
 
@@ -77,7 +77,8 @@ export interface Wire {
 }
 
 /**
- * Returns any error as the reason for closing a channel. An error that is not Chronicle's becomes `IO`, with its errno.
+ * Returns any error as the reason for closing a channel. An error that is not a `ChronicleError` becomes `IO`, with its
+ * errno.
  */
 export function asFatal(error: unknown): ChronicleError {
   if (error instanceof ChronicleError) return error;

@@ -205,10 +205,9 @@ export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
 /** Shell words that other programs use as subcommands. They are programs only as the first word. */
 export const ONLY_FIRST: ReadonlySet<string> = new Set(["set", "http", "https", "security"]);
 
-/**
- * Finds the secrets that a shell line passes to a program's standard input: by a pipe (`echo … | docker login
- * --password-stdin`), a here-string or a here-document. The line comes in pieces, as `mask-secrets.ts` splits it.
- */
+// The following code finds the secrets that a shell line passes to a program's standard input: by a pipe (`echo … |
+// docker login --password-stdin`), a here-string or a here-document. The line is given in pieces, as `mask-secrets.ts`
+// splits it.
 
 /** A simple command: its range of pieces, and the separators between it and the previous command. */
 interface Piped {

@@ -5,8 +5,8 @@ import { comparePaths, isWithin, parentOf, type WorkspacePath } from "../values/
 
 /**
  * The three-way decision for one path, from its state when both sides last agreed, its local state and its remote
- * state. Pure. The modes are Mutagen's (mutagen.io/documentation/synchronization), one path at a time; `reconcileTrees`
- * handles folders and their contents.
+ * state. Pure. The modes are those of Mutagen (mutagen.io/documentation/synchronization), one path at a
+ * time; `reconcileTrees` handles folders and their contents.
  */
 
 /** One of the two copies. */

@@ -19,7 +19,7 @@ export class Patience {
     this.#channel = channel;
   }
 
-  /** Called when an answer has come. */
+  /** Called when an answer has arrived. */
   heard(): void {
     this.#beats = 0;
   }

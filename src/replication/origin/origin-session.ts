@@ -56,7 +56,10 @@ export interface OriginOptions {
   readonly heartbeatMs?: number;
   /** A replica that lacks more events than this must reconcile instead. Default 1,000,000. */
   readonly maxBehind?: number;
-  /** Bytes of lines and inline contents that may be sent before the replica acknowledges them. Default 4 MiB. */
+  /**
+   * The number of bytes of lines and inline contents that may be sent before the replica acknowledges them. Default 4
+   * MiB.
+   */
   readonly windowBytes?: number;
   /** Returns a signed head (docs/format.md) that replicas keep as witnesses; `undefined` if there is none. */
   readonly signedHead?: () => Promise<string | undefined>;

@@ -474,7 +474,7 @@ export class FolderSync {
       await this.#names.refresh();
       this.#link.start();
       await this.#watcher.start();
-      // Scan for changes that were made while nothing watched.
+      // The scan finds changes that were made while nothing watched.
       void this.#lookAtAll();
     } catch (error) {
       this.#loop.failed(error);
