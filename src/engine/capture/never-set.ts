@@ -33,8 +33,9 @@ export function makeable(changes: readonly Change[]): Change[] {
 
 /** Returns the changes that are left out because they differ only in bits that are never set. */
 export function neverSet(changes: readonly Change[]): SkippedPath[] {
-  const detail = "setuid, setgid and sticky are recorded, but never set";
-  return changes.flatMap(({ path, before, after }) =>
-    sameEntry(before, after) || !sameEntry(before, restorable(after)) ? [] : [{ path, reason: "special-bits", detail }],
-  );
+  return changes.flatMap(({ path, before, after }) => {
+    if (sameEntry(before, after) || !sameEntry(before, restorable(after))) return [];
+    const bits = after?.kind === "dir" ? "setuid is" : "setuid, setgid and sticky are";
+    return [{ path, reason: "special-bits", detail: `${bits} recorded, but never set` }];
+  });
 }
