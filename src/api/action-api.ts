@@ -26,8 +26,8 @@ export interface ActionRequest {
   /** The actor (default `agent`). */
   readonly actor?: string;
   /**
-   * The agent's session, its turn, and the agent's own id of the call. If the same call of a session is still open, it
-   * is not begun again: its action is returned.
+   * The agent's session, the session's turn, and the agent's own id of the call. If an action of the same call is still
+   * open in the session, that action is returned and no new action begins.
    */
   readonly session?: string;
   readonly turn?: string;
@@ -45,27 +45,27 @@ export interface ActionRequest {
   readonly onFailure?: "block" | "warn";
   /**
    * Off the record: nothing is stored, and the result is `null`. `action(…)` then does the same as `offRecord(…)`: the
-   * changes stay out of the history, and the call is refused in the same cases. A bare `snapshotAction` has no end, so
-   * the next capture records the changes that follow it.
+   * changes stay out of the history, and the call is refused in the same cases. `snapshotAction(…)` alone has no end,
+   * so the next capture records the changes that follow it.
    */
   readonly otr?: boolean;
   /**
-   * The process that will finish the action. When that process is gone, the action is abandoned. Default: this process;
-   * `null`: none.
+   * The id of the process that will finish the action. When that process is gone, the action is abandoned. Default:
+   * this process; `null`: the action belongs to no process.
    */
   readonly pid?: number | null;
 }
 
 export interface ActionPayload {
   readonly path?: string;
-  /** Ignored: the content that is kept is the one on disk. */
+  /** Ignored. The snapshot keeps the content that is on disk. */
   readonly content?: unknown;
   readonly source?: string;
   readonly destination?: string;
   readonly command?: string;
   /** The folder in which a command runs. Default: the workspace's root. */
   readonly cwd?: string;
-  /** All paths that a tool of several files will touch. */
+  /** All paths that the tool will touch, for a tool that works on several files. */
   readonly paths?: readonly string[];
 }
 
@@ -74,13 +74,13 @@ export interface ActionEnd {
   readonly outcome?: "done" | "failed" | "denied";
   readonly reason?: string;
   /**
-   * The behaviour if its changes cannot be recorded (no room, or trouble with the disk): `block` throws and leaves the
-   * action open (default), `warn` closes it and notes the failure in the coverage.
+   * The behaviour if the action's changes cannot be recorded (no room, or trouble with the disk): `block` throws and
+   * leaves the action open (default), `warn` closes it and notes the failure in the coverage.
    */
   readonly onFailure?: "block" | "warn";
 }
 
-/** The open actions to abandon: those of a session, or of one of its turns. */
+/** Selects the open actions to abandon: all actions of a session, or the actions of one of its turns. */
 export interface ActionsOf {
   readonly session: string;
   readonly turn?: string;
@@ -88,15 +88,16 @@ export interface ActionsOf {
   /** Ids of actions that stay open, such as those of a sub-agent that works in the background. */
   readonly except?: readonly string[];
   /**
-   * True if the actions may never have run, because they were denied or interrupted. The changes that would be theirs
-   * then name them only as candidates, and an undo of the turn or session leaves these changes.
+   * True if the actions may never have run, because they were denied or interrupted. Each change that would belong to
+   * one of them then only names that action as a candidate, and an undo of the turn or session does not undo the
+   * change.
    */
   readonly unsure?: boolean;
 }
 
 /**
- * A selection of somebody's work; exactly one field is given. `turn: "last"` is the last turn that changed something,
- * or the last turn if none did.
+ * A selection of work; exactly one field is given. `turn: "last"` is the last turn that changed something, or the last
+ * turn if none did.
  */
 export interface Selection {
   /** An action's id, a prefix of the id, or the agent's own id of the call. */
@@ -121,7 +122,7 @@ export interface RollbackOptions {
 export interface TransactionOptions {
   readonly name?: string;
   readonly actor?: string;
-  /** Limits the transaction to the actions of this session. */
+  /** Only actions of this session belong to the transaction. */
   readonly session?: string;
   /**
    * The changes that belong to the transaction. `actions`: only those by actions and writes; a rollback leaves other
@@ -129,9 +130,15 @@ export interface TransactionOptions {
    * Default: `folder`; over HTTP `actions`.
    */
   readonly scope?: "folder" | "actions";
-  /** The process whose death ends the transaction. Default: this process; `null`: it is only ended explicitly. */
+  /**
+   * The id of the process whose death ends the transaction. Default: this process; `null`: the transaction is only
+   * ended explicitly.
+   */
   readonly pid?: number | null;
-  /** The way in which the workspace's next change ends the transaction if that process is gone (default `rollback`). */
+  /**
+   * The end that the workspace's next change gives the transaction if the process `pid` is gone (default `rollback`;
+   * `keep` commits the transaction).
+   */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
 
@@ -141,7 +148,10 @@ export interface ResolveOptions {
   readonly content?: Uint8Array;
 }
 
-/** The rules for pruning. Each rule keeps more; without any, the configured limits apply. */
+/**
+ * The rules for pruning. A snapshot or action is kept if at least one rule keeps it. If no rule is given, the
+ * configured limits apply.
+ */
 export interface PruneOptions {
   readonly keepLast?: number;
   readonly keepHourly?: number;
@@ -155,8 +165,8 @@ export interface PruneOptions {
   readonly keepPinned?: boolean;
   readonly dryRun?: boolean;
   /**
-   * Lets `gc` free the contents at once, so `unforget` cannot restore them. Default: they are kept for 24 hours. Only
-   * in a store of this machine.
+   * Lets `gc` free the contents at once, so `unforget` cannot restore them. Default: the contents are kept for 24
+   * hours. Over a client, throws `USAGE`.
    */
   readonly now?: boolean;
 }
@@ -165,13 +175,13 @@ export interface PruneOptions {
 export interface EraseOptions {
   /** A path with everything that is or was beneath it, or the SHA-256 of a content. */
   readonly what?: string;
-  /** A pattern as in a `.gitignore`: selects all paths that match or matched it. */
+  /** A pattern as in a `.gitignore`. Selects all present and former paths that match the pattern. */
   readonly match?: string;
   /** The reason; the log keeps it for ever. */
   readonly reason?: string;
   /**
-   * Removes the bytes from the store at once and for good. Only while nobody is at work in the workspace, and only on
-   * the machine of the store: over a client, throws `USAGE`. Default: the first `gc` after 24 hours removes them.
+   * Removes the bytes from the store at once and for good. Throws `REFUSED` while somebody is at work in the workspace.
+   * Over a client, throws `USAGE`. Default: the first `gc` after 24 hours removes the bytes.
    */
   readonly now?: boolean;
   readonly dryRun?: boolean;
@@ -185,7 +195,7 @@ export interface SessionStart {
   readonly pid?: number | null;
 }
 
-/** Selects the conflicts, and how much of each is returned. */
+/** Options of `conflicts`: which conflicts are returned, and whether with patches. */
 export interface ConflictsOptions {
   readonly all?: boolean;
   readonly patch?: boolean;
@@ -197,36 +207,40 @@ export interface VersionsOptions {
   readonly path?: string;
 }
 
-/** Actions and related operations: transactions, undoing only somebody's work, conflicts, retention. */
+/** Operations on actions, transactions, conflicts, replicas' versions, and the retention of history. */
 export interface ActionApi {
   /**
-   * Keeps what an action is about to destroy, before it runs. Returns `null` if there is nothing to keep (a read, or
-   * off the record). Throws `REFUSED` if it could not be kept and `onFailure` is `block`: the tool must not run then.
+   * Records the state that an action is about to change, before the action runs. Returns `null` for a read, and for an
+   * action off the record, because both need no snapshot. Throws `REFUSED` if the snapshot failed and `onFailure` is
+   * `block`. The tool must not run then.
    */
   snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
   /**
-   * Records the changes of an action and ends it. An action that ends as `denied` has none. Throws `NOT_FOUND` for an
-   * unknown id. Finishing again does nothing, except for an action that was denied or abandoned and has run after all.
+   * Records the changes of an action and ends it. An action that ends as `denied` has no changes. Throws `NOT_FOUND`
+   * for an unknown id. Finishing an action a second time does nothing, unless the action had ended as denied or
+   * abandoned and has run after all.
    */
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**
-   * Brackets a function: snapshot, run, finish (`failed` if it throws; the error is passed on). If the changes cannot
-   * be recorded, the action is closed with a note in its coverage, and the call throws the reason, unless `work` threw
-   * or `onFailure` is `warn`. If not even that can be written, the error names the action and has that of `work` (if it
-   * threw) as `cause`; the next `action(…)` closes that action before it begins its own.
+   * Makes a snapshot, runs `work`, and finishes the action. If `work` throws, the action ends as `failed` and the error
+   * is passed on. If the changes cannot be recorded, the action is closed with a note in its coverage, and the call
+   * throws the error of the recording, unless `work` threw or `onFailure` is `warn`. If the action cannot be closed
+   * either, the thrown error names the action, and has the error of `work` (if `work` threw) as `cause`. The next
+   * `action(…)` then closes that action before it begins its own.
    */
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T>;
   /** Returns all actions that have a snapshot, oldest first. */
   list(): Promise<ActionShape[]>;
   /**
-   * Returns an action by its id, a prefix of the id, or the agent's own id of the call. Throws `NOT_FOUND`,
-   * `AMBIGUOUS`.
+   * Returns an action by its id, a prefix of the id, or the agent's own id of the call. Throws `NOT_FOUND` if no action
+   * matches, and `AMBIGUOUS` if several match.
    */
   showAction(id: string): Promise<ActionShape>;
-  /** Compares the files that an action backed up with their present state. Throws `NOT_FOUND`. */
+  /** Compares the files that an action backed up with their present state. Throws `NOT_FOUND` for an unknown action. */
   diffAction(id: string): Promise<ActionDiffShape>;
   /**
-   * Restores the files of an action to the state before it. The present state is captured first. Throws `NOT_FOUND`.
+   * Restores the files of an action to the state before the action. The present state is captured first. Throws
+   * `NOT_FOUND` for an unknown action.
    */
   rollback(id: string, options?: RollbackOptions): Promise<RestoreShape>;
   /** Checks the chain of hashes. Throws `INTEGRITY_VIOLATION` if it is broken. */
@@ -237,77 +251,88 @@ export interface ActionApi {
   /** Begins an agent's session, or continues it. */
   startSession(start?: SessionStart): Promise<SessionShape>;
   /**
-   * Ends a session, by its whole id, and abandons its open actions. Throws `NOT_FOUND`, also for the beginning of an
-   * id.
+   * Ends the session with this id, and abandons its open actions. The id must be whole: a prefix of an id throws
+   * `NOT_FOUND`, like an unknown id.
    */
   endSession(id: string): Promise<SessionShape>;
-  /** Abandons the open actions of a session or turn, because that session or turn has ended. Returns their ids. */
+  /** Abandons the open actions of a session or turn that has ended. Returns the ids of the abandoned actions. */
   abandonActions(of: ActionsOf): Promise<string[]>;
 
   /**
-   * Begins a transaction. It is a savepoint if a transaction of the same session and scope is active that has the same
-   * owner, or none. The present state is captured first: changes from here on belong to the transaction until it ends.
+   * Begins a transaction. The present state is captured first: changes from here on belong to the transaction until it
+   * ends. The new transaction is a savepoint of an active transaction that has the same session, the same scope, and
+   * either the same owner or no owner.
    */
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
   /**
-   * Commits a transaction and its savepoints as one operation for `undo`. Throws `NOT_FOUND`, `AMBIGUOUS`, `REFUSED`
-   * (ended already).
+   * Commits a transaction and its savepoints as one operation for `undo`. `id` may be a prefix of the id. Throws
+   * `NOT_FOUND` if no transaction matches, `AMBIGUOUS` if several match, and `REFUSED` if the transaction has already
+   * ended.
    */
   commitTransaction(id: string): Promise<TransactionShape>;
   /**
-   * Undoes exactly the changes of a transaction and its savepoints, merged with later work; `redo` redoes them. If some
-   * path cannot be changed, no path is, and the transaction stays active; with `force`, such paths are skipped. Throws
-   * as `commitTransaction`.
+   * Undoes exactly the changes of a transaction and its savepoints, merged with later work; `redo` redoes them. If any
+   * path cannot be changed, nothing is changed, and the transaction stays active; with `force`, such paths are skipped.
+   * Throws the errors of `commitTransaction`, and `REFUSED` if a path cannot be changed.
    */
   rollbackTransaction(id: string, options?: { readonly force?: boolean }): Promise<TransactionRollbackShape>;
   /**
-   * Returns all transactions, oldest first. A transaction whose owner is gone is ended, as its `onOwnerDeath` says, at
-   * the next change of the workspace.
+   * Returns all transactions, oldest first. If the owner of an active transaction is gone, the next change of the
+   * workspace ends that transaction as its `onOwnerDeath` says.
    */
   transactions(): Promise<TransactionShape[]>;
   /**
-   * Calls `work` within a transaction. Commits when it returns; rolls back when it throws, and passes the error on. If
-   * that rollback fails, throws its error, with the error of `work` as `cause`. A commit that fails is tried once more
-   * and then rolled back; the error then has `data.status`: `rolled_back`, or `active` if not even that was possible.
-   * The next call of the session first rolls back what is still active. Nested calls are savepoints.
+   * Calls `work` within a transaction. Commits when `work` returns. Rolls back when `work` throws, and passes the error
+   * on; if the rollback fails, throws the rollback's error, with the error of `work` as `cause`. A commit that fails is
+   * tried once more; if it fails again, the transaction is rolled back. The thrown error then has `data.status`:
+   * `rolled_back`, or `active` if the rollback failed too. The next call with the same session first rolls back
+   * transactions that are still active. Nested calls are savepoints.
    */
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;
 
   /**
-   * Returns the open conflicts; with `all` also settled conflicts, with `patch` also the changes that the undo's side
-   * would make.
+   * Returns the open conflicts. With `all`, also returns settled conflicts. With `patch`, each conflict has a patch to
+   * the undo's side.
    */
   conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
-  /** Settles a conflict, by its id, a prefix of the id, or its path. */
+  /**
+   * Settles a conflict, by its id, a prefix of the id, or its path. Throws `NOT_FOUND` if no open conflict matches,
+   * `AMBIGUOUS` if several match, and `REFUSED` if the sides do not merge.
+   */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
 
   /**
-   * Returns the versions that replicas wrote back and that were not accepted, oldest first. `blob(hash)` returns the
-   * content.
+   * Returns the versions that replicas wrote back and that were not accepted, oldest first. `blob(hash)` returns a
+   * version's content.
    */
   versions(options?: VersionsOptions): Promise<VersionShape[]>;
   /**
    * Makes a version the state of its path. The replica's part of the id may be shortened. The present state is captured
-   * first. Throws `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`, and `REFUSED` if something is in the way.
+   * first. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several match, `REFUSED` if something is in the
+   * way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if the content is gone.
    */
   restoreVersion(id: string): Promise<VersionRestoreShape>;
 
   /**
-   * Prunes everything that no rule keeps. Throws `FORBIDDEN` for an agent's connection, and `REFUSED` if the history is
-   * not signed.
+   * Prunes every snapshot and action that no rule keeps. Throws `FORBIDDEN` for an agent's connection, and `REFUSED` if
+   * the history is not signed.
    */
   prune(options?: PruneOptions): Promise<PruneShape>;
   /**
-   * Removes contents from the history: they are no longer given out, and their bytes leave the store with the first
-   * `gc` after 24 hours. The log keeps their hashes, so it still verifies. A path's present content is not erased,
-   * unless the path is named and the rules leave it out by now: it is then no longer recorded, and its file stays.
-   * Throws `NOT_FOUND`, `FORBIDDEN` for an agent's connection, and `REFUSED` if nothing of it can be erased, if a
-   * content is that of an origin which the workspace follows, or if the history is not signed.
+   * Removes contents from the history: they can no longer be read, and the first `gc` after 24 hours removes their
+   * bytes from the store. The log keeps their hashes, so the log still verifies. A content that some path has now is
+   * not erased. The exception is a path that the request names and that the rules leave out by now: its content is
+   * erased, the path is no longer recorded, and its file stays on disk. Throws `NOT_FOUND` if nothing matches, and
+   * `FORBIDDEN` for an agent's connection. Throws `REFUSED` if none of the contents can be erased, if a content belongs
+   * to an origin that the workspace follows, or if the history is not signed.
    */
   erase(options: EraseOptions): Promise<EraseShape>;
-  /** Returns the erasures that are in force, oldest first. */
+  /** Returns the erasures that are in force (not withdrawn), oldest first. */
   erasures(): Promise<ErasureShape[]>;
-  /** Withdraws an erasure. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` after its 24 hours. */
+  /**
+   * Withdraws an erasure, by its id or a prefix of the id. Throws `NOT_FOUND` if no erasure matches, `AMBIGUOUS` if
+   * several match, and `REFUSED` after 24 hours or if contents are gone from the store.
+   */
   unerase(id: string): Promise<ErasureShape>;
   /** Protects an action or a snapshot from pruning; with `pinned` false, removes the protection. */
   pin(id: string, pinned?: boolean): Promise<void>;

@@ -1,7 +1,8 @@
 import type { ConflictShape } from "./conflict-shape.ts";
 import type { ChangeShape, CoverageShape, OmittedChangeShape, UndoShape } from "./shapes.ts";
 
-/** The shapes of actions, transactions, conflicts and pruning. The rules of `shapes.ts` hold here too. */
+// This file has the shapes of actions, transactions, conflicts, versions, pruning and erasures. The rules for names and
+// units at the top of `shapes.ts` apply to this file as well.
 
 /** One action (a tool call or a command), with the snapshot that was made before it. */
 export interface ActionShape {
@@ -12,23 +13,25 @@ export interface ActionShape {
   action_type: string;
   /** A summary for people, such as `write_file: main.go`. Secrets are masked. */
   action_summary: string;
-  /** The paths that it was about to touch, relative to the workspace's root, including paths that did not exist. */
+  /**
+   * The paths that the action was about to touch, relative to the workspace's root, including paths that did not exist.
+   */
   files_backed_up: string[];
   /**
-   * Absolute paths outside of the workspace whose state was kept. They are restored only when named one by one. Empty
-   * if the caller is on another machine (`ActingAs.onlyInside`).
+   * Absolute paths outside of the workspace whose state was kept. Such a path is only restored by a rollback that names
+   * the path in `outside`. Empty if the caller is on another machine (`ActingAs.onlyInside`).
    */
   outside: string[];
   /** The `hash` of the previous action; empty for the first. */
   previous_hash: string;
-  /** The hash of the event that holds this snapshot. */
+  /** The hash of the event that records this snapshot. */
   hash: string;
   transaction_id: string | null;
-  /** `open` until it is finished. A tool that failed or was denied still has its snapshot. */
+  /** `open` until the action is finished. An action that failed or was denied still has its snapshot. */
   state: "open" | "done" | "failed" | "denied" | "abandoned";
   /**
-   * `paths`: it owns the changes of its declared paths. `workspace`: it owns changes anywhere that no other action
-   * declared.
+   * `paths`: the action owns the changes of its declared paths. `workspace`: the action owns all changes in the
+   * workspace, except changes to paths that another action declared.
    */
   scope: "paths" | "workspace";
   actor: string;
@@ -40,12 +43,12 @@ export interface ActionShape {
   seq: number;
   from_seq: number;
   ended: string | null;
-  /** The number of paths that it changed; `null` while it is open. */
+  /** The number of paths that the action changed; `null` while the action is open. */
   changed: number | null;
   pinned: boolean;
   coverage: CoverageShape;
   reason?: string;
-  /** Changes of paths that no capture takes, losses first; absent if there are none. */
+  /** Changes of omitted paths, losses first; absent if there are none. */
   omitted_changes?: OmittedChangeShape[];
 }
 
@@ -53,16 +56,19 @@ export interface ActionShape {
 export interface ActionEndShape {
   action: ActionShape;
   changes: ChangeShape[];
-  /** Paths that changed while others were at work, too. The action does not own these changes. */
+  /**
+   * Paths whose changes may be the action's or somebody else's who was at work at the same time. The action does not
+   * own these changes.
+   */
   ambiguous: string[];
   coverage: CoverageShape;
 }
 
-/** The changes between an action's snapshot and now, of the files that it backed up. */
+/** The changes of the files that an action backed up, from the action's snapshot to the present state. */
 export interface ActionDiffShape {
   /** The action's id. */
   from: string;
-  /** Empty: the present state. */
+  /** Always empty, which stands for the present state. */
   to: string;
   timestamp: string;
   changes: ActionFileChangeShape[];
@@ -71,9 +77,9 @@ export interface ActionDiffShape {
 export interface ActionFileChangeShape {
   path: string;
   change_type: "created" | "modified" | "deleted" | "permissions_changed";
-  /** SHA-256; empty if there was nothing. */
+  /** SHA-256; empty if the path did not exist. */
   before_hash: string;
-  /** Empty if it is deleted. */
+  /** SHA-256; empty if the path was deleted. */
   after_hash: string;
   /** Size after the change. */
   size_bytes: number;
@@ -84,16 +90,19 @@ export interface ChangesShape {
   /** The selection in words for people, such as `turn 3f2a…`. */
   selection: string;
   actions: ActionShape[];
-  /** Sorted by path, then oldest first. A path that others changed in between has one item for each piece. */
+  /**
+   * Sorted by path, then oldest first. If others changed a path in between, the path has one item for each
+   * uninterrupted sequence of changes.
+   */
   changes: ChangeShape[];
   /**
-   * Paths that changed meanwhile, by this work or by others who were at work, too. The selection does not own these
-   * changes.
+   * Paths whose changes may be part of this work or of the work of others at the same time. The selection does not own
+   * these changes.
    */
   ambiguous: string[];
   /**
-   * Notes on the part of this work that a compaction removed, on changes that could not be recorded, and on listed paths
-   * of which it is not known what was there before. Absent if there are none.
+   * Notes for people: on the part of this work that a compaction removed, on changes that could not be recorded, and on
+   * listed paths whose earlier state is unknown. Absent if there are none.
    */
   notes?: string[];
 }
@@ -105,20 +114,26 @@ export interface TransactionShape {
   status: "active" | "committed" | "rolled_back";
   started_at: string;
   finished_at?: string;
-  /** Ids of its actions, savepoints included, in their order. */
+  /** Ids of the actions of the transaction and its savepoints, oldest first. */
   snapshots: string[];
   name?: string;
-  /** The transaction within which it is a savepoint. */
+  /** The id of the transaction of which this transaction is a savepoint. */
   parent?: string;
   actor: string;
   session?: string;
-  /** `actions`: only changes by actions and writes belong to it; other changes to the folder stay on rollback. */
+  /**
+   * `actions`: only changes by actions and writes belong to the transaction; a rollback leaves other changes of the
+   * folder.
+   */
   scope?: "actions";
-  /** The process that began it is gone, and the transaction is still active. */
+  /** True if the process that owns the transaction is gone and the transaction is still active. */
   orphaned?: true;
-  /** The run within which it was begun. `undo` undoes it with that run, and not by itself. */
+  /**
+   * The run within which the transaction was begun. `undo` undoes the transaction together with that run, and not on
+   * its own.
+   */
   run?: string;
-  /** The number of paths that it and its savepoints changed; absent until it is committed. */
+  /** The number of paths that the transaction and its savepoints changed; absent until the transaction is committed. */
   changed?: number;
 }
 
@@ -137,18 +152,18 @@ export interface ResolveShape {
 }
 
 /**
- * A replica's state of a path that was not accepted, because somebody else had changed the path since the state that
- * the replica knew. Its content is kept until it is pruned.
+ * A state of a path that a replica wrote back and that was not accepted, because somebody else had changed the path
+ * since the state that the replica knew. The content is kept until it is pruned.
  */
 export interface VersionShape {
   /** The replica's id, a colon, and the number of the change there. */
   id: string;
   path: string;
   path_b64?: string;
-  /** The time at which it reached the origin. */
+  /** The time at which the version reached the origin. */
   timestamp: string;
   replica: { id: string; local_seq: number };
-  /** `null`: the replica had deleted it. */
+  /** `null`: the replica had deleted the path. */
   kind: "file" | "symlink" | "dir" | null;
   size: number;
   permissions?: number;
@@ -158,13 +173,18 @@ export interface VersionShape {
   session?: string;
   turn?: string;
   action?: string;
-  /** The event of the state that it was based on; 0: the replica knew of none. */
+  /** The seq of the state on which the version was based; 0: the replica knew no state of the path. */
   based_on: number;
-  /** The path's last event when the version arrived, and its iteration; 0: there was none. */
+  /**
+   * The path's last event when the version arrived, and the iteration of that event; both are 0 if there was no event.
+   */
   lost_to: { seq: number; iteration: number };
-  /** True if the path has this state now, so nothing of the version is missing. */
+  /** True if the path has exactly this state now. */
   is_present?: true;
-  /** The replica has merged it with the state that it lost to: this iteration of the path has all of its changes. */
+  /**
+   * The event and iteration in which the replica has merged the version with the state that won; that iteration has all
+   * changes of the version.
+   */
   merged_in?: { seq: number; iteration: number };
 }
 
@@ -179,7 +199,7 @@ export interface VersionRestoreShape {
 /** The result of pruning, or of its dry run. */
 export interface PruneShape {
   dry_run: boolean;
-  /** The event that records it; `null`: there was nothing to prune, or it is a dry run. */
+  /** The event that records the pruning; `null` if there was nothing to prune, and for a dry run. */
   event: number | null;
   /** Events up to this seq are pruned. */
   floor_seq: number;
@@ -188,28 +208,28 @@ export interface PruneShape {
   pruned_snapshots: number[];
   kept_actions: number;
   kept_snapshots: number;
-  /** The number of actions and snapshots kept only because they are younger than `min_age_hours`. */
+  /** The number of actions and snapshots that are kept only because they are younger than `min_age_hours`. */
   too_young: number;
   /** Contents that this workspace no longer needs. `gc` frees their space. */
   freed_contents: number;
   freed_bytes: number;
 }
 
-/** A content that is erased, or would be. */
+/** A content that is (or would be) erased. */
 export interface ErasedContentShape {
   hash: string;
   bytes: number;
-  /** The first of the `total_paths` paths that have or had the content. */
+  /** The first present and former paths of the content; `total_paths` is the number of all of them. */
   paths: string[];
   total_paths: number;
-  /** The paths that have it now. */
+  /** The first paths that have the content now. */
   now_in: string[];
 }
 
 /** The result of an erasure, or of its dry run. */
 export interface EraseShape {
   dry_run: boolean;
-  /** The event that records it; `null`: everything was erased before, or it is a dry run. */
+  /** The event that records the erasure; `null` if everything was erased before, and for a dry run. */
   event: number | null;
   /** The id for `unerase`, and the time until which `unerase` accepts it. */
   id: string | null;
@@ -219,20 +239,32 @@ export interface EraseShape {
   bytes: number;
   /** The first of the erased contents. */
   contents: ErasedContentShape[];
-  /** Contents that matched but stay, because paths have them now, or the history itself needs them. */
+  /**
+   * `total_kept`: the number of contents that matched but stay, because paths have them now, or because the history
+   * itself needs them. `kept`: the first of these contents.
+   */
   total_kept: number;
   kept: ErasedContentShape[];
   /** The number of matching contents that were erased before. */
   already: number;
-  /** The first of the erased copies that were kept aside: of the named files, or of others with the same content. */
+  /**
+   * The first of the erased copies of files that were kept aside: copies of the named files, and copies with the same
+   * content.
+   */
   kept_aside: { path: string; bytes: number; until: string }[];
   /** Paths that are no longer recorded; their files stay on disk. */
   untracked: string[];
-  /** Other histories of the store that need some of the contents. The bytes stay as long as these histories do. */
+  /**
+   * Other histories of the store that need some of the contents, with the number of these contents. Their bytes stay as
+   * long as such a history needs them.
+   */
   elsewhere: { workspace: string; contents: number }[];
   /** Other places that may hold the same contents and were not erased, in words. */
   not_reached: string[];
-  /** With `now`: whether the bytes have left the store, and if not, why. `null`: they leave later. */
+  /**
+   * `freed`: with `now`, whether the bytes have left the store; else `null`, because they leave later. `not_freed`: the
+   * reason why they have not left the store although `now` was given; else `null`.
+   */
   freed: boolean | null;
   not_freed: string | null;
 }
@@ -245,7 +277,7 @@ export interface ErasureShape {
   total: number;
   /** The number of paths whose copies kept aside were erased. */
   kept_aside: number;
-  /** The request: exactly one of these fields. */
+  /** The request for the erasure; exactly one field is present. */
   asked: { path?: string; content?: string; match?: string };
   reason: string | null;
   actor: string;
@@ -254,16 +286,16 @@ export interface ErasureShape {
   can_be_withdrawn: boolean;
 }
 
-/** The limits in force, and where each comes from, for people. */
+/** The limits in force; `sources` says, for people, where each limit comes from. */
 export interface RetentionSourcesShape extends RetentionShape {
   sources: Record<keyof RetentionShape, string>;
 }
 
-/** The limits on what is kept. A maximum of 0 means no limit. */
+/** The limits on the history that is kept. A maximum (`max_…`) of 0 means no limit. */
 export interface RetentionShape {
   max_snapshots: number;
   max_age_days: number;
   min_age_hours: number;
-  /** The bytes that the whole store may take. */
+  /** The maximum size of the whole store. */
   max_store_bytes: number;
 }

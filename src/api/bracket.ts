@@ -6,16 +6,17 @@ import { optional } from "../util/optional.ts";
 /** Runs functions within actions of one workspace. */
 export class ActionBracket {
   readonly #workspace: ActionApi;
-  /** Ends that could not be recorded. Until they are, these actions stay open and may own anybody's changes. */
+  /**
+   * The ends that could not be recorded, by the id of the action. Until its end is recorded, such an action stays open
+   * and may own other people's changes.
+   */
   readonly #unrecorded = new Map<string, ActionEnd>();
 
   constructor(workspace: ActionApi) {
     this.#workspace = workspace;
   }
 
-  /**
-   * Makes the snapshot, runs `work` and finishes the action. The workspace is free for other calls while `work` runs.
-   */
+  /** Makes the snapshot, runs `work` and finishes the action. Other calls may use the workspace while `work` runs. */
   async run<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T> {
     const how = request.onFailure === undefined ? {} : { onFailure: request.onFailure };
     await this.#endEarlierActions(request);
@@ -34,21 +35,24 @@ export class ActionBracket {
   }
 
   /**
-   * Ends an action, without its changes if they cannot be recorded. Returns the error, or `undefined`. An end that
-   * cannot be recorded either way is kept in `#unrecorded`.
+   * Finishes an action. If its changes cannot be recorded, ends the action without them and returns the error; else
+   * returns `undefined`. If even that end cannot be recorded, keeps the end in `#unrecorded`.
    */
   async #finish(id: string, end: ActionEnd): Promise<unknown> {
     try {
       await this.#workspace.finishAction(id, end);
       return undefined;
     } catch (trouble) {
-      // The first error is returned: a second error adds nothing to it.
+      // A second error is dropped, because it would add nothing to the first.
       await this.#close(id, end).catch(() => this.#unrecorded.set(id, end));
       return trouble;
     }
   }
 
-  /** Closes an action even if its changes cannot be recorded: its coverage then says so. Ignores a missing action. */
+  /**
+   * Closes an action even if its changes cannot be recorded; the action's coverage then has a note. Does nothing if the
+   * action does not exist.
+   */
   async #close(id: string, end: ActionEnd): Promise<void> {
     try {
       await this.#workspace.finishAction(id, { ...end, onFailure: "warn" });
@@ -59,15 +63,15 @@ export class ActionBracket {
   }
 
   /**
-   * Ends the actions that earlier calls had to leave open. If that fails again, throws, so no new action begins, unless
-   * `onFailure` is `warn`.
+   * Ends the actions that earlier calls had to leave open. If that fails, throws, so that no new action begins; with
+   * `onFailure: "warn"`, ignores the failure.
    */
   async #endEarlierActions({ onFailure }: ActionRequest): Promise<void> {
     for (const [id, end] of this.#unrecorded) {
       try {
         await this.#close(id, end);
       } catch (trouble) {
-        // The error was reported when it happened, and the end is tried again next time.
+        // The earlier call has reported its error, and the next call tries again to record the end.
         if (onFailure !== "warn") throw trouble;
       }
     }
@@ -78,8 +82,8 @@ export class ActionBracket {
 export class TransactionBracket {
   readonly #workspace: ActionApi;
   /**
-   * Transactions that could not be ended, by id, with their session. A later transaction of the session would be a
-   * savepoint of one of them.
+   * The sessions of transactions that could not be ended, by the transaction's id. Such a transaction must be ended
+   * before the next transaction of its session begins, because the next one would become its savepoint.
    */
   readonly #unended = new Map<string, string | undefined>();
 
@@ -88,8 +92,8 @@ export class TransactionBracket {
   }
 
   /**
-   * Begins a transaction, runs `work` and commits. Rolls back if `work` throws or the commit fails, so no transaction
-   * stays open without an error.
+   * Begins a transaction, runs `work` and commits. Rolls back if `work` throws or the commit fails. A transaction that
+   * stays open because the rollback failed is reported by the thrown error.
    */
   async run<T>(work: (transaction: TransactionShape) => Promise<T> | T, options: TransactionOptions = {}): Promise<T> {
     await this.#endEarlier(options.session);
@@ -107,7 +111,10 @@ export class TransactionBracket {
     return result;
   }
 
-  /** Commits. Tries once more after a failure, which may have been temporary, and then rolls back. */
+  /**
+   * Commits. If that fails, tries once more, because the failure may have been temporary. If that fails too, rolls
+   * back.
+   */
   async #commit(transaction: TransactionShape): Promise<void> {
     const { id } = transaction;
     try {
@@ -122,7 +129,10 @@ export class TransactionBracket {
     }
   }
 
-  /** Rolls back a transaction that could not be committed, and throws, unless it turns out to be committed. */
+  /**
+   * Rolls back a transaction that could not be committed, and throws. Returns without an error only if the transaction
+   * turns out to be committed.
+   */
   async #rollBackInstead(transaction: TransactionShape, error: unknown): Promise<void> {
     try {
       await this.#rollBack(transaction);
@@ -145,7 +155,9 @@ export class TransactionBracket {
     this.#unended.delete(id);
   }
 
-  /** Rolls back the transactions that earlier calls had to leave open. Throws if that fails again. */
+  /**
+   * Rolls back the transactions of the session that earlier calls had to leave open. Throws if one of them stays open.
+   */
   async #endEarlier(session: string | undefined): Promise<void> {
     for (const [id, whose] of this.#unended) {
       if (whose !== session) continue;
@@ -158,7 +170,10 @@ export class TransactionBracket {
   }
 }
 
-/** Returns how a transaction had already ended, if that is why it could not be ended; else `undefined`. */
+/**
+ * Returns the status with which a transaction had already ended, if the error was thrown for that reason; else
+ * `undefined`.
+ */
 function endOf(error: unknown): unknown {
   return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
 }
@@ -168,7 +183,7 @@ interface TwoTroubles {
   readonly trouble: unknown;
 }
 
-/** The error for an action that stays open. `error`: what its work threw. */
+/** Makes the error for an action that stays open. `error`: the error that `work` threw, if it threw one. */
 function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): ChronicleError {
   const failed = error === undefined ? "" : `failed (${messageOf(error)}), and `;
   const message = `the action ${id} ${failed}is still open, since its end could not be recorded: ${messageOf(trouble)}`;
@@ -180,8 +195,8 @@ function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): Chron
 }
 
 /**
- * Returns the error to throw when `work` threw and the rollback failed too: that of `work`, if `work` had rolled the
- * transaction back itself.
+ * Returns the error to throw when `work` threw and the rollback failed too. If `work` had rolled the transaction back
+ * itself, that is the error of `work`.
  */
 function notRolledBack({ id }: TransactionShape, { error, trouble }: TwoTroubles): unknown {
   if (endOf(trouble) === "rolled_back") return error;
@@ -223,8 +238,8 @@ function leftOpen(id: string, message: string, cause: unknown): ChronicleError {
 }
 
 /**
- * Returns the parts that an error passes on to the error that wraps it. An error of another kind passes on the code
- * `IO`.
+ * Returns the code, hint and data that an error passes on to the error that wraps it. An error that is no
+ * `ChronicleError` passes on the code `IO`.
  */
 function partsOf(error: unknown): Pick<ChronicleError, "code" | "hint" | "data"> {
   return error instanceof ChronicleError ? error : { code: "IO", hint: undefined, data: {} };

@@ -1,27 +1,29 @@
 /**
  * A part of an undo that did not merge with later work, or a path that a folder and its upstream changed differently.
- * Both contents are kept.
+ * Both sides' contents are kept. In the names of fields, `current` is the present side and `undo` is the side that the
+ * undo would have written.
  */
 export interface ConflictShape {
   id: string;
   /**
-   * `sync`: the conflict is between a folder (`current`) and the upstream that it follows (`undo`). Absent: an undo
-   * caused it.
+   * `sync`: the conflict is between a folder (`current`) and the upstream that the folder follows (`undo`). Absent: an
+   * undo caused the conflict.
    */
   cause?: "sync";
   path: string;
   path_b64?: string;
   timestamp: string;
   state: "open" | "settled";
-  /** The way in which it was settled. `withdrawn` (only a sync's): both sides agree again. */
+  /** The way in which the conflict was settled. `withdrawn` (only with `cause: "sync"`): both sides agree again. */
   settled?: "current" | "undo" | "merged" | "withdrawn";
   /**
    * `content`: both changed the same or adjacent lines. `binary`: the content is not text, or too large to merge.
-   * `mode`: the permissions differ. `kind`: one is a file, the other a link or a folder. `deleted`, `edited`,
-   * `created`: the path was deleted, edited or created after the change that the undo inverts. (In a sync: deleted here
-   * and edited upstream; edited here and deleted upstream; created on both sides.) `folder`: something else is now at
-   * the place of a folder. Only in a sync: `blocked`: the upstream's side cannot be written; `collision`: the folder's
-   * disk treats the name as that of another path.
+   * `mode`: the permissions differ. `kind`: the sides have different kinds (file, link, folder). `deleted`, `edited`,
+   * `created`: the path was deleted, edited or created after the change that the undo inverts. In a sync, `deleted`
+   * means deleted in the folder and edited upstream, `edited` means edited in the folder and deleted upstream, and
+   * `created` means created on both sides. `folder`: something else is now at the path of a folder. Only in a sync:
+   * `blocked`: the upstream's side cannot be written; `collision`: the folder's disk does not distinguish the name from
+   * another path's name.
    */
   reason:
     | "content"
@@ -39,12 +41,12 @@ export interface ConflictShape {
   /** The undo that caused the conflict; empty for a sync's conflict. */
   undo_id: string;
   /**
-   * `current_hash`: the content at the time of the conflict. `undo_hash`: the content that the undo would have written.
-   * Empty: none.
+   * `current_hash`: the hash of the content at the time of the conflict. `undo_hash`: the hash of the content that the
+   * undo would have written. An empty hash means that the side has no content.
    */
   current_hash: string;
   undo_hash: string;
-  /** The content that both sides of a sync started from; empty: none. */
+  /** The hash of the content from which both sides of a sync started; empty if there was none. */
   base_hash?: string;
   current_size: number;
   undo_size: number;
@@ -54,14 +56,14 @@ export interface ConflictShape {
   current_permissions?: number;
   undo_permissions?: number;
   /**
-   * With `patch`: the patch from the current content to the content that the undo would have written. `binary`,
-   * `too_large`, `no_room`, `protected` or `erased` say why there is none.
+   * With `patch`: the patch from the current content to the content that the undo would have written. If there is no
+   * patch, `binary`, `too_large`, `no_room`, `protected` or `erased` gives the reason.
    */
   patch?: string;
   binary?: boolean;
   too_large?: boolean;
   no_room?: true;
   protected?: true;
-  /** One of the contents was erased, so no patch shows it. */
+  /** One of the contents was erased, so there is no patch. */
   erased?: true;
 }

@@ -1,6 +1,6 @@
 import type { ChangeShape, IterationShape, LogEventShape, SkippedShape } from "./shapes.ts";
 
-/** Reading and writing files of a workspace, with or without a folder on disk. */
+// This file is the interface for reading and writing files of a workspace, with or without a folder on disk.
 
 /** The state of one path at a moment. */
 export interface FileShape {
@@ -12,18 +12,20 @@ export interface FileShape {
   hash: string;
   permissions: number;
   mtime_ms: number;
-  /** The nanoseconds of the time after `mtime_ms`, 1 to 999,999. Absent: 0. */
+  /** The nanoseconds of the modification time beyond `mtime_ms`, 1 to 999,999. Absent: 0. */
   mtime_ns?: number;
   iteration: number;
-  /** The event that recorded it. */
+  /** The seq of the event that recorded this state. */
   seq: number;
-  /** Only in a listing: the file is a secret by its name, and only people get its bytes. Absent for other files. */
+  /**
+   * True if the file is a secret by its name, so that only people may read its bytes. Only listings have this field.
+   */
   protected?: true;
 }
 
-/** Paths, sorted by component and bytes. */
+/** A page of paths, sorted component by component in byte order. */
 export interface FileListShape {
-  /** The event after which the files had these states. */
+  /** The seq of the event after which the files had these states. */
   seq: number;
   files: FileShape[];
   /** The value of `after` for the next page; `null`: this is the last page. */
@@ -31,7 +33,7 @@ export interface FileListShape {
 }
 
 export interface ListFilesOptions {
-  /** Only paths beneath this folder (default: all). Throws `NOT_FOUND` for a path that is no folder. */
+  /** Only paths beneath this folder (default: all paths). Throws `NOT_FOUND` for a path that is no folder. */
   readonly path?: string;
   /** 1: only direct children; default: everything beneath. */
   readonly depth?: number;
@@ -43,22 +45,25 @@ export interface ListFilesOptions {
   readonly after?: string;
 }
 
-/** The class of a content. A client of a server has none: a server sends nothing that its caller may not see. */
+/**
+ * The class of a content. The field is always absent in a client of a server, because the server sends only contents
+ * that the caller may read.
+ */
 export interface Classed {
   /** `protected`: a secret by the name of its file. Agents and readers get `FORBIDDEN` instead of its bytes. */
   readonly class?: "protected";
 }
 
-/** A content that can be read in pieces, whole or in part. */
+/** A file's state and its content, which is read in pieces. */
 export interface FileContent extends FileShape, Classed {
   /**
-   * Yields the bytes from `start` to `end` (exclusive); default: all. A full read is checked against the hash at its
-   * end.
+   * Yields the bytes from `start` to `end` (exclusive); default: all bytes. A read of all bytes is checked against the
+   * hash at its end.
    */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
 
-/** A content without a path. It is protected if every path that had it is protected. */
+/** A content without a path. The content is protected if every path that has or had it is protected. */
 export interface BlobContent extends Classed {
   readonly size: number;
   pieces(): AsyncIterable<Uint8Array>;
@@ -86,8 +91,9 @@ export interface WriteBy {
   readonly actor?: string;
   readonly session?: string;
   /**
-   * Identifies the request. If a request with this id was done already (in this workspace, as far as its log reaches),
-   * it is not done again and the same answer is returned. At most 200 characters.
+   * Identifies the request. If this workspace's log shows that a request with this id was done already, the request is
+   * not done again and the same answer is returned. At most 200 characters; over a client, at most 128 in
+   * percent-encoded form.
    */
   readonly requestId?: string;
 }
@@ -95,7 +101,7 @@ export interface WriteBy {
 export interface PutFileOptions extends WriteCondition, WriteBy {
   /** Default: the file's present permissions, or 0o644. */
   readonly permissions?: number;
-  /** `symlink`: the content is the target. Default `file`. */
+  /** `symlink`: the content is the link's target. Default: `file`. */
   readonly kind?: "file" | "symlink";
 }
 
@@ -112,9 +118,9 @@ export interface FileWriteShape {
   changes: ChangeShape[];
   /** The operation id for `undo`; `null` if nothing was changed. */
   undo_id: string | null;
-  /** Files that somebody else wrote at the last moment, and where their content is kept. */
+  /** Files that somebody else wrote at the last moment; `kept_at` is the path at which that content is kept. */
   conflicts?: { path: string; kept_at: string }[];
-  /** Folders that stay after a move or a deletion, since they hold files that are not recorded. */
+  /** Folders that stay after a move or a deletion, because they contain files that are not recorded. */
   skipped?: SkippedShape[];
 }
 
@@ -126,7 +132,7 @@ export interface HistoryOptions {
 }
 
 export interface EventsOptions {
-  /** Only events after this seq (default: those from now on). */
+  /** Only events after this seq (default: only events from now on). */
   readonly after?: number;
   /** Only events of records whose id begins with this prefix. */
   readonly prefix?: string;
@@ -138,15 +144,15 @@ export interface EventsOptions {
  * Listing, reading, writing and following files.
  *
  * Reads show the recorded state. An edit on disk is visible once it is captured (see `follow`, `watch`, `snapshot`,
- * `record`). In a workspace with a folder, the path is captured before a write. A write is durable when it resolves,
- * and is one operation for `undo`. Missing parent folders are created. Concurrent writes of many callers share their
- * syncs to disk.
+ * `record`). In a workspace with a folder, a write first captures the present state of its path. A write is durable
+ * when its promise resolves, and is one operation for `undo`. Missing parent folders are created. Concurrent writes of
+ * several callers share one sync to disk.
  */
 export interface FileApi {
   files(options?: ListFilesOptions): Promise<FileListShape>;
   /**
-   * Returns a path's state and content. Throws `NOT_FOUND` if it did not exist at that moment. A folder is returned
-   * without pieces.
+   * Returns a path's state and content. Throws `NOT_FOUND` if the path did not exist at that moment. For a folder,
+   * `pieces` yields nothing.
    */
   file(path: string, options?: ReadFileOptions): Promise<FileContent>;
   putFile(
@@ -155,15 +161,16 @@ export interface FileApi {
     options?: PutFileOptions,
   ): Promise<FileWriteShape>;
   /**
-   * Creates a folder; an existing folder stays as it is. The folder is recorded only if the rules include it (else
-   * `file` is `null`).
+   * Creates a folder; an existing folder stays as it is. If the rules leave the folder out, the folder is not recorded
+   * and `file` is `null`.
    */
   makeFolder(path: string, by?: WriteBy & { readonly permissions?: number }): Promise<FileWriteShape>;
-  /** Deletes a path; a folder with everything in it. Throws `NOT_FOUND`. */
+  /** Deletes a file or link, or a folder with everything in it. Throws `NOT_FOUND` if the path does not exist. */
   deleteFile(path: string, options?: WriteCondition & WriteBy): Promise<FileWriteShape>;
   /**
-   * Moves a file, a link, or a folder with everything in it; `ifMatch` applies to the source. Throws `NOT_FOUND`, and
-   * `REFUSED` if the destination exists, unless `overwrite` is set (which replaces a file or a link, never a folder).
+   * Moves a file, a link, or a folder with everything in it; `ifMatch` applies to the source. Throws `NOT_FOUND` if the
+   * source does not exist, and `REFUSED` if the destination exists. With `overwrite`, an existing file or link at the
+   * destination is replaced, but never a folder.
    */
   moveFile(
     from: string,
@@ -175,11 +182,14 @@ export interface FileApi {
    * names recorded paths with the same file name.
    */
   history(path: string, options?: HistoryOptions): Promise<IterationShape[]>;
-  /** Returns a content by its hash, if this workspace has or had it. Throws `NOT_FOUND`, `PRUNED`, `ERASED`. */
+  /**
+   * Returns a content by its hash. Throws `NOT_FOUND` if no path of this workspace has or had the content, `PRUNED` if
+   * it was pruned, and `ERASED` if it was erased.
+   */
   blob(hash: string): Promise<BlobContent>;
   /**
-   * Yields events as they are recorded by any process, in order, each once. Ends with `signal`, or when the workspace
-   * is closed.
+   * Yields the events that any process records, in order, each once. Ends when `signal` aborts or the workspace is
+   * closed.
    */
   events(options?: EventsOptions): AsyncIterable<LogEventShape>;
 }

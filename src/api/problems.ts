@@ -3,7 +3,7 @@ import type { ErrorCode } from "../core/values/errors.ts";
 /** Exit codes of the command line. */
 export const EXIT = {
   done: 0,
-  /** Failed, or done with partial coverage. */
+  /** The command failed, or not everything was recorded. */
   failed: 1,
   usage: 2,
   notFound: 3,
@@ -49,7 +49,10 @@ export function exitCodeOf(code: ErrorCode): number {
   return EXIT_OF[code];
 }
 
-/** HTTP statuses (RFC 9110, 6585). 410: a `PRUNED` or `ERASED` content existed, and was given up on purpose. */
+/**
+ * HTTP statuses (RFC 9110, 6585). `PRUNED` and `ERASED` are 410 (Gone), because the content existed and was removed on
+ * purpose.
+ */
 const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   USAGE: 400,
   PATH_INVALID: 400,

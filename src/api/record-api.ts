@@ -6,13 +6,13 @@ export interface RecordPut {
   readonly recursionDepth?: number;
 }
 
-/** One event of a record. The hash covers the event as the log has it, where the id is `user:<record_id>`. */
+/** One event of a record. The hash covers the event in the form of the log, in which the id is `user:<record_id>`. */
 export interface RecordEventShape {
   seq: number;
   ts: string;
   op: "upsert" | "delete" | "migrate";
   record_id: string;
-  /** `{}` for a delete. */
+  /** The record after the event; `{}` for a delete. */
   record: RecordBody;
   prev_hash: string;
   hash: string;
@@ -22,9 +22,9 @@ export interface RecordEventShape {
 /** The result of recomputing a record store's log. */
 export interface RecordVerifyShape {
   ok: boolean;
-  /** The number of events read, including Chronicle's own. */
+  /** The number of events that were read, including events that Chronicle wrote for itself. */
   events: number;
-  /** The last event that could be read; hash `""` if there is none. */
+  /** The last event that could be read; seq 0 and hash `""` if there is none. */
   head: { seq: number; hash: string };
   problems: VerifyProblemShape[];
   /** Findings that are no problems but worth knowing. */
@@ -35,21 +35,24 @@ export interface ImportOptions {
   /** Rounds numbers that a double cannot hold exactly (integers beyond 2^53), instead of refusing the file. */
   readonly roundNumbers?: boolean;
   /**
-   * The bytes of `snapshot.json` of a compacted original. Its records are imported as they are, though nothing proves
-   * them. Ignored if the log was not compacted.
+   * The bytes of `snapshot.json`, for an original that was compacted. The records in it are imported without proof.
+   * Ignored if the log was not compacted.
    */
   readonly checkpoint?: Uint8Array;
-  /** Imports the lines before the first line that fails verification, instead of refusing the file. */
+  /** Imports the lines before the first line that fails verification, instead of refusing the whole file. */
   readonly upToTear?: boolean;
 }
 
 /** The parts of an import that could not be verified. The `import:` event names them as well. */
 export interface UnverifiedImportShape {
-  /** The records that came from the checkpoint, which ends with event `seq`. No line of the log contains them. */
+  /**
+   * The records that came from the checkpoint. No line of the log contains them. `seq` is the last event that the
+   * checkpoint covers.
+   */
   checkpoint?: { file_sha256: string; seq: number; records: number };
   /**
-   * The first line that does not verify: its number, the byte at which it begins, how many bytes and lines were left
-   * out from there on, and why.
+   * The first line that does not verify. `line`: its number. `byte`: the offset at which it begins. `bytes` and
+   * `lines`: how much was left out from that line on. `reason`: why the line does not verify.
    */
   tear?: { line: number; byte: number; bytes: number; lines: number; reason: string };
 }
@@ -57,13 +60,16 @@ export interface UnverifiedImportShape {
 /** The result of an import. */
 export interface RecordImportShape {
   source: "chronomemory";
-  /** The number of events read and verified; each became one event here. Records from a checkpoint are not counted. */
+  /**
+   * The number of verified events of the original; each became one event of this log. Records from a checkpoint are not
+   * counted.
+   */
   events: number;
   /** The number of imported records that are live. */
   records: number;
   /** The number of numbers that were rounded. */
   rounded: number;
-  /** The seqs in this log: of the `import:` event and of the last imported event. */
+  /** The seqs of the `import:` event and of the last imported event in this log. */
   seqs: [number, number];
   /** The last event of the original that was imported. */
   head: { seq: number; hash: string };
@@ -71,54 +77,58 @@ export interface RecordImportShape {
 }
 
 /**
- * A store of JSON records on a hash-chained log. Deleting leaves a tombstone; no line is ever removed. A promise
- * resolves when the event is durable. Ids are any well-formed text of 1 to 1,024 bytes in UTF-8. A record is a JSON
- * object of plain values: finite numbers, well-formed texts, no key `__proto__`, no instances of classes. Returned
- * records are copies: a caller may change them.
+ * A store of JSON records on a hash-chained log. A deletion is recorded as an event of its own; no line is ever
+ * removed. The promise of a change resolves when its event is durable. Ids are any well-formed text of 1 to 1,024 bytes
+ * in UTF-8. A record is a JSON object of plain values: finite numbers, well-formed texts, no key `__proto__`, no
+ * instances of classes. Returned records are copies: a caller may change them.
  *
- * Calls that change something are done one after another, under the lock of the log: a second process waits, or gets
- * `LOCKED`. Throws `USAGE` for an invalid id or record, `LIMIT_EXCEEDED` for a line over 64 MiB.
+ * Calls that change something run one after another, under the lock of the log. A second process waits for the lock,
+ * and gets `LOCKED` if it waits too long. Throws `USAGE` for an invalid id or record, `LIMIT_EXCEEDED` for a line over
+ * 64 MiB.
  */
 export interface RecordStoreApi extends AsyncDisposable, Disposable {
   upsert(id: string, record: RecordBody, options?: RecordPut): Promise<RecordEventShape>;
-  /** Returns the record; `undefined` if there is none or it is deleted. */
+  /** Returns the record; `undefined` if it does not exist or was deleted. */
   get(id: string): Promise<RecordBody | undefined>;
-  /** Deletes a record. Resolves to `undefined` if there is none. */
+  /** Deletes a record. Returns `undefined` if the record does not exist. */
   delete(id: string, options?: RecordPut): Promise<RecordEventShape | undefined>;
   /** Returns all records that are not deleted, sorted by id. */
   all(): Promise<readonly (readonly [string, RecordBody])[]>;
-  /** Yields the events of records from a seq on (default: the first in the log) to the present end of the log. */
+  /** Yields the events of records from a seq (default: the first event in the log) to the present end of the log. */
   replay(from?: number): AsyncIterable<RecordEventShape>;
   /**
-   * Rewrites every record through `change`: one full event each, all in one commit. If `change` throws, nothing is
-   * written and the error is passed on. Returns the number of records.
+   * Replaces every record by the result of `change`. Each record gets one event with its whole new value, and all
+   * events are written in one commit. If `change` throws, nothing is written and the error is passed on. Returns the
+   * number of records.
    */
   migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number>;
   /**
    * Copies the log and the records into a new folder beneath `folder` (absolute). Returns the new folder's path. The
-   * copy of a store in a folder of its own is such a store, too. That of a workspace has the lines of its log, without
-   * the contents of files, and its records in `records.ndjson`, as `export` yields them; it cannot be opened.
+   * copy of a standalone store is a standalone store, too. The copy of a workspace has the lines of the workspace's
+   * log, without the contents of files, and the records in `records.ndjson`, as `export` yields them; this copy cannot
+   * be opened.
    */
   backup(folder: string): Promise<string>;
   /** Yields the records that are not deleted, as lines of canonical JSON `{"id":…,"record":…}` without a newline. */
   export(): AsyncIterable<string>;
-  /** Moves the log into the archive. Returns the number of events; 0 if there is nothing to move. */
+  /** Moves the log into the archive. Returns the number of moved events. */
   compact(): Promise<number>;
-  /** Recomputes the whole chain. Returns whether it is valid. */
+  /** Recomputes the whole chain, and returns whether the chain is valid. */
   chainValid(): Promise<boolean>;
   /** Recomputes the whole chain and returns every problem. */
   verify(): Promise<RecordVerifyShape>;
   /**
-   * Imports the records of an original chronomemory log (`events.wal`), given as its bytes. Verifies every line first:
-   * if one does not match its hash, throws `INTEGRITY_VIOLATION` with its number in the file, and imports nothing.
-   * Records keep their order and their recursion depth. One `import:` event before them holds the original's times, its
-   * head and the SHA-256 of the file. Throws `REFUSED` for a compacted log without its `checkpoint`; a torn log needs
-   * `upToTear`. Records that come without proof are named in `unverified`.
+   * Imports the records of an original chronomemory log (`events.wal`), given as the bytes of the file. Verifies every
+   * line first. If a line does not match its hash, throws `INTEGRITY_VIOLATION` with the line's number, and imports
+   * nothing. Records keep their order and their recursion depth. One `import:` event before them records the times and
+   * the head of the original, and the SHA-256 of the file. Throws `REFUSED` for a compacted log if `checkpoint` is
+   * missing. A torn log is only imported with `upToTear`. `unverified` describes what was imported without proof or
+   * left out.
    */
   importChronomemory(log: Uint8Array, options?: ImportOptions): Promise<RecordImportShape>;
   /**
-   * Closes a standalone store; its next call opens it again. Does nothing for the records of a workspace, which the
-   * workspace closes.
+   * Closes a standalone store; the next call opens the store again. Does nothing for the records of a workspace,
+   * because the workspace closes them.
    */
   close(): Promise<void>;
 }
@@ -130,7 +140,8 @@ export interface RecordStoreOptions {
   /** The time to wait for the lock (default 30,000 ms). */
   readonly waitMs?: number;
   /**
-   * Never writes. A folder without a store throws `NOT_FOUND`, and every call that would change something `READ_ONLY`.
+   * Never writes. Throws `NOT_FOUND` for a folder without a store. Every call that would change something throws
+   * `READ_ONLY`.
    */
   readonly readOnly?: boolean;
 }
@@ -138,6 +149,9 @@ export interface RecordStoreOptions {
 /** A standalone record store, in a folder of its own. */
 export interface StandaloneRecordStoreApi extends RecordStoreApi {
   readonly folder: string;
-  /** Returns the findings of opening: a torn tail that was moved away, a checkpoint that was discarded, damage. */
+  /**
+   * Returns what was found when the store was opened: a torn tail that was moved away, a checkpoint that was discarded,
+   * damage.
+   */
   notes(): Promise<readonly string[]>;
 }

@@ -1,14 +1,12 @@
 import type { Socket } from "node:net";
 import type { WorkspaceApi } from "./workspace-api.ts";
 
-/**
- * The interface through which a server serves replicas. The server admits a connection and says who it is from; the
- * implementation of `ReplicaAcceptor` leads the conversation.
- */
+// This file is the interface through which a server serves replicas. The server admits a connection and identifies its
+// caller; the implementation of `ReplicaAcceptor` exchanges the messages with the replica.
 
 /**
- * The members of the package `ws`'s `WebSocket` that are used. They are declared here, since these types are published
- * and that package is bundled.
+ * The members that are used of the `WebSocket` of the package `ws`. They are declared here because these types are
+ * published, while the package is bundled and therefore not installed with them.
  */
 export interface OpenWebSocket {
   readonly readyState: number;
@@ -29,40 +27,46 @@ export interface OpenWebSocket {
   terminate(): void;
 }
 
-/** An admitted connection, from which nothing has been read. */
+/** An admitted connection, from which nothing has been read yet. */
 export type ReplicaConnection =
   | { readonly kind: "socket"; readonly socket: Socket }
   | { readonly kind: "web-socket"; readonly socket: OpenWebSocket };
 
-/** A workspace, open for as long as a replica is served from it. */
+/** An open workspace from which a replica is served. Disposing it releases the workspace. */
 export interface ReplicaPlace extends Disposable {
   readonly workspace: WorkspaceApi;
-  /** Aborts when the workspace is archived or removed: replicas that are served from it have to leave. */
+  /** Aborts when the workspace is archived or removed. Connections with replicas of this workspace must then end. */
   readonly gone: AbortSignal;
 }
 
 /** The caller that connects a replica. */
 export interface ReplicaPresenter {
-  /** Identifies the caller. Not a secret. */
+  /** Identifies the caller. It is not a secret. */
   readonly id: string;
   /** True if the caller may connect any replica. */
   readonly isOperator: boolean;
-  /** Ids of the replicas that its token was made for, whoever owned them before. */
+  /**
+   * Ids of the replicas for which the caller's token was made. The caller may connect them even if they belonged to
+   * another caller before.
+   */
   readonly replicas: readonly string[];
 }
 
-/** The server's knowledge about a replica's connection. */
+/** The server's facts about the connection of a replica. */
 export interface ReplicaAdmission {
   /**
-   * Opens the workspace that the replica asks for by id or name, or the default one. Throws `NOT_FOUND` for a workspace
-   * that this caller may not see, `AMBIGUOUS` if it must be named.
+   * Opens the workspace that the replica asks for by id or name; without `asked`, the default workspace. Throws
+   * `NOT_FOUND` for a workspace that this caller may not see, and `AMBIGUOUS` if the replica must name a workspace.
    */
   place(asked: string | undefined): Promise<ReplicaPlace>;
-  /** The caller that connects the replica. A replica belongs to its first caller from then on. */
+  /** The caller that connects the replica. A replica belongs to the first caller that connects it. */
   readonly presenter: ReplicaPresenter;
   /** True if the replica may not write back. */
   readonly readOnly: boolean;
-  /** Replaces the actor of changes that name a person, or Chronicle itself. `undefined`: changes may name any actor. */
+  /**
+   * Replaces the actor of changes that name a person or Chronicle itself as their actor. Absent: changes may name any
+   * actor.
+   */
   readonly actor?: string;
 }
 
@@ -70,18 +74,19 @@ export interface ReplicaAdmission {
 export interface ReplicaLoad {
   /** The number of connected replicas. */
   readonly replicas: number;
-  /** The number of events that the replica furthest behind has not acknowledged. */
+  /** The largest number of events that a connected replica has not acknowledged. */
   readonly lag: number;
 }
 
-/** The origin's side: leads conversations with replicas. */
+/** The origin's side of replication: exchanges messages with replicas. */
 export interface ReplicaAcceptor {
   /**
-   * Must be called in the turn of the event loop in which the connection opened, or its first messages may be lost.
-   * Resolves when the conversation is over. Never rejects: errors of the peer are reported to it.
+   * Serves one connection. Must be called in the turn of the event loop in which the connection opened, because its
+   * first messages may be lost otherwise. Resolves when the connection has ended. Never rejects: errors that a replica
+   * causes are reported to that replica.
    */
   accept(connection: ReplicaConnection, admission: ReplicaAdmission): Promise<void>;
   load(): Promise<ReplicaLoad>;
-  /** Accepts no more connections and ends the present ones. Resolves once every started batch is answered. */
+  /** Accepts no more connections, and ends the open ones. Resolves once every batch that was begun is answered. */
   close(): Promise<void>;
 }

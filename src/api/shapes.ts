@@ -1,13 +1,12 @@
 import type { ConflictShape } from "./conflict-shape.ts";
 
-/**
- * The shapes that Chronicle returns to programs: the results of methods, and the output of `--json`.
- *
- * Names are stable: fields may be added, none is renamed. Hashes are 64 lower-case hex digits, times ISO-8601 UTC
- * unless a name ends in `_ms` or says otherwise, sizes are bytes, permissions are bits as a number. A path whose bytes
- * are not UTF-8 is escaped in `path` and exact in `path_b64`. So is a path that begins like a mark of a root or of
- * bytes: `./@todo: fix.md` is the file `@todo: fix.md` of the first root.
- */
+// This file has the shapes that Chronicle returns to programs: the results of methods, and the output of `--json`.
+//
+// Names are stable: fields may be added, but no field is renamed. Hashes are 64 lower-case hex digits. Times are
+// ISO-8601 in UTC, unless the field's name ends in `_ms` or its comment says otherwise. Sizes are in bytes. Permissions
+// are the mode bits as a number. A path whose bytes are not UTF-8 is escaped in `path`, and `path_b64` has its exact
+// bytes. A path that could be read as the prefix of a root or of escaped bytes is escaped with `./`: `./@todo: fix.md`
+// is the file `@todo: fix.md` of the first root.
 
 export interface OmissionShape {
   path: string;
@@ -16,8 +15,8 @@ export interface OmissionShape {
 }
 
 /**
- * An omitted path (a rule or a limit leaves it out of every capture) that a run or an action has changed. The change is
- * in no diff and no history, but the history may have an earlier state of the path (`recorded`).
+ * A change that a run or an action made to an omitted path: a path that a rule or a limit leaves out of every capture.
+ * The change is in no diff and no history, but the history may have an earlier state of the path (`recorded`).
  */
 export interface OmittedChangeShape {
   path: string;
@@ -26,31 +25,33 @@ export interface OmittedChangeShape {
   /** The reason for the omission, as in `omitted` of `CoverageShape`. */
   reason: string;
   detail?: string;
-  /** True if its earlier content is kept aside, so `undo` restores it: for some days, and unless it is erased. */
+  /**
+   * True if the path's earlier content is kept aside. `undo` can then restore it for some days, unless it is erased.
+   */
   kept: boolean;
-  /** True if its earlier content is gone for good. */
+  /** True if the path's earlier content is gone for good. */
   lost: boolean;
   /**
-   * Set if the history has an earlier state of the path, and the new state could not be recorded (too large,
-   * unreadable). `undo` leaves the path as it is. `restore` restores the earlier state once the present file is moved
-   * away.
+   * True if the history has an earlier state of the path, and the new state could not be recorded (it was too large or
+   * unreadable, for example). `undo` leaves the path as it is. `restore` restores the earlier state once the present
+   * file is moved away.
    */
   recorded?: true;
   /**
-   * Set if others were going on beside it, and may have made the change. `undo` leaves the path as it is; the undo of
-   * all of them (`since`) does not.
+   * True if other work was going on at the same time and may have made the change. `undo` of this work leaves the path
+   * as it is. An undo of all work since a moment (`since`) includes the path.
    */
   ambiguous?: true;
 }
 
 /**
- * A change that an operation (an undo, a restore) made to an omitted path from what was kept aside. No history
- * contains it.
+ * A change that an undo or a restore made to an omitted path, from contents that were kept aside. The history does not
+ * contain the change.
  */
 export interface AsideChangeShape {
   path: string;
   path_b64?: string;
-  /** `created`: the path exists again. */
+  /** `created`: the path was missing and exists again. */
   change_type: "created" | "modified" | "deleted" | "permissions_changed";
 }
 
@@ -58,8 +59,8 @@ export interface CoverageShape {
   complete: boolean;
   omitted: OmissionShape[];
   /**
-   * Ignore rules and other git settings that are not applied, so the files that they name are captured. Absent if all
-   * are applied.
+   * Ignore rules and other git settings that Chronicle does not apply. The files that such a rule names are captured.
+   * Absent if all rules are applied.
    */
   unapplied?: { source: string; detail: string }[];
 }
@@ -69,7 +70,7 @@ export interface ChangeShape {
   path_b64?: string;
   change_type: "created" | "modified" | "deleted" | "permissions_changed";
   kind: "file" | "symlink" | "dir";
-  /** Empty if the path did not exist, and for a folder. */
+  /** `before_hash` and `after_hash` are empty if the path did not exist at that time, and for a folder. */
   before_hash: string;
   after_hash: string;
   before_size: number;
@@ -78,23 +79,26 @@ export interface ChangeShape {
   before_permissions?: number;
   after_permissions?: number;
   /**
-   * A unified diff, if it was asked for and the content is text. Where the search for the shortest one would take long,
-   * it replaces everything between the first and the last difference.
+   * A unified diff, if it was requested and the content is text. If the search for the shortest diff would take too
+   * long, the diff replaces everything between the first and the last difference.
    */
   patch?: string;
-  /** With a requested patch: the content is binary, or too large to compare. */
+  /**
+   * If a patch was requested but is missing: `binary`: a content is no text. `too_large`: a content is too large to
+   * compare.
+   */
   binary?: boolean;
   too_large?: boolean;
   /**
-   * With a requested patch: the patches of the changes before it have used up the bound of one answer (32 MiB of
-   * patches, made of 256 MiB of contents). Ask for this path by itself.
+   * True if a patch was requested but the patches of earlier changes have reached the limit of one answer (32 MiB of
+   * patches, or 256 MiB of compared contents). A request for this path alone returns the patch.
    */
   no_room?: true;
-  /** The file is a secret by its name, so no patch shows it, whoever asks. */
+  /** True if the file is a secret by its name. No caller gets a patch of such a file. */
   protected?: true;
-  /** One of the contents was erased, so no patch shows it. */
+  /** True if one of the contents was erased, so that there is no patch. */
   erased?: true;
-  /** With a requested patch of a selection's changes: a content that the patch needs was pruned. */
+  /** True if a patch of a selection's changes was requested, but a content that it needs was pruned. */
   pruned?: true;
 }
 
@@ -120,9 +124,9 @@ export interface SnapshotShape {
   session?: string;
   /** The number of paths that changed since the previous snapshot (`null`: the baseline). */
   changed: number | null;
-  /** The event of the compaction since which the snapshot can no longer be restored. */
+  /** The event of the compaction after which the snapshot could no longer be restored. */
   compacted_by?: number;
-  /** The event of the pruning since which the snapshot can no longer be restored. */
+  /** The event of the pruning after which the snapshot could no longer be restored. */
   pruned_by?: number;
 }
 
@@ -140,33 +144,36 @@ export interface HeadShape {
   hash: string;
   log_root: string;
   root: string;
-  /** The whole signed note. */
+  /** The signed head as a whole note (text with signature). */
   note: string;
   /** The verifier key of the note's signature (`name+id+base64`). */
   key: string;
 }
 
 /**
- * The reason why a history is not signed. `no-signer`: its log names no signer. `no-key`: the key is missing.
- * `bad-key`: the key file holds no key. `other-key`: the key is not the signer's. `no-head`: the kept head is missing.
- * `bad-head`: the kept head is damaged or somebody else's.
+ * The reason why a history is not signed. `no-signer`: the log names no signer. `no-key`: the key is missing.
+ * `bad-key`: the key file contains no valid key. `other-key`: the key is not the key of the signer. `no-head`: the kept
+ * head is missing. `bad-head`: the kept head is damaged, or does not belong to this history.
  */
 export type SigningReason = "no-signer" | "no-key" | "bad-key" | "other-key" | "no-head" | "bad-head";
 
 /** The result of accepting a history as it is. */
 export interface AcceptedHeadShape {
-  /** False if the history is signed and nothing had to be done. */
+  /** False if nothing had to be done, because the history is signed. */
   accepted: boolean;
-  /** The event that records the acceptance; else the last event. */
+  /** The event that records the acceptance; if nothing was accepted, the last event. */
   seq: number;
   /** The reason why the history could not be continued without a person's decision. */
   reason: string | null;
-  /** The last event of the log as found. */
+  /** The last event that the log had before the acceptance. */
   log: { seq: number; hash: string } | null;
-  /** `head`: the head that was kept before. `kept_as`: the new file name of its note, beside the heads. */
+  /**
+   * `head`: the head that was kept before the acceptance. `kept_as`: the new file name of that head's note, in the
+   * folder of the heads.
+   */
   head: { seq: number; hash: string } | null;
   kept_as: string | null;
-  /** The verifier key that signs from now on. */
+  /** The verifier key of the signatures from now on. */
   key: string | null;
 }
 
@@ -174,13 +181,13 @@ export interface AcceptedHeadShape {
 export interface SigningShape {
   /**
    * `signed`: the head is signed, or will be in a moment. `unsigned`: recording continues, but proves nothing.
-   * `read-only`: the log is damaged, or contradicts the kept head, and nothing is recorded. `copy`: its origin signs
-   * it.
+   * `read-only`: the log is damaged, or contradicts the kept head, and nothing is recorded. `copy`: the workspace is a
+   * copy of an origin's history, and the origin signs.
    */
   state: "signed" | "unsigned" | "read-only" | "copy";
-  /** The reason, if `state` is `unsigned`. */
+  /** The reason, if `state` is `unsigned`; else `null`. */
   reason: SigningReason | null;
-  /** The problem, and what to do about it, for people. */
+  /** `detail`: a description of the problem for people. `hint`: what to do about it. */
   detail: string | null;
   hint: string | null;
   /** `key`: the verifier key of the signer that the log names. `since`: the event that names it. */
@@ -193,10 +200,11 @@ export interface RootStatusShape {
   id: string | null;
   path: string;
   only?: string;
-  /** The kind of file system; only if it lacks something. */
+  /** The type of the file system. Present only if it lacks something. */
   file_system?: string;
   /**
-   * The properties that the folder's disk cannot hold or report, in words. They are never compared and never restored.
+   * The properties that the folder's disk cannot store or report, in words. These properties are never compared and
+   * never restored.
    */
   lacks?: string[];
 }
@@ -205,7 +213,7 @@ export interface StatusShape {
   workspace: string;
   path: string;
   roots: RootStatusShape[];
-  /** The Merkle root of the last recorded state. Empty if `read_only`, since the log does not prove one. */
+  /** The Merkle root of the last recorded state. Empty if `read_only`, because the log then proves no root. */
   root: string;
   seq: number;
   head: { seq: number; hash: string };
@@ -242,8 +250,8 @@ export interface DiffShape {
   to_seq: number;
   changes: ChangeShape[];
   /**
-   * The requested paths that were not compared, and why: only if one of the two moments is the present disk, or if
-   * paths could not be recorded at one of them.
+   * The requested paths that were not compared, with the reasons. Present only if one of the two moments is `now`, or
+   * if paths could not be recorded at one of the moments.
    */
   coverage?: CoverageShape;
 }
@@ -254,28 +262,36 @@ export interface RestoreShape {
   undo_id: string | null;
   skipped: SkippedShape[];
   /**
-   * Files that somebody wrote while they were replaced or removed. `path` is as the operation made it, and what was
-   * written is kept at `kept_at`.
+   * Files that somebody wrote while the operation replaced or removed them. `path` has the state that the operation
+   * gave it, and the content that somebody wrote is at `kept_at`.
    */
   conflicts: { path: string; kept_at: string }[];
   dry_run: boolean;
-  /** Interrupted operations that were (or would be) finished first, for people. */
+  /** Descriptions, for people, of interrupted operations that were (or would be) finished first. */
   finished: string[];
-  /** For `restore`: the seq of the event whose state was (or would be) restored; `seq:N` is then that moment. */
+  /**
+   * For `restore`: the seq N of the event whose state was (or would be) restored. The moment `seq:N` names that state.
+   */
   seq?: number;
-  /** Omitted paths that were (or would be) put back from what was kept aside, or removed. Absent if there are none. */
+  /**
+   * Omitted paths that were (or would be) removed, or put back from contents that were kept aside. Absent if there are
+   * none.
+   */
   kept_aside?: AsideChangeShape[];
-  /** The folder that was filled, for a restore elsewhere. */
+  /** The folder that was filled, for a restore with `to`. */
   to?: string;
-  /** For paths outside of the workspace: the action whose `rollback`, with the same `outside`, undoes this. */
+  /**
+   * For a rollback of paths outside of the workspace: the id of an action. A `rollback` of that action with the same
+   * `outside` undoes this rollback.
+   */
   rollback_id?: string;
-  /** Notes for people on a rollback: the omitted paths that were (or would be) put back. */
+  /** For a rollback: notes for people on the omitted paths that were (or would be) put back. */
   notes?: string[];
 }
 
 /**
- * The effect that an operation would have with `force`: `data.forced` of the error when a dry run without it is
- * refused. The lists hold the first hundred paths each.
+ * The effect that an operation would have with `force`. When a dry run without `force` is refused, the error has this
+ * shape as `data.forced`. Each list has the first hundred paths.
  */
 export interface ForcedShape {
   total_changes: number;
@@ -285,24 +301,27 @@ export interface ForcedShape {
 }
 
 /**
- * The result of an undo or redo. If `finished` is not empty, only the interrupted step was (or would be) finished:
- * `changes` and `undo_id` are those of that step.
+ * The result of an undo or redo. If `finished` is not empty, the call only finished (or would only finish) the
+ * interrupted step, and `changes` and `undo_id` are those of that step.
  */
 export interface UndoShape extends RestoreShape {
   /** The operation that was (or would be) undone or redone. */
   operation: OperationShape | null;
-  /** The direction of the step that was (or would be) done. Undoing an undo redoes the work. */
+  /** The direction of the step that was (or would be) done. The undo of an undo has the direction `redo`. */
   direction: "undo" | "redo";
   /**
-   * For an undo of a selection, and its redo: the selection, such as `turn 3f2a…`. For that undo, `operation` is null;
-   * for its redo, it is the undo.
+   * The selection, such as `turn 3f2a…`, for an undo of a selection and for the redo of such an undo. For the undo,
+   * `operation` is null; for the redo, `operation` is the undo.
    */
   selection?: string;
-  /** Further notes for people: the iterations that have the edits which `force` overwrote; a run that was killed. */
+  /**
+   * Further notes for people, for example on a run that was killed, or on the iterations that have the edits which
+   * `force` has overwritten.
+   */
   notes: string[];
   /**
-   * Parts that did not merge with later work and were left as they were: see `conflicts`. Their ids are empty in a dry
-   * run.
+   * The parts that did not merge with later work and became conflicts. The files keep their present state there. In a
+   * dry run, the conflicts have empty ids.
    */
   unmerged: ConflictShape[];
 }
@@ -320,27 +339,32 @@ export interface OperationShape {
   from_seq: number;
   to_seq: number;
   changed: number;
-  /** True if it was undone, and not redone. */
+  /** True if the operation was undone and not redone. */
   undone: boolean;
-  /** For a restore, undo or redo that an agent asked for: the agent's program, by its own name. */
+  /** For a restore, undo or redo that an agent requested: the name of the agent's program, as the program gives it. */
   client?: string;
 }
 
 export interface SessionShape {
   session_id: string;
   /**
-   * `run`: a command that was run. `watch`: a watched folder. `agent`: an agent's own session, whose work is that of
+   * `run`: a command that was run. `watch`: a watched folder. `agent`: an agent's session, which owns the changes of
    * its actions. `replica`: a session that ran at a replica.
    */
   kind: "run" | "watch" | "agent" | "replica";
-  /** For a session at a replica: the replica's id. Only its changes that reached this history are known. */
+  /**
+   * For a session at a replica: the replica's id. Only the changes of the session that reached this history are known.
+   */
   replica?: string;
   /** The session's actor, such as `claude`. */
   actor: string;
-  /** The times of its start and end. For a session at a replica: of the arrival of its first and last change. */
+  /**
+   * The times of the session's start and end. For a session at a replica: the times at which its first and last change
+   * arrived.
+   */
   started: string;
   ended: string | null;
-  /** Secrets are masked. */
+  /** The command line, in which secrets are masked. */
   command: string[];
   tracked_paths: string[];
   exit_code: number | null;
@@ -350,14 +374,14 @@ export interface SessionShape {
   network_events: unknown[];
   notes: string[];
   /**
-   * `running`: also a session whose process died, until the next command closes it as `abandoned`. `elsewhere`: it is
-   * at a replica, and only the replica knows whether it still runs.
+   * `running`: the session is open. A session whose process died stays `running` until the next command closes it as
+   * `abandoned`. `elsewhere`: the session is at a replica, and only the replica knows whether it still runs.
    */
   state: "running" | "ended" | "abandoned" | "elsewhere";
   from_seq: number;
   to_seq: number | null;
   changed: number;
-  /** Changes of paths that no capture takes, losses first; absent if there are none. */
+  /** Changes of omitted paths, losses first; absent if there are none. */
   omitted_changes?: OmittedChangeShape[];
 }
 
@@ -376,19 +400,19 @@ export interface IterationShape {
   session?: string;
   action?: string;
   turn?: string;
-  /** The event that pruned it: its content may be gone. */
+  /** The event that pruned the iteration. Its content may be gone. */
   pruned_by?: number;
-  /** The event that erased its content. */
+  /** The event that erased the iteration's content. */
   erased_by?: number;
-  /** At a replica: the origin's iteration, if it came from the origin. */
+  /** At a replica: the origin's iteration from which this iteration was made, if it came from the origin. */
   upstream?: OriginIterationShape;
-  /** At an origin: the replica that wrote it, and that replica's own event. */
+  /** At an origin: the replica that wrote the iteration, and the seq of the write in that replica's own log. */
   replica?: { id: string; local_seq: number };
 }
 
 /**
- * The origin's iteration that a replica took over. The fields on actor and time are present if the replica holds the
- * event of that iteration.
+ * The origin's iteration that a replica took over. The optional fields are present only if the replica has the event of
+ * that iteration.
  */
 export interface OriginIterationShape {
   seq: number;
@@ -431,19 +455,22 @@ export interface VerifyShape {
   /** The number of contents that this history needs. */
   blobs: number;
   /**
-   * The number of bytes that were read: those of all contents of the store, which workspaces share. 0 if only `quick`
-   * was asked for.
+   * The number of bytes that were read. All contents of the store are read, because workspaces share them. 0 for a
+   * `quick` verification.
    */
   bytes: number;
   problems: VerifyProblemShape[];
-  /** Findings that are no problems but worth knowing, such as a torn tail that was never acknowledged. */
+  /** Findings that are no problems but worth knowing, such as a torn tail whose events were never acknowledged. */
   notes: string[];
-  /** The seq of the newest signed head that the log was checked against: the proof reaches this far. */
+  /**
+   * The seq of the newest signed head against which the log was checked. The log is proved up to this seq. `null`:
+   * there was no signed head.
+   */
   anchored_to: number | null;
-  /** The result for the head given in `expect`; `null`: none was given. */
+  /** The result for the head that was given as `expect`; `null` if none was given. */
   expected: ExpectedHeadShape | null;
   seconds: number;
-  /** The result of a repair, if one was asked for. All other fields describe the state after it. */
+  /** The result of the repair, if one was requested. All other fields describe the state after the repair. */
   repair?: RepairShape;
 }
 
@@ -452,7 +479,7 @@ export interface RepairShape {
   healed: HealedContentShape[];
   /** Contents that are still missing or damaged. */
   missing: HurtContentShape[];
-  /** Damaged files of the store, by their former names, that were moved to its `blobs/quarantine`. */
+  /** The former names of the store's damaged files that were moved to `blobs/quarantine`. */
   set_aside: string[];
   /** Places that could not be searched, or not completely. */
   failed: RepairFailureShape[];
@@ -462,14 +489,14 @@ export interface RepairShape {
 export interface HurtContentShape {
   hash: string;
   /**
-   * The events that need it, with their records or paths; at most the first 20. Empty: nothing in this workspace needs
-   * it.
+   * The first 20 events that need the content, with their records or paths. Empty if nothing in this workspace needs
+   * the content.
    */
   needed_by: string[];
 }
 
 export interface HealedContentShape extends HurtContentShape {
-  /** The place where its bytes were found. */
+  /** The place where the content's bytes were found. */
   from: string;
 }
 
@@ -481,13 +508,13 @@ export interface RepairFailureShape {
 /** The result of checking the log against a given head. */
 export interface ExpectedHeadShape {
   seq: number;
-  /** True if the log has the head's event and agrees with the head, whose signature is no problem: see `signature`. */
+  /** True if the log has the head's event, agrees with the head, and `signature` is no problem. */
   ok: boolean;
   /**
-   * `valid`: signed by our own key, by that of a signer that the log names, or by the key that was given with the head.
+   * `valid`: signed by the user's key, by a signer that the log names, or by the key that was given with the head.
    * `invalid`: the signature is wrong, so the log was not compared with the head. `unknown-key`: signed by an unknown
-   * key, which is a problem if the head is of this workspace. `none`: not signed. In all cases but `invalid`, the log
-   * was compared with what the head says.
+   * key, which is a problem if the head is of this workspace. `none`: not signed. Except for `invalid`, the log was
+   * compared with the head.
    */
   signature: "valid" | "invalid" | "unknown-key" | "none";
 }
@@ -496,40 +523,45 @@ export interface ExplainShape {
   path: string;
   tracked: boolean;
   /**
-   * True if it is recorded already. It then stays tracked until it is deleted, whatever the rules say about new paths.
+   * True if the path is recorded. A recorded path stays tracked until it is deleted, even if the rules leave out new
+   * paths of this name.
    */
   recorded: boolean;
   rule: string;
   pattern?: string;
   source?: string;
   /**
-   * The reason why the path is left out although the rules include it: too large, unreadable, over a limit, special …
+   * The reason why the path is left out although the rules include it: it is too large, unreadable, over a limit, a
+   * special file …
    */
   omitted?: { reason: string; detail: string };
 }
 
 /**
- * Bytes on disk, of the whole store. The total is the sum of `stored_bytes`, `log_bytes`, `index_bytes` and
+ * The disk usage of the whole store. `total_bytes` is the sum of `stored_bytes`, `log_bytes`, `index_bytes` and
  * `other_bytes`.
  */
 export interface DuShape {
   blobs: { count: number; content_bytes: number; stored_bytes: number };
-  /** The logs of all workspaces, their archives included. */
+  /** The size of the logs of all workspaces, including their archives. */
   log_bytes: number;
-  /** The indexes of all workspaces and of the contents. */
+  /** The size of the indexes of all workspaces and of the contents. */
   index_bytes: number;
-  /** The rest: stat caches, locks, quarantine, the cache, room in packs that no content uses. */
+  /**
+   * The size of all other files, such as stat caches, locks, the quarantine and the cache, and the space in packs that
+   * no content uses.
+   */
   other_bytes: number;
   total_bytes: number;
   store: string;
   /**
-   * If asked for: contents grouped by session, path or age. A content counts once, in the group in which it was first
-   * recorded.
+   * The contents grouped by session, path or age, if requested. Each content is in exactly one group, namely where it
+   * was first recorded.
    */
   groups?: DuGroupShape[];
 }
 
-/** The contents that were first recorded by a session, at a path or in a period. */
+/** A group of contents: those first recorded by one session, at one path or in one period. */
 export interface DuGroupShape {
   name: string;
   count: number;
@@ -537,16 +569,22 @@ export interface DuGroupShape {
 }
 
 export interface GcShape {
-  /** `freed_blobs`: the contents whose space was freed. `freed_bytes`: how much less the store takes. */
+  /**
+   * `freed_blobs`: the number of contents whose space was freed. `freed_bytes`: the number of bytes by which the store
+   * shrank.
+   */
   freed_blobs: number;
   freed_bytes: number;
   /**
-   * Contents that were removed too, but whose bytes are still in packs that are mostly needed or in use. A later `gc`
-   * frees them.
+   * The number and size of further contents that were removed but still take space, because their packs are in use or
+   * contain mostly needed contents. A later `gc` frees this space.
    */
   pending_blobs: number;
   pending_bytes: number;
-  /** Forgotten histories that are damaged: the contents that they still name were kept. Absent if there are none. */
+  /**
+   * Forgotten histories that are damaged. The contents that they still name were kept. Absent if there are no such
+   * histories.
+   */
   damaged?: { workspace: string; detail: string }[];
 }
 
@@ -558,13 +596,13 @@ export interface RebuildShape {
 
 /** The result of a compaction. */
 export interface CompactShape {
-  /** The number of events moved into the archive; 0: there was nothing to do. */
+  /** The number of events that were moved into the archive; 0 if there was nothing to do. */
   events_archived: number;
   /** The hash of the base on which the log continues. */
   base: string;
-  /** The event with which the log continues. */
+  /** The first event of the continued log. */
   seq: number;
-  /** The file name in `archive/`; `null` if nothing was archived, or the archive was dropped. */
+  /** The file name in `archive/`. `null` if nothing was archived or the archive was dropped. */
   archive: string | null;
   /** The number of events that were removed for good. */
   dropped: number;
@@ -572,7 +610,7 @@ export interface CompactShape {
 
 export interface WorkspaceShape {
   id: string;
-  /** The name given to `create`, if any. */
+  /** The name that was given to `create`, if there was one. */
   name?: string;
   /** The workspace's first folder; empty if it has none. */
   path: string;
@@ -580,11 +618,16 @@ export interface WorkspaceShape {
   seq: number;
   created: string;
   last_event: string | null;
-  /** True if the folder is there, also if it was removed and made again, or if the workspace has none. */
+  /**
+   * True if the folder exists, even if it was removed and created again. Also true for a workspace without a folder.
+   */
   present: boolean;
-  /** True if the workspace is archived, so it can only be read. */
+  /** True if the workspace is archived. An archived workspace can only be read. */
   archived?: true;
-  /** The reason why its history cannot be opened; `seq` and `last_event` are then unknown. */
+  /**
+   * The reason why the history cannot be opened. `seq` and `last_event` are then unknown. Absent if the history can be
+   * opened.
+   */
   problem?: string;
 }
 
@@ -597,7 +640,7 @@ export interface NotRecordedShape {
 export interface NotRolledBackShape {
   reason: string;
   paths: string[];
-  /** The command that undoes these changes or gives details, or what to do with copies that were kept. */
+  /** A command that undoes these changes or shows details, or instructions for copies that were kept. */
   hint: string;
 }
 
@@ -605,19 +648,19 @@ export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
   /**
-   * Paths whose changes may be this run's or those of another bracket that was open too (a run, a command's action, a
-   * transaction). This run does not own these changes, so its undo leaves them.
+   * Paths whose changes may be this run's, or those of another bracket (a run, a command's action, a transaction) that
+   * was open at the same time. This run does not own these changes, and its undo leaves them.
    */
   ambiguous: string[];
   /**
-   * Notes on listed paths of which it is not known what was there before: git ignored them, say. Undo leaves them.
-   * Absent if there are none.
+   * Notes on listed paths whose state before the run is unknown, because git ignored them, for example. The undo of the
+   * run leaves such paths. Absent if there are none.
    */
   notes?: string[];
   coverage: CoverageShape;
   /**
-   * The reason why the command's changes could not be recorded (no room, for example). `changes` then lists only those
-   * recorded before the failure. `null`: all were recorded.
+   * The reason why the command's changes could not be recorded (no room, for example). `changes` then has only the
+   * changes recorded before the failure. `null`: all changes were recorded.
    */
   not_recorded: NotRecordedShape | null;
   exit_code: number;
@@ -626,12 +669,15 @@ export interface RunShape {
   undo_id: string | null;
   /** True if `--rollback-on-failure` undid all changes. */
   rolled_back: boolean;
-  /** What `--rollback-on-failure` did not undo of a failed command, or left beside it, and why. `null`: nothing. */
+  /**
+   * The changes of a failed command that `--rollback-on-failure` did not undo, or the copies that it left, with the
+   * reason. `null` if there are none.
+   */
   not_rolled_back: NotRolledBackShape | null;
   skipped: SkippedShape[];
   /**
-   * Files that somebody wrote while the rollback replaced or removed them. The file is as it was before the run, and
-   * what was written is kept at `kept_at`.
+   * Files that somebody wrote while the rollback replaced or removed them. The file has its state from before the run,
+   * and the content that somebody wrote is at `kept_at`.
    */
   conflicts: { path: string; kept_at: string }[];
 }
@@ -646,12 +692,13 @@ export interface ConfigShape {
   maxFileSize: number;
   /**
    * True if small files that git ignores are kept aside before a run, for seven days, so that undo can restore them. If
-   * this is switched off, the next garbage collection also frees what was kept before.
+   * this is switched off, the next garbage collection also frees the files that were kept before.
    */
   keepAside: boolean;
   /**
-   * Further names of files that are secrets, beside those that Chronicle knows (`*` and `?` are wildcards). A name
-   * after `!` is no secret. The setting applies to everything ever recorded under such a name.
+   * Names of files that are secrets, in addition to the names that Chronicle knows (`*` and `?` are wildcards). `!`
+   * before a name means that files of this name are no secrets. The setting also applies to everything that was
+   * recorded earlier.
    */
   protectedNames: string[];
 }
@@ -659,6 +706,6 @@ export interface ConfigShape {
 /** Files that are secrets by their names: recorded and restored like others, and shown to people only. */
 export interface ProtectedShape {
   files: number;
-  /** The first three of them. */
+  /** The first three of these paths. */
   first: string[];
 }

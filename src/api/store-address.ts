@@ -16,9 +16,13 @@ export function storeScheme(address: string): StoreScheme | undefined {
   return scheme;
 }
 
-/** Returns the folder that a `file:` address names. Throws `USAGE` unless it is an absolute path of this machine. */
+/**
+ * Returns the folder that a `file:` address names. Throws `USAGE` unless the address names an absolute path on this
+ * machine.
+ */
 export function folderOfAddress(address: string): string {
-  // A URL's path ends at # or ?, so the address would name another folder than the one typed.
+  // An address with # or ? is refused, because a URL's path ends there: the address would name a different folder than
+  // the user meant.
   if (!/^file:\/\/(?:localhost)?\/[^?#]*$/i.test(address)) throw noStorage(address);
   try {
     return fileURLToPath(address);

@@ -15,25 +15,28 @@ export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, 
   /** Folders or single files to track, absolute. The first becomes the workspace's `path`. */
   readonly roots: readonly string[];
   /**
-   * Takes over this workspace's history for a folder that was moved or copied. Throws `UNSAFE` for a folder that has a
-   * history of its own, and, without `force`, while the old folder still exists.
+   * The id of a workspace whose history the folder takes over, because the folder is a moved or copied folder of that
+   * workspace. Throws `UNSAFE` if the folder has a history of its own, and, without `force`, if the old folder still
+   * exists.
    */
   readonly adopt?: string;
   /**
-   * Allows `/`, a home folder and Desktop, Documents, Downloads in it, and adopting the history of a folder that still
-   * exists.
+   * Allows `/`, a home folder, and the folders Desktop, Documents and Downloads in it. Also allows adopting the history
+   * of a folder that still exists.
    */
   readonly force?: boolean;
 }
 
-/** Options for beginning a workspace without a folder: its files are only in its log and the contents. */
+/** Options for beginning a workspace without a folder, whose files are only in its log and the store's contents. */
 export interface CreateOptions extends ProgressOptions {
   /**
    * A name that is unique in the store, such as a session's id: 1 to 128 of `A-Z a-z 0-9 . _ : @ -`, beginning with a
    * letter, a digit, `_` or `@`. It must not be the id of another workspace.
    */
   readonly name?: string;
-  /** The workspace and moment whose files it begins with; contents are shared. */
+  /**
+   * The workspace and moment whose files are the first state of the new workspace. Both workspaces share the contents.
+   */
   readonly from?: { readonly workspace: string; readonly moment?: string };
 }
 
@@ -42,7 +45,7 @@ export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "rea
   readonly actor?: string;
   /** Accepts only the whole id or the exact name, not the beginning of an id. */
   readonly exact?: boolean;
-  /** As `OpenOptions.upstream`. */
+  /** See `OpenOptions.upstream`. */
   readonly upstream?: boolean;
 }
 
@@ -58,7 +61,7 @@ export interface ForgetOptions {
 export interface InitShape {
   workspace: string;
   path: string;
-  /** False if the workspace existed already. */
+  /** False if the workspace already existed. */
   created: boolean;
   snapshot: SnapshotShape;
   /** The files that are secrets by their names. */
@@ -66,30 +69,34 @@ export interface InitShape {
 }
 
 export interface OpenOptions extends ProgressOptions {
-  /** An absolute folder; the nearest enclosing workspace is used. */
+  /** An absolute folder. The nearest workspace that encloses the folder is opened. */
   readonly folder: string;
-  /** If no workspace encloses the folder, begins one in it (takes the baseline) instead of throwing `NOT_FOUND`. */
+  /**
+   * Begins a workspace in the folder, with a baseline, if no workspace encloses the folder. By default, `NOT_FOUND` is
+   * thrown then.
+   */
   readonly create?: boolean;
   readonly force?: boolean;
   /**
-   * For commands that only read: records nothing, and neither finishes interrupted operations nor repairs the log. The
-   * index, which is derived, may be updated.
+   * For commands that only read. Nothing is recorded, interrupted operations are not finished, and the log is not
+   * repaired. Only the index, which is derived from the log, may be updated.
    */
   readonly readOnly?: boolean;
   /**
-   * Opens the mirror of the history that this workspace follows instead of its own history: a read-only workspace with
-   * the origin's id and without a folder. Throws `NOT_FOUND` if it follows none.
+   * Opens the mirror of the origin's history that this workspace follows, instead of its own history. The mirror is a
+   * read-only workspace with the origin's id and without a folder. Throws `NOT_FOUND` if the workspace follows no
+   * origin.
    */
   readonly upstream?: boolean;
   /**
    * `agent`: cannot prune, erase, compact, collect, configure, pin, rebuild, archive, forget, or accept a head; each
-   * attempt throws `FORBIDDEN` and is recorded. Default: the store's role (`StoreOptions.role`). `person` in a store
-   * that was opened for an agent remains an agent's.
+   * attempt throws `FORBIDDEN` and is recorded. Default: the store's role (`StoreOptions.role`). In a store that was
+   * opened with the role `agent`, `person` has no effect.
    */
   readonly role?: "person" | "agent";
   /**
-   * The name of the client: the program or library that asks, as it calls itself. It is recorded with each restore,
-   * undo, redo and transaction.
+   * The name that the calling program or library gives itself. The name is recorded with each restore, undo, redo and
+   * transaction.
    */
   readonly client?: string;
 }
@@ -110,22 +117,25 @@ export interface DoctorShape {
 /** One store (`CHRONICLE_HOME`) and the workspaces in it. */
 export interface StoreApi {
   readonly home: string;
-  /** Creates a workspace, or opens the existing one, and takes a baseline if there is none. */
+  /** Creates a workspace or opens the existing one. Captures a baseline if the workspace has none. */
   init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
   open(options: OpenOptions): Promise<WorkspaceApi>;
   /** Begins a workspace without a folder. Throws `REFUSED` if the name is taken. */
   create(options?: CreateOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
-  /** Opens a workspace by id, else by name, else by a unique prefix of an id. */
+  /**
+   * Opens a workspace by its id, its name, or a unique prefix of its id. An id has precedence over a name, and a name
+   * over a prefix.
+   */
   openById(id: string, options?: OpenByIdOptions): Promise<WorkspaceApi>;
   /**
-   * Archives a workspace; with `archived` false, ends that. An archived workspace can only be read: changes throw
-   * `READ_ONLY`.
+   * Archives a workspace; with `archived` false, takes it up again. An archived workspace can only be read: changes
+   * throw `READ_ONLY`.
    */
   archive(id: string, archived?: boolean): Promise<WorkspaceShape>;
   workspaces(): Promise<WorkspaceShape[]>;
   /**
-   * Removes a workspace's history from the store (not its files). `unforget` restores it within 24 hours; after that,
-   * the next `gc` frees it and the contents that only it needed.
+   * Removes a workspace's history from the store; the workspace's files stay. Within 24 hours, `unforget` brings the
+   * history back. After that, the next `gc` frees the history and the contents that nothing else needs.
    */
   forget(id: string, options?: ForgetOptions): Promise<WorkspaceShape>;
   /** Frees contents that no workspace of the store needs. */
@@ -137,7 +147,7 @@ export interface StoreApi {
   close(): Promise<void>;
 }
 
-/** A notice that recording in a workspace is not signed, and why. */
+/** A notice that the history of a workspace is recorded without signatures, with the reason. */
 export interface UnsignedShape {
   workspace: string;
   reason: SigningReason;
@@ -151,15 +161,15 @@ export const MEMORY_STORE = "memory:";
 /** Options for opening a store. */
 export interface StoreOptions {
   /**
-   * The store's folder, absolute, also as a `file:` URL; or `memory:` for a store of this process alone, which begins
-   * empty and is gone when it is closed. It has a key of its own, and reads nothing in `configFolder`.
+   * The store's absolute folder, as a path or a `file:` URL. `memory:` is a store in this process's memory. It begins
+   * empty, is gone when it is closed, has its own key, and reads nothing in `configFolder`.
    */
   readonly home: string;
-  /** The folder of the key and the signed heads, absolute. */
+  /** The absolute folder of the key and the signed heads. */
   readonly configFolder: string;
   /**
-   * The user's home folder. Without `force`, neither it nor Desktop, Documents and Downloads in it may become a
-   * workspace. Git's settings there (`.gitconfig`, `.config/git`) are respected.
+   * The user's home folder. Without `force`, neither the home folder nor Desktop, Documents or Downloads in it can
+   * become a workspace. Git's settings in the home folder (`.gitconfig`, `.config/git`) are respected.
    */
   readonly userHome?: string;
   /** The time to wait for a lock (default 30,000 ms). */
@@ -167,17 +177,17 @@ export interface StoreOptions {
   /** The actor (default `human`). */
   readonly actor?: string;
   /**
-   * Called with a note for people when a change does more than it was asked for, such as ending a transaction whose
-   * process is gone.
+   * Called with a note for people when a call does more than was requested, for example when it ends a transaction
+   * whose process is gone.
    */
   readonly onNote?: (note: string) => void;
-  /** Called once for each open workspace whose recording is not signed (see `SigningShape`). */
+  /** Called once for each open workspace whose history is not signed (see `SigningShape`). */
   readonly onUnsigned?: (told: UnsignedShape) => void;
-  /** Called after each commit of this store in any of its workspaces, for counting. */
+  /** Called after each commit that this store object makes in any workspace, with the number of events. */
   readonly onCommit?: (commit: { readonly events: number }) => void;
   /** The limits on what is kept. Absent limits come from `config.yaml`, else from the defaults (`docs/library.md`). */
   readonly retention?: Partial<RetentionShape>;
-  /** Replaces the built-in defaults, for limits that neither `retention` nor `config.yaml` gives. */
+  /** Replacements for the built-in defaults. They apply to limits that neither `retention` nor `config.yaml` gives. */
   readonly retentionDefaults?: Partial<RetentionShape>;
   /** The role in every workspace that is opened, and in operations on the whole store (see `OpenOptions.role`). */
   readonly role?: "person" | "agent";

@@ -2,40 +2,42 @@ import type { ConflictShape } from "./conflict-shape.ts";
 import type { ProtectedShape } from "./shapes.ts";
 
 /**
- * The ways in which a folder and its upstream exchange changes. `two-way-safe`: both ways; contradicting changes become
- * a conflict. `two-way-resolved`: both ways; the upstream wins. `one-way-safe`: from the upstream to the folder;
- * changes in the folder stay. `one-way-replica`: the folder becomes what the upstream is.
+ * The direction in which a folder and its upstream exchange changes. `two-way-safe`: both directions; contradicting
+ * changes become a conflict. `two-way-resolved`: both directions; of contradicting changes, the upstream's wins.
+ * `one-way-safe`: from the upstream to the folder; changes made in the folder stay. `one-way-replica`: from the
+ * upstream to the folder; changes made in the folder are replaced.
  */
 export type SyncMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
 
-/** Settings of how a replica follows its origin. */
+/** Settings of a sync. */
 export interface SyncSettings {
   /** Default: `two-way-safe`. */
   readonly mode?: SyncMode;
   /**
-   * Patterns, as in a `.gitignore`, of paths that do not come from the upstream. Default: the patterns so far; an empty
-   * list removes them.
+   * Patterns, as in a `.gitignore`, of paths that are not taken from the upstream. Default: the sync's present
+   * patterns; an empty list removes them.
    */
   readonly filterTo?: readonly string[];
-  /** Patterns of paths that are not written back. Default: the patterns so far; an empty list removes them. */
+  /** Patterns of paths that are not written back. Default: the sync's present patterns; an empty list removes them. */
   readonly filterFrom?: readonly string[];
   /** A named filter, applied before the patterns of `filterTo` and `filterFrom`. */
   readonly policy?: "sandbox";
   /**
-   * The treatment of files that editors and desktops make for themselves beside others (backups, swap files, locks,
-   * `.DS_Store`). `leave`: each stays on the side on which it was made (the default). `sync`: they go both ways.
+   * The treatment of files that editors and desktops make for themselves (backups, swap files, locks, `.DS_Store`).
+   * `leave`: each such file stays on the side on which it was made (the default). `sync`: such files are synced in both
+   * directions.
    */
   readonly editorFiles?: "leave" | "sync";
   /**
-   * True if files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) go both ways, too. This needs a
-   * person's token or the owner's socket; else the origin refuses the replica (`FORBIDDEN`). Default: the setting so
-   * far; initially, each such file stays on the side on which it was made. If it is turned on later, files kept back
-   * until then are sent. Turning it off deletes nothing.
+   * True if files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) are synced, too. Without a person's
+   * token or the owner's socket, the origin then refuses the replica (`FORBIDDEN`). Default: the sync's present
+   * setting, or false for a new sync. If false, each such file stays on the side on which it was made. When the setting
+   * is turned on later, the files kept back until then are sent. Turning it off deletes nothing.
    */
   readonly withProtected?: boolean;
   /**
-   * The time for which a file in the folder must have been unchanged before it is taken, in milliseconds (default 50).
-   * A file that keeps changing is taken after 20 times this time, but not before 5 s.
+   * The time in milliseconds for which a file in the folder must be unchanged before it is recorded (default 50). A
+   * file that keeps changing is recorded after 20 times this time, but not before 5 s.
    */
   readonly debounceMs?: number;
 }
@@ -52,7 +54,7 @@ export interface SyncStart extends SyncSettings {
    * its only one.
    */
   readonly workspace?: string;
-  /** The folder, absolute. It is created if it is missing, and a history is created for it if it has none. */
+  /** The absolute folder. A missing folder is created, and so is a history for a folder that has none. */
   readonly folder: string;
   /**
    * A bearer token, for an upstream on a port. It is kept in a file of the configuration folder (0600), never in a log.
@@ -65,20 +67,20 @@ export interface SyncStart extends SyncSettings {
 /** The state of a sync. */
 export type SyncState = "connecting" | "syncing" | "in-sync" | "offline" | "paused" | "halted" | "stopped";
 
-/** A path whose last change the origin has refused. It stays as it is here. */
+/** A path whose last change the origin has refused. The path keeps its state in the folder. */
 export interface RefusedPathShape {
   path: string;
   path_b64?: string;
   /** A code for programs: `path`, `filtered`, `too-large` … (docs/protocol.md). */
   reason: string;
-  /** The reason in words, and what to do about it. */
+  /** `why`: the reason in words. `hint`: what to do about it. */
   why: string;
   hint: string;
 }
 
 /**
- * A path that is not synced and stays where it is: a file that an editor or a desktop makes for itself, or a
- * repository's own state.
+ * A path that is not synced and stays on its side, such as a file that an editor or a desktop makes for itself, or the
+ * state of a git repository.
  */
 export interface LeftOutPathShape {
   path: string;
@@ -87,30 +89,30 @@ export interface LeftOutPathShape {
   side: "local" | "upstream" | "both";
 }
 
-/** A path of the origin that the folder's disk cannot hold. */
+/** A path of the origin that cannot exist on the folder's disk. `why`: the reason in words. */
 export interface NotHeldPathShape extends LeftOutPathShape {
   why: string;
 }
 
-/** The progress of a long step of a sync, in files. */
+/** The progress of a long step of a sync, in numbers of files. `total` 0: unknown. */
 export interface SyncProgressShape {
   phase: "receiving" | "applying" | "sending";
   done: number;
   total: number;
-  /** The bytes done and in total of a large file (more than 2 MiB) that is being transferred. */
+  /** The progress of one large file (more than 2 MiB) that is being transferred, in bytes. */
   bytes?: { done: number; total: number };
 }
 
 /** A problem that keeps a sync from its work, and what to do about it. */
 export interface SyncTroubleShape {
   /**
-   * A code for programs. `disk-full`: no room on a disk of this side, or a limit of file sizes. `no-permission`:
-   * something here may not be written, or its file system is read-only. `unreachable`: the origin does not answer.
-   * `token-refused`: the origin does not accept the token, or not for this. `starting`: its server runs, and does not
-   * serve the workspace yet.
+   * A code for programs. `disk-full`: a disk of this machine is full, or a limit on file sizes was reached.
+   * `no-permission`: a path on this machine cannot be written, because of its permissions or because its file system is
+   * read-only. `unreachable`: the origin does not answer. `token-refused`: the origin does not accept the token, or the
+   * token does not allow this sync. `starting`: the origin's server runs but does not serve the workspace yet.
    */
   kind: "disk-full" | "no-permission" | "unreachable" | "token-refused" | "starting";
-  /** The problem in words, and what to do next. */
+  /** `message`: the problem in words. `next`: what to do about it. */
   message: string;
   next: string;
 }
@@ -119,26 +121,29 @@ export interface SyncTroubleShape {
 export interface SyncShape {
   /** The id of the folder's own workspace. */
   id: string;
-  /** Absolute. */
+  /** The absolute folder. */
   folder: string;
   /** The origin's address, without a token. */
   upstream: string;
-  /** The id of the origin's workspace; before the first answer, the name or id that was asked for. */
+  /** The id of the origin's workspace. Before the origin's first answer, the name or id that was given at the start. */
   workspace: string;
-  /** The name or id by which the workspace was asked for; absent if none was given. */
+  /** The name or id of the workspace that was given at the start; absent if none was given. */
   asked?: string;
   mode: SyncMode;
   state: SyncState;
-  /** Another process runs the sync, such as `chronicle replicate`; only that process knows its state. */
+  /**
+   * True if another process runs the sync, such as `chronicle replicate`. Only that process knows the state of the
+   * sync.
+   */
   elsewhere?: true;
   /**
    * The reason why the sync is halted, as a code for programs: `root-vanished`, `root-replaced`, `root-emptied`,
-   * `mass-deletion`, `diverged`, `nested`, or the origin's reason for refusing it: `unauthenticated`, `forbidden`,
-   * `not_found` …
+   * `mass-deletion`, `diverged`, `nested`, or the origin's reason for refusing the replica: `unauthenticated`,
+   * `forbidden`, `not_found` …
    */
   halted?: string;
   /**
-   * The present trouble, if it is one of the five kinds with a next step of their own. Other trouble is only in
+   * The present trouble, if it is of one of the five kinds of `SyncTroubleShape`. Other trouble is only described by
    * `reason` and `degraded`.
    */
   trouble?: SyncTroubleShape;
@@ -146,27 +151,28 @@ export interface SyncShape {
   reason?: string;
   /** The next step for a person. */
   hint?: string;
-  /** The origin's name for itself, or its address; `null`: it was never reached. */
+  /** The name that the origin gives itself, or its address; `null` if the origin was never reached. */
   peer: string | null;
   /**
-   * The time since which the origin's folder has been missing although the origin is reached, by the origin's clock
-   * (ISO-8601).
+   * The time since which the origin's own folder has been missing, although the origin is reached. By the origin's
+   * clock (ISO-8601).
    */
   origin_away_since?: string;
-  /** The number of the origin's events that are not applied to the folder. */
+  /** The number of the origin's events that are not yet applied to the folder. */
   lag: number;
-  /** The number of the folder's changes that the origin has not answered. */
+  /** The number of the folder's changes to which the origin has not yet replied. */
   pending: number;
   /** The number of open conflicts. */
   conflicts: number;
   /**
-   * The number of paths that differ and stay so, because the origin has refused their last changes or they are left
-   * out.
+   * The number of paths on which the sides differ and will continue to differ, because the origin has refused the last
+   * change or because the path is not synced.
    */
   kept_back?: number;
   /**
-   * The first twenty paths that the origin has refused, in path order. Absent if the token may only read: that is the
-   * reason for every path. The answer to a `flush` names more of them, also with a token that may only read.
+   * The first twenty paths that the origin has refused, in path order. Absent if the token may only read, because the
+   * reason is then the same for every path. The answer to a `flush` names more paths, even with a token that may only
+   * read.
    */
   refused?: RefusedPathShape[];
   /**
@@ -182,55 +188,68 @@ export interface SyncShape {
   git_left_out?: number;
   /** The first twenty of these paths, in path order. */
   git_left_out_paths?: LeftOutPathShape[];
-  /** How many of the `kept_back` paths are secrets by their names: each stays on its side. */
+  /** The number of the `kept_back` paths that are secrets by their names. Each stays on its side. */
   secrets?: number;
   /** The first twenty of these paths, in path order. */
   secret_paths?: LeftOutPathShape[];
   /**
-   * The number of the `kept_back` paths that the folder's disk cannot hold, such as links and some names. They stay at
-   * the origin.
+   * The number of the `kept_back` paths that cannot exist on the folder's disk, such as links and certain names. These
+   * paths stay at the origin.
    */
   not_held?: number;
   /** The first twenty of these paths, in path order. */
   not_held_paths?: NotHeldPathShape[];
-  /** The number of the `kept_back` paths that have a content that was erased here: it is neither recorded nor sent. */
+  /**
+   * The number of the `kept_back` paths whose content was erased from the folder's history. Such a content is neither
+   * recorded nor sent.
+   */
   erased?: number;
   /** The first twenty of these paths, in path order. */
   erased_paths?: LeftOutPathShape[];
-  /** True if the token may only read: no change of the folder is sent to the origin, whatever the mode. */
+  /** True if the token may only read. No change of the folder is then sent to the origin, in any mode. */
   read_only?: true;
   /**
-   * True if files that are secrets by their names go both ways, too (`withProtected`). Absent: each stays on its side.
+   * True if files that are secrets by their names are synced, too (`withProtected`). Absent: each such file stays on
+   * its side.
    */
   with_protected?: true;
-  /** The origin's event up to which the folder is reconciled. */
+  /** The seq of the origin's event up to which the folder is reconciled. */
   applied: number;
-  /** The last event of the origin that is held here. */
+  /** The seq of the last event of the origin that the replica has received. */
   head: number;
-  /** In the answer to the `start` that created the sync: the number of files that the folder had already. */
+  /**
+   * In the answer to the `start` that created the sync: the number of files that the folder had before; absent if it
+   * had none.
+   */
   joined?: number;
   /**
-   * In the answer to a `start` without `withProtected`: the folder's files that are secrets by their names, and stay
-   * here. Absent if there are none.
+   * In the answer to a `start` without `withProtected`: the folder's files that are not synced because they are secrets
+   * by their names. Absent if there are none.
    */
   protected?: ProtectedShape;
-  /** A note on something that works only in part: too few watches, for example. */
+  /** A note on something that only works in part, for example because the system has too few file watches. */
   degraded?: string;
-  /** The time at which a failed step is tried again (ISO-8601); `flush` and `resume` try it at once. */
+  /** The time at which a failed step is tried again (ISO-8601). `flush` and `resume` try the step at once. */
   retry_at?: string;
-  /** The progress of a long step, such as the first sync. `total` 0: unknown. */
+  /** The progress of a long step, such as the first sync. */
   progress?: SyncProgressShape;
 }
 
-/** A decision on an open conflict between a folder and its upstream. The other side stays in the history. */
+/**
+ * A decision on an open conflict between a folder and its upstream. The side that was not chosen stays in the history.
+ */
 export interface SyncResolution {
-  /** `local`: the folder's side. `upstream`: the origin's side. `merge`: both, as far as they merge, or `content`. */
+  /**
+   * `local`: the folder's side. `upstream`: the origin's side. `merge`: `content` if it is given, else the merge of
+   * both sides.
+   */
   readonly keep: "local" | "upstream" | "merge";
   /** With `merge`: the merged content. */
   readonly content?: Uint8Array;
   /**
-   * The hashes of both sides that the decision is about, as `conflicts` returned them. Throws `REFUSED` if one side has
-   * changed since. Without `from`, merged content replaces whatever both sides are by then.
+   * The hashes of both sides on which the decision is based, as `conflicts` returned them. If a side has changed since
+   * then, `resolve` throws `REFUSED`. Without `from`, the decision applies to the present sides, even if they have
+   * changed.
    */
   readonly from?: Pick<ConflictShape, "current_hash" | "undo_hash">;
 }
@@ -243,19 +262,19 @@ export interface SyncResolvedShape {
   /** The number of conflicts that are still open. */
   conflicts: number;
   /**
-   * The reason why this conflict is still open: everything was done, but a folder that should be removed has to stay
-   * for now.
+   * The reason why this conflict is still open: a folder that should be removed has to stay for now. Everything else of
+   * the decision was done.
    */
   still_open?: string;
 }
 
-/** An event of a sync. `sync` is its state at that time. */
+/** An event of a sync. `sync` is the state of the sync at that time. */
 export type SyncEventShape = { seq: number; id: string; timestamp: string } & (
   | { kind: "state"; sync: SyncShape }
   | { kind: "applied"; from: number; to: number; paths: number }
   /**
-   * `refused`: the number of rejected changes that stay here as they are. The others were overtaken, and are reconciled
-   * again.
+   * `refused`: the number of rejected changes that the origin has refused for good; the folder keeps them. The other
+   * rejected changes were overtaken by changes of the origin, and are reconciled again.
    */
   | { kind: "pushed"; accepted: number; rejected: number; refused?: number }
   | { kind: "conflict"; path: string; state: "open" | "settled" }
@@ -265,56 +284,65 @@ export type SyncEventShape = { seq: number; id: string; timestamp: string } & (
 
 /** The syncs of a store, in the process that runs them. */
 export interface SyncRunner extends SyncApi {
-  /** The number of syncs that are not stopped. A process that has any keeps running without clients. */
+  /** The number of syncs that are not stopped. While it is not 0, the process keeps running without clients. */
   readonly active: number;
-  /** Continues the syncs that were active when their process ended. */
+  /** Continues the syncs that were active when the previous process ended. */
   takeUp(): Promise<void>;
-  /** Releases all syncs; the next process takes them up again. */
+  /** Releases all syncs, so that the next process can continue them. */
   close(): Promise<void>;
 }
 
 /** A person's decision about a sync that is halted. */
 export type SyncDecision = "deletions" | "restore" | "as-new" | "rejoin";
 
-/** Folders that follow workspaces of other stores, and write back to them. One process for a store runs its syncs. */
+/**
+ * Operations on syncs: folders that follow workspaces of other stores and write back to them. For each store, one
+ * process runs its syncs.
+ */
 export interface SyncApi {
   /**
-   * Starts a sync, or continues the one of this folder. Resolves once it has started, whether or not the origin is
-   * connected. Throws `REFUSED` for a folder that follows something else, `UNSAFE` as `init` does and for system
-   * folders, and `USAGE` for invalid options.
+   * Starts a sync, or continues the sync of this folder. Resolves once the sync has started, even if the origin is not
+   * connected. Throws `REFUSED` for a folder that follows another workspace, `UNSAFE` for system folders and for the
+   * folders that `init` refuses, and `USAGE` for invalid options.
    */
   start(options: SyncStart): Promise<SyncShape>;
   list(): Promise<SyncShape[]>;
-  /** Returns a sync. `id`, here and below: its id, a unique prefix of the id, or its folder. Throws `NOT_FOUND`. */
+  /**
+   * Returns a sync. In this and the following methods, `id` is the sync's id, a unique prefix of the id, or its folder.
+   * They throw `NOT_FOUND` for an unknown sync.
+   */
   status(id: string): Promise<SyncShape>;
-  /** Stops the sync. The synced files and their history stay, and it can be started again. */
+  /** Stops the sync. The synced files and their history stay, and the sync can be started again. */
   stop(id: string): Promise<SyncShape>;
-  /** Pauses the sync: nothing goes either way until it is resumed, also after a restart. */
+  /** Pauses the sync. Nothing is synced until `resume`, even if the process is restarted. */
   pause(id: string): Promise<SyncShape>;
   /**
-   * Resumes the sync. `accept` decides about a halted sync. `deletions` allows the deletion of many files, or of all,
-   * that halted it; `restore` puts the files back. Without a decision, checks whether the files are back, and throws
-   * `REFUSED` if they are not. `as-new`: continues as another replica, for an origin that knows changes which this
-   * replica never made (because the replica was restored from a backup, or is a copy). Differences are reconciled and
-   * proposed to the origin; nothing is deleted there. `rejoin`: for an origin that was restored to an earlier state.
-   * The part that the origin has lost is kept here, reconciled and proposed to it; nothing is deleted on either side.
-   * Rejects if the origin cannot be reached.
+   * Resumes the sync. `accept` is the decision about a halted sync. `deletions`: allows the deletion of the many (or
+   * all) files for which the sync was halted. `restore`: puts these files back. Without a decision, checks whether the
+   * files are back, and throws `REFUSED` if they are not. `as-new`: continues as a new replica, for a replica that was
+   * restored from a backup or is a copy, so that the origin knows changes which this replica never made. Differences
+   * are reconciled and proposed to the origin; nothing is deleted there. `rejoin`: continues with an origin that was
+   * restored to an earlier state. What the origin has lost is kept here, reconciled and proposed to the origin; nothing
+   * is deleted on either side. Rejects if the origin cannot be reached.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**
-   * Resolves once every earlier change of either side is on the other side, is a conflict, or was refused by the origin
-   * for good. `refused` of the answer names each refused path (the first 1,000), also if the token may only read, and
-   * includes earlier changes as long as their refusal stands. If `refused` is absent, the origin has everything that it
-   * should have. Throws `REFUSED` after `timeoutMs` (default 60,000), or if the sync is not running.
+   * Resolves once every earlier change of either side is on the other side, has become a conflict, or was refused by
+   * the origin for good. `refused` of the answer names the first 1,000 refused paths, even if the token may only read.
+   * It includes paths that were refused before this call and are still refused. If `refused` is absent, the origin has
+   * everything that it should have. Throws `REFUSED` after `timeoutMs` (default 60,000), or if the sync is not running.
    */
   flush(id: string, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<SyncShape>;
   /** Returns the open conflicts. `current` is the folder's side, `undo` the upstream's. */
   conflicts(id: string): Promise<ConflictShape[]>;
   /**
-   * Settles a conflict. `path`: as `conflicts` returns it. Throws `NOT_FOUND`, and `REFUSED` if `merge` cannot merge
-   * the sides or they no longer match `from`.
+   * Settles a conflict. `path`: the path as `conflicts` returns it. Throws `NOT_FOUND` if the path has no open
+   * conflict, and `REFUSED` if the sides do not merge or no longer match `from`.
    */
   resolve(id: string, path: string, resolution: SyncResolution): Promise<SyncResolvedShape>;
-  /** Yields events from now on, of all syncs or of one, beginning with the state of each. Ends with `signal`. */
+  /**
+   * Yields the events of all syncs or of one sync from now on. The first events are the present state of each sync.
+   * Ends when `signal` aborts.
+   */
   events(id?: string, signal?: AbortSignal): AsyncIterable<SyncEventShape>;
 }

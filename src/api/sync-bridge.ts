@@ -5,11 +5,11 @@ import type { SyncApi, SyncResolution, SyncShape, SyncState, SyncStart } from ".
 /** The state of a session's folder, for a desktop client. */
 export interface SyncStatus {
   readonly state: SyncState;
-  /** The origin's address; `null`: never reached. */
+  /** The origin's name or address; `null` if the origin was never reached. */
   readonly peer: string | null;
-  /** The number of the origin's events that are not in the folder. */
+  /** The number of the origin's events that are not yet applied to the folder. */
   readonly lag: number;
-  /** The number of the folder's changes that the origin has not answered. */
+  /** The number of the folder's changes to which the origin has not yet replied. */
   readonly pending: number;
   /** The number of open conflicts. */
   readonly conflicts: number;
@@ -19,22 +19,28 @@ export interface SyncStatus {
 export type ConflictResolution = "keep_local" | "accept_upstream" | "merge";
 
 /**
- * The sync interface for a desktop client. A session is a workspace of one origin, by its name or id, and has one
- * folder. The names are those of the client's commands, which pass their arguments on unchanged.
+ * The sync interface for a desktop client. A session is a workspace of the origin, identified by its name or id, and is
+ * synced to one folder. The methods have the names of the client's commands, which pass their arguments on unchanged.
  */
 export interface SyncBridge {
-  /** `local_dir`: absolute. Throws as `SyncApi.start`, and `REFUSED` while the session is synced to another folder. */
+  /**
+   * Starts to sync the session to the absolute folder `local_dir`. Throws the errors of `SyncApi.start`, and `REFUSED`
+   * while the session is synced to another folder.
+   */
   readonly start_sync: (session_id: string, local_dir: string) => Promise<void>;
-  /** Throws `NOT_FOUND` for a session that has no folder, as the methods below do. */
+  /** Stops the session's sync. This and the following methods throw `NOT_FOUND` for a session that has no folder. */
   readonly stop_sync: (session_id: string) => Promise<void>;
   readonly sync_status: (session_id: string) => Promise<SyncStatus>;
-  /** `path`: as the conflict names it. Throws `REFUSED` if `merge` cannot merge the sides. */
+  /**
+   * Settles the conflict of `path`, which is the path as the conflict names it. Throws `REFUSED` if the resolution is
+   * `merge` and the sides do not merge.
+   */
   readonly resolve_conflict: (session_id: string, path: string, resolution: ConflictResolution) => Promise<void>;
 }
 
-/** Options of a bridge: its syncs, and the settings of `start`. */
+/** Options of a bridge: the syncs, the origin, and the settings of each started sync. */
 export interface SyncBridgeOptions extends Omit<SyncStart, "workspace" | "folder"> {
-  /** The result of `openSyncs`, or `client.syncs` of the store's process. */
+  /** The result of `openSyncs`, or `client.syncs` of a client of the store's process. */
   readonly syncs: SyncApi;
 }
 
@@ -87,8 +93,8 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
 }
 
 /**
- * Returns the id of a folder's sync; `undefined` if it has none. The process that runs the syncs resolves links to the
- * folder.
+ * Returns the id of the folder's sync; `undefined` if the folder has no sync. Also finds the sync through a link to the
+ * folder, because the process that runs the syncs resolves links.
  */
 async function idAt(syncs: SyncApi, folder: string): Promise<string | undefined> {
   try {

@@ -1,9 +1,9 @@
 import type { FileShape } from "../file-api.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Chronicle's own request headers. */
+/** Request headers that say on whose behalf a request is made. */
 export const ACTING = {
-  /** The actor, if the server lets the caller name one: `WorkspaceApi.as`. */
+  /** The actor of the request. The server decides whether this caller may name one (see `WorkspaceApi.as`). */
   actor: "chronicle-actor",
   /** The program on whose behalf the request is made. */
   client: "chronicle-client",
@@ -12,15 +12,15 @@ export const ACTING = {
 } as const;
 
 /**
- * The header that has the value `commands` if the client is used from the command line, so that hints may name its
- * commands.
+ * The header `HINTS_HEADER` has the value `WITH_COMMANDS` if the request comes from the command line. Hints in the
+ * answer may then name commands.
  */
 export const HINTS_HEADER = "chronicle-hints";
 export const WITH_COMMANDS = "commands";
 
 const KINDS = ["file", "symlink", "dir"] as const;
 
-/** Returns the headers that describe `file`, apart from the `ETag`, which is its hash. The path is percent-encoded. */
+/** Returns the headers that describe `file`, except for the `ETag`. The path is percent-encoded. */
 export function contentHeaders(file: FileShape): Record<string, string> {
   return {
     "chronicle-path": encodeURIComponent(file.path),
@@ -36,8 +36,8 @@ export function contentHeaders(file: FileShape): Record<string, string> {
 }
 
 /**
- * Returns the file that the headers describe; `undefined` without a path or a known kind. `header` returns a header by
- * its name.
+ * Returns the file that the headers of a reply describe. Returns `undefined` if they have no path or no known kind.
+ * `header` returns the value of a header.
  */
 export function fileOfHeaders(header: (name: string) => string | undefined): FileShape | undefined {
   const kind = KINDS.find((one) => one === header("chronicle-kind"));

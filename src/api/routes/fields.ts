@@ -1,12 +1,10 @@
 import * as z from "zod";
 
-/**
- * The fields of queries and bodies, each with its bounds. Queries come as text, which `count`, `bits`, `flag` and
- * `many` parse. The engine's own validators check the values again.
- */
+// This file makes the schemas of the fields of queries and bodies, with their bounds. All values of a query are text;
+// `count`, `bits`, `flag` and `many` parse them. The engine checks all values again.
 
 const MAX_WORD = 200;
-/** The limit of `core/values/path.ts`, plus room for the prefix of a root (`@<root id>:`). */
+/** The limit of `core/values/path.ts` in bytes, plus the prefix of a root (`@<root id>:`). */
 const MAX_PATH = 66_000;
 const MAX_PATHS = 10_000;
 /** The maximum depth of nested JSON: enough for any request, and far below the depth at which a stack overflows. */
@@ -18,32 +16,32 @@ const noControls = /^[^\u0000-\u001f\u007f-\u009f]+$/;
 export const word = (what: string): z.ZodString =>
   z.string().min(1).max(MAX_WORD).regex(noControls, "must hold no control characters").describe(what);
 
-/** A text for people. */
+/** Returns the schema of a text for people. */
 export const text = (what: string, most: number): z.ZodString => z.string().max(most).describe(what);
 
-/** A path of the workspace. */
+/** Returns the schema of a path of the workspace. */
 export const path = (what: string): z.ZodString => z.string().max(MAX_PATH).describe(what);
 
-/** Paths, in a body. */
+/** Returns the schema of a list of paths in a body. */
 export const paths = (what: string): z.ZodArray<z.ZodString> =>
   z.array(z.string().max(MAX_PATH)).max(MAX_PATHS).describe(what);
 
-/** A moment. */
+/** Returns the schema of a moment. */
 export const moment = (what: string): z.ZodString =>
   word(
     `${what}: a snapshot's number, an id or its beginning, a name, \`latest\`, \`baseline\`, \`seq:40\`, \`10m\`, ISO-8601 (without a zone: UTC)`,
   );
 
-/** A whole number, in a body. */
+/** Returns the schema of a whole number in a body. */
 export const number = (what: string, most = Number.MAX_SAFE_INTEGER): z.ZodInt =>
   z.int().min(0).max(most).describe(what);
 
-/** A boolean, in a body. */
+/** Returns the schema of a boolean in a body. */
 export const bool = (what: string): z.ZodBoolean => z.boolean().describe(what);
 
 const DIGITS = /^\d{1,16}$/;
 
-/** A whole number, in a query. */
+/** Returns the schema of a whole number in a query. */
 export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER } = {}) =>
   z
     .string()
@@ -52,7 +50,10 @@ export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER 
     .pipe(z.int().min(least).max(most))
     .meta({ description: what });
 
-/** Permission bits, in a query: decimal, or octal if it begins with 0. Setuid and similar bits are never set. */
+/**
+ * Returns the schema of permission bits in a query. A number that begins with 0 is octal, any other is decimal. Setuid,
+ * setgid and the sticky bit are refused.
+ */
 export const bits = (what: string) =>
   z
     .string()
@@ -61,7 +62,7 @@ export const bits = (what: string) =>
     .pipe(z.int().min(0).max(0o777))
     .meta({ description: what });
 
-/** `true` or `false`, in a query. */
+/** Returns the schema of a boolean in a query: `true` or `false`. */
 export const flag = (what: string) =>
   z
     .enum(["true", "false"])
@@ -69,7 +70,7 @@ export const flag = (what: string) =>
     .pipe(z.boolean())
     .meta({ description: what });
 
-/** Texts, in a query: the key is repeated for each. */
+/** Returns the schema of a list of texts in a query, in which the key is repeated for each text. */
 export const many = (what: string, most: number) =>
   z
     .union([
@@ -84,7 +85,7 @@ export const many = (what: string, most: number) =>
 
 export const limit = count("how many at most (default 100)", { least: 1, most: 1_000 }).optional();
 
-/** The parameters of every list. */
+/** The query parameters of every route that returns a page of a list. */
 export const paging = {
   limit,
   cursor: z.string().min(1).max(2_000).describe("`next` of the page before").optional(),
@@ -95,7 +96,7 @@ export const by = {
   session: word("the agent's session").optional(),
 };
 
-/** Any JSON object, not too deep. */
+/** Returns the schema of a JSON object that is nested at most `MAX_DEPTH` deep. */
 export const jsonObject = (what: string) =>
   z
     .record(z.string(), z.unknown())
@@ -103,8 +104,8 @@ export const jsonObject = (what: string) =>
     .describe(what);
 
 /**
- * Returns how deep arrays and objects are nested in a parsed value; beyond `MAX_DEPTH` it stops counting. Does not
- * recurse, since the depth is untrusted.
+ * Returns how deep arrays and objects are nested in a parsed value, but stops counting at `MAX_DEPTH` + 1. Does not
+ * recurse, because an untrusted value could overflow the stack.
  */
 function depthOf(value: unknown): number {
   let level: unknown[] = [value];

@@ -1,20 +1,20 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 
-/** The operation that a GET of `files/…` means, and its parameters. */
+/** The operation that a GET of `files/…` requests, and its parameters. */
 interface FileRequest {
   readonly operation: "readFile" | "fileHistory" | "fileAtIteration";
   /** Parameters for the row: `path`, and `n` for an iteration. */
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The operation that each value of `as`, other than `content`, means. */
+/** The operation for each value of `as`, except for `content`. */
 const OPERATION_OF: Readonly<Record<string, FileRequest["operation"]>> = {
   history: "fileHistory",
   iteration: "fileAtIteration",
 };
 
-/** Returns the operation that a virtual path means; `undefined` for any other path. */
+/** Returns the operation that a virtual path requests; `undefined` for any other path. */
 function virtualMeaning(rest: string): FileRequest | undefined {
   const virtual = virtualPath(rest);
   if (virtual === undefined) return undefined;
@@ -23,7 +23,10 @@ function virtualMeaning(rest: string): FileRequest | undefined {
   return { operation: "fileAtIteration", params: { path, n: String(virtual.iteration) } };
 }
 
-/** Returns the operation that `x/history` or `x/at/3` may mean; `undefined` for a path that can only mean a content. */
+/**
+ * Returns the operation that a path of the form `x/history` or `x/at/3` may request. Returns `undefined` for other
+ * paths, which can only request a content.
+ */
 function otherMeaning(rest: string): FileRequest | undefined {
   const history = /^(.+)\/history$/s.exec(rest)?.[1];
   if (history !== undefined) return { operation: "fileHistory", params: { path: history } };
@@ -33,10 +36,11 @@ function otherMeaning(rest: string): FileRequest | undefined {
 }
 
 /**
- * Returns the operation that a GET of `files/<rest>` means. `as` (`content`, `history`, `iteration`) decides it.
- * Without `as`, `x/history` is the history of `x` if `x` was ever recorded as a file or a link, or if no file
- * `x/history` was; `x/at/3` likewise. A virtual path is read as virtual, unless `as` is `content` or fits the other
- * reading of the path.
+ * Returns the operation that a GET of `files/<rest>` requests. `as` (`content`, `history`, `iteration`) decides between
+ * the readings of an ambiguous path. Without `as`, `x/history` requests the content of the file `x/history` only if
+ * that path was ever recorded as a file or link and `x` never was; else it requests the history of `x`. The same rule
+ * applies to `x/at/3`. A virtual path requests what `virtualPath` returns, unless `as` is `content`, or `as` fits the
+ * path's form `x/history` or `x/at/3`.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };
@@ -70,16 +74,16 @@ async function recorded(on: WorkspaceApi, path: string, options: { limit: number
   }
 }
 
-/** The request about a real path that a virtual path stands for. */
+/** The real path that a virtual path refers to, and what is requested of it. */
 type VirtualPath =
   | { readonly kind: "history"; readonly path: string }
   | { readonly kind: "iteration"; readonly path: string; readonly iteration: number | "last" };
 
 /**
- * Parses a virtual path; returns `undefined` for any other path. Clients that can only read files use it to read the
- * past: `.chronicle/query/<path>` is the history of a path as JSON, `.chronicle/at/<n>/<path>` its content at iteration
- * n (or `last`). Only these two exact forms at the root of a workspace are virtual; anything else in a folder
- * `.chronicle` is an ordinary file.
+ * Parses a virtual path; returns `undefined` for any other path. Clients that can only read files use virtual paths to
+ * read the past. `.chronicle/query/<path>` is the history of a path as JSON. `.chronicle/at/<n>/<path>` is the path's
+ * content at iteration n (or `last`). Only these two forms, at the root of a workspace, are virtual. Any other path in
+ * a folder `.chronicle` is an ordinary file.
  */
 export function virtualPath(given: string): VirtualPath | undefined {
   const asked = /^\.chronicle\/query\/(.+)$/s.exec(given)?.[1];
@@ -90,8 +94,8 @@ export function virtualPath(given: string): VirtualPath | undefined {
 }
 
 /**
- * Returns the path if it may be written. Throws `REFUSED` for a virtual path, since a read of it would not return the
- * file.
+ * Returns `path` if it may be written. Throws `REFUSED` for a virtual path, because a read of that path would not
+ * return the written file.
  */
 export function refuseVirtual(path: string): string {
   if (virtualPath(path) === undefined) return path;

@@ -13,8 +13,8 @@ export const PAGE = 100;
 export const MAX_PAGE = 1_000;
 
 /**
- * Returns the page of a whole list that begins after the cursor's item. `key` returns an item's cursor. Throws `USAGE`
- * for a cursor of no item.
+ * Returns the page of `all` that begins after the item that the cursor identifies; without a cursor, the first page.
+ * `key` returns the cursor of an item. Throws `USAGE` if no item has the cursor.
  */
 export function pageOf<Item>(all: readonly Item[], paging: Paging, key: (item: Item) => string): Page<Item> {
   const { limit = PAGE, cursor } = paging;
@@ -25,14 +25,14 @@ export function pageOf<Item>(all: readonly Item[], paging: Paging, key: (item: I
   return { items, next: begin + limit < all.length && last !== undefined ? key(last) : null };
 }
 
-/** Makes a page from `limit` + 1 fetched items; the extra item shows that there are more. */
+/** Makes a page from up to `limit` + 1 fetched items. An item beyond `limit` only shows that there is a next page. */
 export function pageWithMore<Item>(found: readonly Item[], limit: number, key: (item: Item) => string): Page<Item> {
   const items = found.slice(0, limit);
   const last = items.at(-1);
   return { items, next: found.length > limit && last !== undefined ? key(last) : null };
 }
 
-/** Returns a cursor as a number. Throws `USAGE`. */
+/** Returns a cursor as a number. Throws `USAGE` if the cursor is no whole number. */
 export function numberOf(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw strayCursor();
   return Number(cursor);
@@ -46,9 +46,10 @@ function strayCursor(): ChronicleError {
 }
 
 /**
- * Returns the seq after which a stream of events begins; without `after`, the present head. Called before anything is
- * streamed, so that a request for missing events gets an error. Throws `PRUNED` for events that a compaction has
- * dropped, `NOT_FOUND` for events that are not recorded yet; `data.after` is a seq after which the caller can continue.
+ * Returns the seq after which a stream of events begins: `after`, or without it the seq of the last event. Must be
+ * called before anything is streamed, because an error can no longer be sent afterwards. Throws `PRUNED` if a
+ * compaction has dropped the event after `after`, and `NOT_FOUND` if event `after` is not recorded yet. `data.after` of
+ * the error is a seq after which the caller can continue.
  */
 export async function eventStart(on: WorkspaceApi, after: number | undefined): Promise<number> {
   const [last] = await on.log({ reverse: true, limit: 1 });

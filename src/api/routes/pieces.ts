@@ -1,6 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 
-/** Returns all pieces as one. Throws `LIMIT_EXCEEDED` for more than `most` bytes. */
+/** Joins all pieces to one array. Throws `LIMIT_EXCEEDED` if they have more than `most` bytes. */
 export async function collectedBytes(pieces: AsyncIterable<Uint8Array>, most: number): Promise<Uint8Array> {
   const all: Uint8Array[] = [];
   let size = 0;
@@ -18,7 +18,7 @@ export async function collectedBytes(pieces: AsyncIterable<Uint8Array>, most: nu
   return whole;
 }
 
-/** Yields the bytes of pieces from `start` to `end` (exclusive). Reads no further than needed. */
+/** Yields the bytes from `start` to `end` (exclusive) of the joined pieces. Reads no piece beyond `end`. */
 export async function* slicedPieces(
   pieces: AsyncIterable<Uint8Array>,
   range?: { readonly start: number; readonly end: number },

@@ -17,20 +17,20 @@ export interface Page<Item> {
 
 /** The caller, as the server knows it. */
 export interface MeShape {
-  /** The version of the server's Chronicle. */
+  /** The version of Chronicle that the server runs. */
   version: string;
   role: Role;
-  /** The token's name, if there is one. */
+  /** The name of the caller's token. Absent if the caller has no token, or a token without a name. */
   name?: string;
-  /** Ids and names of the workspaces that the caller may see; `null`: all of the store's. */
+  /** Ids and names of the workspaces that the caller may see; `null`: all workspaces of the store. */
   workspaces: string[] | null;
-  /** The workspace of the folder that the server was started in. */
+  /** The id of the workspace of the folder in which the server was started; `null` if there is none. */
   default_workspace: string | null;
-  /** True if the server is still opening that folder, or creating its history, so its workspace is not known yet. */
+  /** True if the server is still opening that folder or creating its history. `default_workspace` is then `null`. */
   starting?: true;
 }
 
-/** A record of a user's own. */
+/** A user's record that is not deleted. */
 export interface LiveRecordShape {
   id: string;
   record: Record<string, unknown>;
@@ -44,7 +44,7 @@ export interface MigratedShape {
   records: number;
 }
 
-/** A content. */
+/** The hash and size of a content. */
 export interface BlobShape {
   hash: string;
   size: number;
@@ -55,28 +55,28 @@ export interface AbandonedShape {
   actions: string[];
 }
 
-/** The result for an intact chain. A broken chain is a problem instead. */
+/** The result for an intact chain. For a broken chain, the reply is a problem. */
 export interface IntegrityShape {
   ok: true;
 }
 
 /** A problem (RFC 9457), as `application/problem+json`. */
 export interface ProblemShape {
-  /** `about:blank`: the title is that of the status. */
+  /** Always `about:blank`, which means that `title` is the title of the HTTP status. */
   type: string;
   title: string;
   status: number;
-  /** The problem, in words. */
+  /** A description of the problem for people. */
   detail: string;
   /** A stable code: `NOT_FOUND`, `PRECONDITION_FAILED` …, `INTERNAL`. */
   code: string;
   /** The next step for a person, if there is one. */
   hint?: string;
-  /** The things named in `detail`, for programs. */
+  /** The values that `detail` mentions, for programs. */
   data?: Record<string, unknown>;
 }
 
-/** Every shape of a reply, by its name in the OpenAPI document. */
+/** All shapes of replies, by their names in the OpenAPI document. */
 export interface ReplyShapes {
   AbandonedShape: AbandonedShape;
   ActionDiffShape: action.ActionDiffShape;

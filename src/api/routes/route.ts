@@ -1,14 +1,13 @@
 import type { FileShape } from "../file-api.ts";
 import type { MeShape, Page, ReplyShapes } from "./reply-shapes.ts";
 
-/**
- * The types of the table of routes, from which the server, the client, the OpenAPI document and its texts are made.
- *
- * A row has two halves. Its `Call` has the route's path and turns a call into a request: everything that a client
- * needs, without a schema. The other half says who may ask, what is accepted, and what is done. `workspaceRoute`,
- * `storeRoute` and `syncRoute` (`row.ts`) join the two, and the types ensure that they agree: the schema accepts what
- * `ask` makes, and the reply kind describes what `answer` returns.
- */
+// This file has the types of the table of routes. The server, the client and the OpenAPI document are made from that
+// table.
+//
+// A row has two halves. Its `Call` has the route's path, and turns the arguments of a call into a request. That is
+// everything that a client needs. The server's half has the required role, the schemas, and the function that answers
+// the request. `workspaceRoute`, `storeRoute` and `syncRoute` (`row.ts`) join the halves. The types ensure that the
+// halves agree: the schema accepts what `ask` makes, and the reply kind describes what `answer` returns.
 
 export type { Role } from "./role.ts";
 
@@ -16,7 +15,7 @@ export type Method = "GET" | "PUT" | "POST" | "DELETE";
 
 /** The kinds of reply. */
 export type ReplyKind =
-  /** JSON of this shape; with `orNull` also `null`. */
+  /** JSON of this shape; with `orNull`, the reply may also be `null`. */
   | { readonly json: keyof ReplyShapes; readonly status?: 201; readonly orNull?: true }
   /** JSON `{ items: Shape[], next: string | null }`. `next` is the `cursor` of the next page. */
   | { readonly pageOf: keyof ReplyShapes }
@@ -24,10 +23,10 @@ export type ReplyKind =
   | { readonly content: true }
   /** Server-sent events. */
   | { readonly events: keyof ReplyShapes }
-  /** 204. */
+  /** No content (status 204). */
   | { readonly nothing: true };
 
-/** The value that `answer` returns for a kind of reply. */
+/** The type of the value that `answer` returns for a kind of reply. */
 export type AnswerOf<Reply extends ReplyKind> = Reply extends { readonly json: infer K extends keyof ReplyShapes }
   ? ReplyShapes[K] | (Reply extends { readonly orNull: true } ? null : never)
   : Reply extends { readonly pageOf: infer K extends keyof ReplyShapes }
@@ -38,57 +37,66 @@ export type AnswerOf<Reply extends ReplyKind> = Reply extends { readonly json: i
         ? ContentReply
         : void;
 
-/** A content, of a path or by its hash alone. */
+/** A content that was requested by a path or by its hash. */
 export interface ContentReply {
-  /** The ETag; empty for a folder. */
+  /** The content's hash, which becomes the `ETag`; empty for a folder. */
   readonly hash: string;
   /** The size in bytes. */
   readonly size: number;
-  /** The file that has the content; absent if it was asked for by its hash. See `content-headers.ts`. */
+  /**
+   * The file that has the content, for the headers (see `content-headers.ts`). Absent if the content was requested by
+   * its hash.
+   */
   readonly file?: FileShape;
   /** The bytes from `start` to `end` (exclusive); default: all. */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
 
-/** Events in order, each once. */
+/** A stream of events in order, each once. */
 export interface EventsReply<Shape> {
   /**
-   * Events begin after this seq. It is sent as the first `id:`, so that a client that is cut off before the first event
-   * can resume.
+   * The stream begins after this seq. The seq is sent as the first `id:`, so that a client can resume even if its
+   * connection ends before the first event.
    */
   readonly after: number;
   readonly events: AsyncIterable<Shape>;
 }
 
-/** A request as the client makes it. Undefined fields are left out. */
+/** A request as the client makes it. Fields that are `undefined` are not sent. */
 export interface Asking<Query, Body> {
-  /** Values for the `{names}` of the path. The client of a workspace fills in `id`. */
+  /** Values for the `{names}` in the route's path. The client of a workspace adds `id`. */
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Query;
   /**
-   * The maximum number of items that the caller of a list wants (default: all). The client requests as many pages as
-   * that takes.
+   * For a list, the maximum number of items that the caller wants (default: all). The client requests as many pages as
+   * it needs for this number.
    */
   readonly most?: number | undefined;
   readonly body?: Body;
-  /** A body of bytes. */
+  /** The body, if it is bytes and not JSON. */
   readonly content?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** The hash or hashes (or `*`, `none`) for `If-Match`; see `WriteCondition`. */
+  /** The condition of the request, as in `WriteCondition`. The client sends it as `If-Match` or `If-None-Match`. */
   readonly ifMatch?: string | readonly string[] | undefined;
-  /** The value for `Idempotency-Key`. If it is absent, the client makes a key, so that it may retry. */
+  /**
+   * The value for `Idempotency-Key`. If it is absent, the client makes a key, so that a retry does not repeat the
+   * operation.
+   */
   readonly requestId?: string | undefined;
-  /** For `Last-Event-ID`. */
+  /** The value for `Last-Event-ID`. */
   readonly lastEventId?: number | undefined;
-  /** Ends the request. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** The half of a row that a client needs. */
 export interface Call<Args extends readonly unknown[], Query, Body, Reply extends ReplyKind> {
-  /** The name of the operation, in OpenAPI too. Unique. */
+  /** The unique name of the operation, which is also its `operationId` in the OpenAPI document. */
   readonly operation: string;
   readonly method: Method;
-  /** As in OpenAPI: `/v1/workspaces/{id}/files/{path}/history`. Only `{path}` may hold slashes. */
+  /**
+   * The path with `{names}` for parameters, as in OpenAPI: `/v1/workspaces/{id}/files/{path}/history`. Only the value
+   * of `{path}` may contain slashes.
+   */
   readonly path: string;
   readonly reply: Reply;
   /** Returns the request. Throws `USAGE` for arguments that are only valid on the machine of the store. */
@@ -97,27 +105,29 @@ export interface Call<Args extends readonly unknown[], Query, Body, Reply extend
 
 /** A validated request: the input of `answer`. */
 export interface Asked<Query, Body> {
-  /** Values of the `{names}` of the path. `id` is the workspace's whole id, even if it was asked for by name. */
+  /**
+   * Values of the `{names}` in the route's path. `id` is the workspace's whole id, even if the request has its name.
+   */
   readonly params: Readonly<Record<string, string>>;
   /** The query, parsed by the row's schema. */
   readonly query: Query;
   /** The JSON body, parsed by the row's schema; `undefined` if the row has none. */
   readonly body: Body;
-  /** The body, for routes that take bytes; empty for all others. */
+  /** The body of a route whose body is bytes; empty for all other routes. */
   readonly content: AsyncIterable<Uint8Array>;
   /**
-   * `ifMatch` and `requestId` if they were given, for spreading into options. `ifMatch`: the ETags, without quotes;
-   * `none` for `If-None-Match: *`.
+   * Options for the operation: `ifMatch` and `requestId`, each only if the request has it. `ifMatch` has the ETags
+   * without their quotes, or `none` for `If-None-Match: *`.
    */
   readonly condition: { readonly ifMatch?: string | readonly string[]; readonly requestId?: string };
   readonly lastEventId: number | undefined;
   /** The caller. */
   readonly me: MeShape;
-  /** Aborts when the caller goes away. */
+  /** Aborts when the caller's connection closes. */
   readonly signal: AbortSignal;
 }
 
-/** The answer of any route, for the server to send. */
+/** The answer of any route, in the form that the server sends. */
 export type Answer =
   | { readonly kind: "json"; readonly status: 200 | 201; readonly value: unknown }
   | { readonly kind: "content"; readonly content: ContentReply }

@@ -7,40 +7,50 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { MeShape } from "./reply-shapes.ts";
 import type * as z from "zod";
 
-/**
- * The server's half of a route, with its schemas. It is separate from the client's half (`route.ts`), because the
- * published types of the client must need no package that is not installed with it.
- */
+// This file has the server's half of a route, with its schemas. The client's half is in `route.ts`, because the
+// published types of the client must not need the package of the schemas, which is not installed with them.
 
-/** A kind of request that takes long. Each kind has a queue of its own, since answers take seconds and histories minutes. */
+/**
+ * A kind of request that takes long. Each kind has its own queue, because a large answer takes seconds and a whole
+ * history takes minutes.
+ */
 export type Heavy = "history" | "answer" | "scan";
 
-/** The description of a route: its texts, the role that it needs, and its treatment by a server. */
+/** The texts of a route, the role that the route needs, and how a server treats it. */
 interface RouteText {
-  /** The least role that may use the route. A lesser role is refused. */
+  /** The least powerful role that may use the route. */
   readonly role: Role;
   readonly summary: string;
   readonly description?: string;
   /** The group, such as `files`, `history`, `actions`. */
   readonly tag: string;
   /**
-   * What takes the route long: it reads a whole `history`, makes a large `answer`, or scans what is on disk (`scan`). A
-   * server limits how many such requests run at once.
+   * The reason why the route takes long: it reads a whole history (`history`), makes a large answer (`answer`), or
+   * scans the disk (`scan`). A server limits how many such requests run at once.
    */
   readonly heavy?: Heavy;
-  /** The flag of the query that makes the route heavy; without it, the route always is. */
+  /**
+   * The flag of the query with which a request is heavy. If `heavyWith` is absent, every request of a route with
+   * `heavy` is heavy.
+   */
   readonly heavyWith?: string;
-  /** The reply may name folders of the server's machine. A server hides them from callers that are no operators. */
+  /**
+   * Present if the reply may name folders of the server's machine. A server hides such folders from callers that are
+   * not operators.
+   */
   readonly namesFolders?: true;
 }
 
-/** The input of a request. Queries are flat; a body is JSON (`body`) or bytes (`bytes`). */
+/** The schemas of a request's query and body. A query is flat. A body is JSON (`body`) or bytes (`bytes`). */
 interface RouteInput<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType> {
   readonly query?: Query;
   readonly body?: Body;
-  /** The body is bytes (`Asked.content`): of any length, or at most `most` bytes, which are held in memory. */
+  /**
+   * Present if the body is bytes (`Asked.content`). `true`: the body may have any length. `most`: the maximum length of
+   * a body that is collected in memory.
+   */
   readonly bytes?: true | { readonly most: number };
-  /** True if the route honours `If-Match`. */
+  /** True if the route supports `If-Match` and `If-None-Match`. */
   readonly conditional?: true;
 }
 
@@ -49,7 +59,7 @@ interface Row<On> extends RouteText, RouteInput {
   readonly method: Method;
   readonly path: string;
   readonly reply: ReplyKind;
-  /** Performs the request, whose query and body are parsed by the row's schemas. Throws `ChronicleError`. */
+  /** Performs a request, whose query and body the row's schemas have parsed. Throws `ChronicleError`. */
   answer(on: On, asked: Asked<unknown, unknown>): Promise<Answer>;
 }
 
@@ -57,8 +67,8 @@ interface Row<On> extends RouteText, RouteInput {
 export type WorkspaceRoute = Row<WorkspaceApi> & { readonly on: "workspace" };
 
 /**
- * A route about the store, as the caller sees it. If the path has `{id}`, the server has checked that this caller may
- * see that workspace.
+ * A route about the part of the store that the caller may see. If the path has `{id}`, the server checks first that the
+ * caller may see that workspace.
  */
 export type StoreRoute = Row<StoreApi> & { readonly on: "store" };
 
@@ -70,21 +80,21 @@ export type SyncRoute = Row<SyncApi> & { readonly on: "syncs" };
 
 export type Route = WorkspaceRoute | StoreRoute | SyncRoute;
 
-/** A query or body as a client makes it. Fields that are `undefined` are left out. */
+/** The type of a query or body as a client makes it. Fields that are `undefined` are not sent. */
 type Sent<T> = T extends readonly (infer Item)[]
   ? readonly Sent<Item>[]
   : T extends object
     ? { readonly [K in keyof T]?: Sent<T[K]> | undefined }
     : T;
 
-/** A schema's output: optional fields are present or absent, and never `undefined`. */
+/** The type of a schema's output, in which optional fields are either absent or not `undefined`. */
 type Given<T> = T extends (infer Item)[]
   ? Given<Item>[]
   : T extends object
     ? { readonly [K in keyof T]: Given<Exclude<T[K], undefined>> }
     : T;
 
-/** The server's half of a row: who may ask, what is accepted, what is done. */
+/** The server's half of a row: the texts, the role, the schemas, and the function that answers. */
 interface Handling<On, Query extends z.ZodObject, Body extends z.ZodType, Reply extends ReplyKind>
   extends RouteText, RouteInput<Query, Body> {
   answer(on: On, asked: Asked<Given<z.output<Query>>, Given<z.output<Body>>>): Promise<AnswerOf<Reply>>;
@@ -161,22 +171,27 @@ export function defineCall<
   return call;
 }
 
-/** The error for operations that no server performs for a client: they need the library, on the store's machine. */
+/**
+ * Makes the error for an operation that a client cannot request, because it needs the library on the store's machine.
+ * `what` completes "a server cannot … for its caller".
+ */
 export function elsewhere(what: string): ChronicleError {
   return new ChronicleError("USAGE", `a server cannot ${what} for its caller`, {
     hint: "do it on the machine where the folder is",
   });
 }
 
-/** Throws `FORBIDDEN` for a caller who may see only some workspaces, before an operation on the whole store. */
+/**
+ * Throws `FORBIDDEN` if the caller may see only some workspaces. Must be called before an operation on the whole store.
+ */
 export function needsWholeStore({ workspaces }: MeShape): void {
   if (workspaces === null) return;
   throw new ChronicleError("FORBIDDEN", "this token is for certain workspaces, and this concerns the whole store");
 }
 
 /**
- * Throws `FORBIDDEN` unless the caller is an operator of the whole store: paths outside of every workspace belong to
- * the machine.
+ * Throws `FORBIDDEN` unless the caller is an operator of the whole store. Must be called before an operation on paths
+ * outside of every workspace.
  */
 export function needsMachine({ role, workspaces }: MeShape): void {
   if (mayDo(role, "operator") && workspaces === null) return;

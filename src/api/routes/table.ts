@@ -7,7 +7,10 @@ import { STORE_ROWS } from "./rows/store-rows.ts";
 import { SYNC_ROWS } from "./rows/sync-rows.ts";
 import { UPKEEP_ROWS } from "./rows/upkeep-rows.ts";
 
-/** Every route. No two routes match the same request, except those under `files/{path}`: see `meant-by-path.ts`. */
+/**
+ * All routes. No two routes match the same request, except for the GET routes under `files/{path}` (see
+ * `meant-by-path.ts`).
+ */
 export const ROUTES: readonly Route[] = [
   ...STORE_ROWS,
   ...FILE_ROWS,

@@ -1,10 +1,10 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import * as z from "zod";
 
-/** The query schema of rows that take no query. */
+/** The query schema of rows that have no query. */
 export const NO_QUERY = z.strictObject({});
 
-/** The parsed value, or the error `USAGE`, which names the invalid field. */
+/** The result of a validation: the parsed value, or the error `USAGE`, which names the invalid field. */
 export type Validated = { readonly value: unknown } | { readonly error: ChronicleError };
 
 /** Validates the query or the body of a request by the schema of its row. */
@@ -32,7 +32,9 @@ function shortened(text: string): string {
   return text.length > MAX_COMPLAINT ? `${text.slice(0, MAX_COMPLAINT)}…` : text;
 }
 
-/** Describes in plain words what is wrong with a field. Other messages, such as the schema's own, are passed on. */
+/**
+ * Describes in plain words what is wrong with a field. Returns the schema's message if there is no better description.
+ */
 export function complaintOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":

@@ -11,12 +11,10 @@ import type {
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 import { optional } from "../../../util/optional.ts";
 
-/**
- * Calls on sessions, actions, transactions and conflicts. The server knows no process of the caller, so the end of a
- * process ends no session, action or transaction.
- */
+// This file has the calls on sessions, actions, transactions, conflicts and versions. A server does not watch the
+// caller's processes. A session, action or transaction of a client therefore does not end with a process.
 
-/** Throws `USAGE` for the id of a process, since the server may be on another machine. */
+/** Throws `USAGE` for the id of a process, because the server may be on another machine. */
 function refuseProcess(pid: number | null | undefined): void {
   if (typeof pid === "number") throw elsewhere("end something with a process");
 }
@@ -72,7 +70,7 @@ export const getAction = defineCall({
   ask: (action: string) => ({ params: { action } }),
 });
 
-/** Returns the payload without the content that an action is about to write, which the server does not need. */
+/** Returns the payload without `content`, which the server does not need. */
 function payloadOf(payload: ActionRequest["payload"]) {
   if (payload === undefined) return undefined;
   const { path, source, destination, command, cwd, paths } = payload;

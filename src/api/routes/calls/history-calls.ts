@@ -2,7 +2,7 @@ import type { RollbackOptions, Selection } from "../../action-api.ts";
 import type { DiffOptions, LogOptions, RestoreOptions, SnapshotOptions, UndoOptions } from "../../workspace-api.ts";
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 
-/** Calls that read history, and that restore and undo. */
+// This file has the calls that read history, and the calls that restore and undo.
 
 export const status = defineCall({
   operation: "status",
@@ -28,7 +28,7 @@ export const signing = defineCall({
   ask: () => ({}),
 });
 
-/** Reads events in pages, since a log may be long. */
+/** Reads events in pages, because a log may be long. */
 export const log = defineCall({
   operation: "log",
   method: "GET",

@@ -2,7 +2,8 @@ import type { RecordBody } from "../../../core/values/canonical-json.ts";
 import type { ImportOptions, RecordPut } from "../../record-api.ts";
 import { defineCall, WORKSPACE } from "../row.ts";
 
-/** Calls on users' records. The ids are in the query, since they may be any text. */
+// This file has the calls on users' records. A record's id is in the query and not in the path, because it may be any
+// text.
 
 export const listRecords = defineCall({
   operation: "listRecords",
@@ -55,7 +56,7 @@ export const verifyRecords = defineCall({
   ask: () => ({}),
 });
 
-/** The new value of a record, with the value from which it was made. */
+/** The new value of a record, and the value from which the new one was made. */
 export interface RecordRewrite {
   readonly id: string;
   readonly before: RecordBody;

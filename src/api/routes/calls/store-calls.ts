@@ -1,7 +1,7 @@
 import type { CreateOptions } from "../../store-api.ts";
 import { defineCall, WORKSPACE } from "../row.ts";
 
-/** Calls on the store and its workspaces. */
+// This file has the calls on the store and its workspaces.
 
 export const me = defineCall({
   operation: "me",

@@ -1,7 +1,8 @@
 import type { SyncDecision, SyncResolution, SyncStart } from "../../sync-api.ts";
 import { defineCall } from "../row.ts";
 
-/** Calls on folders that follow other stores' workspaces. `sync` is the id, or the folder. */
+// This file has the calls on syncs: folders that follow other stores' workspaces. The parameter `sync` is the sync's id
+// or its folder.
 
 const SYNC = "/v1/syncs/{sync}";
 
@@ -98,7 +99,7 @@ export const resolveSync = defineCall({
   }),
 });
 
-/** Encodes bytes as Base64, in browsers as well. */
+/** Encodes bytes as Base64. Works in browsers, too. */
 function base64Of(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 }

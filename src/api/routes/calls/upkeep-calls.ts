@@ -3,7 +3,7 @@ import type { ConfigShape } from "../../shapes.ts";
 import type { CompactOptions, VerifyOptions } from "../../workspace-api.ts";
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 
-/** Calls that verify a history, configure a workspace, or decide how much of the history is kept. */
+// This file has the calls that verify a history, configure a workspace, or decide how much of the history is kept.
 
 export const verify = defineCall({
   operation: "verify",

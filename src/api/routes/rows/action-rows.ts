@@ -189,7 +189,10 @@ const conflicts = workspaceRoute(calls.listConflicts, {
     pageOf(await on.conflicts(withoutUndefined({ all, patch })), part, ({ id }) => id),
 });
 
-/** The largest merged content, in bytes. It is held in memory: a person or a model makes it, so it is small. */
+/**
+ * The maximum size of a merged content, in bytes. The content is held in memory, which is acceptable because a person
+ * or a model makes it and it is therefore small.
+ */
 const MAX_MERGED = 64 * 1024 * 1024;
 
 const resolve = workspaceRoute(calls.resolveConflict, {
@@ -222,7 +225,7 @@ const restoreVersion = workspaceRoute(calls.restoreVersion, {
   answer: (on, { params }) => on.restoreVersion(params["version"] ?? ""),
 });
 
-/** Rows about sessions, actions, transactions and conflicts. */
+/** The rows about sessions, actions, transactions, conflicts and versions. */
 export const ACTION_ROWS: readonly WorkspaceRoute[] = [
   sessions,
   session,

@@ -12,7 +12,7 @@ import { slicedPieces } from "../pieces.ts";
 
 const tag = "files";
 const at = moment("the moment to read at (default: the last recorded state)").optional();
-/** A read of the present state scans the folder, at worst all of it. */
+/** A read with `fresh` scans the disk first, in the worst case the whole folder. */
 const scanning = { heavy: "scan", heavyWith: "fresh" } as const;
 
 const fresh = flag("record edits on disk first, if the workspace has a folder").optional();
@@ -22,7 +22,10 @@ const as = (meant: "content" | "history" | "iteration") =>
     .describe("the meaning of a path whose file is itself called `history`, or lies in a folder called `at`")
     .optional();
 
-/** Records a path's present state before it is read, if `wanted`. In a hosted workspace there is nothing to capture. */
+/**
+ * Captures the present state of the path `what` if `wanted` is true. Does nothing in a hosted workspace, which has no
+ * folder to capture.
+ */
 async function captured(on: WorkspaceApi, wanted: boolean | undefined, what: string): Promise<void> {
   if (wanted === true && on.path !== "") await on.record([what === "" ? "." : what]);
 }

@@ -106,14 +106,14 @@ const diff = workspaceRoute(calls.diff, {
 });
 
 /**
- * The most bytes of a path that is its own cursor. Percent-encoded, each byte may take three characters in a request's
- * head.
+ * The maximum number of bytes of a path that is used as a cursor. A longer path could make the head of a request too
+ * large, because percent-encoding may triple its length.
  */
 const MOST_IN_CURSOR = 1_000;
 
 /**
- * Returns the cursors of shown paths: each path itself, or a hash where it is too long, or where another path is shown
- * by the same characters.
+ * Returns a cursor for each shown path. The cursor is the path itself, unless the path is too long or an earlier path
+ * is shown by the same characters. In these cases, the cursor is a hash.
  */
 function cursorsOf(shown: readonly string[]): string[] {
   const met = new Map<string, number>();
@@ -254,7 +254,7 @@ const changes = workspaceRoute(calls.changes, {
   answer: (on, { query: { patch, ...selection } }) => on.changes(selectionOf(selection), withoutUndefined({ patch })),
 });
 
-/** Rows that read history, and that restore and undo. */
+/** The rows that read history, and the rows that restore and undo. */
 export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
   status,
   head,
@@ -276,7 +276,7 @@ export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
   changes,
 ];
 
-/** Returns the selection. Throws `USAGE` if it has more than one field. */
+/** Returns the given selection. Throws `USAGE` if it has more than one field. */
 function selectionOf(given: Selection): Selection {
   const named = Object.keys(given);
   if (named.length <= 1) return given;

@@ -6,10 +6,8 @@ import { storeRoute, type StoreRoute, needsWholeStore, withoutUndefined } from "
 import { bool, moment, paging, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
 
-/**
- * Rows about the store as the caller sees it: the server passes a store without the workspaces that the caller may not
- * see.
- */
+// This file has the rows about the store. The store that the server passes to them has only the workspaces that the
+// caller may see.
 
 const tag = "workspaces";
 
@@ -56,7 +54,7 @@ const create = storeRoute(calls.createWorkspace, {
   },
 });
 
-/** Finds a workspace by its whole id or exact name, not by a prefix of the id. */
+/** Returns the id of the workspace with this whole id or exact name. A prefix of an id does not match. */
 async function wholeId(on: StoreApi, asked: string): Promise<string> {
   const found = (await on.workspaces()).find(({ id, name }) => id === asked || name === asked);
   if (found === undefined) throw notThere(asked);

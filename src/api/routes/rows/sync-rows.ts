@@ -6,19 +6,20 @@ import { number, paging, path, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
 import { optional } from "../../../util/optional.ts";
 
-/**
- * Rows about folders of the server's machine that follow other stores' workspaces. Only the server's owner may use
- * them.
- */
+// This file has the rows about folders of the server's machine that follow other stores' workspaces. Only the server's
+// owner may use them.
 
 const tag = "sync";
 
-/** The most patterns, and the most characters of one of them: the latter as in `core/filter/filter-pattern.ts`. */
+/**
+ * The maximum number of patterns, and the maximum number of characters of one pattern. The latter is the limit of
+ * `core/filter/filter-pattern.ts`.
+ */
 const MAX_PATTERNS = 2_000;
 const MAX_PATTERN = 4_096;
-/** The largest merged content, in characters of Base64. A larger content must be merged in the folder itself. */
+/** The maximum size of a merged content, in characters of Base64. A larger content must be merged in the folder. */
 const MAX_MERGED = 1_000_000;
-/** The longest timeout of a flush and the longest debounce of a file, in milliseconds. */
+/** The maximum timeout of a flush, and the maximum debounce time of a file, in milliseconds. */
 const MAX_FLUSH_MS = 3_600_000;
 const MAX_DEBOUNCE_MS = 60_000;
 

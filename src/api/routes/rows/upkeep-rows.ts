@@ -99,7 +99,7 @@ const erase = workspaceRoute(calls.erase, {
   }),
   answer: async (on, { body: { what, match, reason, dry_run }, me }) => {
     const done = await on.erase(withoutUndefined({ what, match, reason, dryRun: dry_run }));
-    // A caller who may see only some workspaces must not learn whether others have a certain content.
+    // A caller who may see only some workspaces must not learn whether other workspaces have a certain content.
     return me.workspaces === null ? done : { ...done, elsewhere: [] };
   },
 });
@@ -144,7 +144,7 @@ const diskUse = workspaceRoute(calls.diskUsage, {
   summary: "How much space the store takes, and what of this workspace is whose",
   query: z.strictObject({ by: z.enum(["session", "path", "age"]).optional() }),
   answer: async (on, { query, me }) => {
-    // The sizes of other workspaces would also reveal whether they have a certain content.
+    // The size of the whole store would reveal to the caller whether other workspaces have a certain content.
     needsWholeStore(me);
     const usage = await on.du(query);
     return mayDo(me.role, "operator") ? usage : { ...usage, store: "" };
@@ -186,7 +186,7 @@ const retention = workspaceRoute(calls.retention, {
   answer: (on) => on.retention(),
 });
 
-/** Rows that verify a history, configure a workspace, or decide how much of the history is kept. */
+/** The rows that verify a history, configure a workspace, or decide how much of the history is kept. */
 export const UPKEEP_ROWS: readonly WorkspaceRoute[] = [
   verify,
   verifyIntegrity,
