@@ -26,13 +26,13 @@ const STORE_REQUESTS = {
   doctor: storeCalls.doctor,
 };
 
-/** The client of a server. A `sessionId` is the whole id or the exact name of a workspace. */
+/** The client of a server. Each `sessionId` is the whole id or the exact name of a workspace. */
 export class ChronicleClient {
-  /** The server's workspaces: list, create, fork, archive. */
+  /** The operations on the server's store and its workspaces: list, create, fork, archive and so on. */
   readonly store: StoreApi;
   /**
-   * Folders of the server's machine that follow other stores. Only the machine's owner may use them, on the Unix
-   * socket.
+   * The operations on folders of the server's machine that follow other stores. Only the server's owner may use them,
+   * over the Unix socket.
    */
   readonly syncs: SyncApi;
   readonly #wire: Wire;
@@ -43,12 +43,12 @@ export class ChronicleClient {
     this.syncs = new RemoteSyncs(wire);
   }
 
-  /** Returns recorded files beneath a folder (default: all); `depth` 1: its direct children. */
+  /** Returns the recorded files beneath a folder (default: all files). With `depth` 1, returns only direct children. */
   async listFiles(sessionId: string, path?: string, depth?: number): Promise<FileShape[]> {
     return (await this.workspace(sessionId).files(optional({ path, depth }))).files;
   }
 
-  /** Returns a file as it is recorded now. */
+  /** Returns the last recorded state and content of a file. */
   async readFile(sessionId: string, path: string): Promise<ReadFile> {
     const requests = this.#of(sessionId);
     return readingOf(await requests.content(readFile, [path]), openAt(requests, path), this.#wire.retry);
@@ -59,24 +59,24 @@ export class ChronicleClient {
     return this.workspace(sessionId).history(path);
   }
 
-  /** Returns a file as it was at an iteration. */
+  /** Returns the state and content of a file at an iteration. */
   async fileAtIteration(sessionId: string, path: string, iteration: number): Promise<ReadFile> {
     const requests = this.#of(sessionId);
     const reply = await requests.content(fileAtIteration, [path, iteration]);
     return readingOf(reply, openAt(requests, path), this.#wire.retry);
   }
 
-  /** Returns a workspace with all other operations. Sends no request until it is used. */
+  /** Returns a workspace, which has all other operations. The first request is sent by the first operation. */
   workspace(id: string): WorkspaceApi {
     return new RemoteWorkspace(this.#wire, id);
   }
 
-  /** Returns the caller as the server knows it. */
+  /** Returns what the server knows about this caller: its role, name and workspaces. */
   me(): Promise<MeShape> {
     return new Requests(this.#wire).one(calls.me);
   }
 
-  /** Closes the connections. */
+  /** Closes idle connections. */
   close(): Promise<void> {
     return this.#wire.close();
   }
@@ -90,7 +90,10 @@ function openAt(requests: Requests, path: string): (iteration: number) => OpenCo
   return (iteration) => (range) => requests.content(fileAtIteration, [path, iteration], range);
 }
 
-/** The store of a server. Only a program on the server's machine can track a folder there: `init` throws `USAGE`. */
+/**
+ * The store of a server. `init` throws `USAGE`, because only a program on the server's machine can begin to track a
+ * folder there.
+ */
 class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
   /** The server's address. */
   readonly home: string;
@@ -112,7 +115,9 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
     return Promise.reject(error);
   }
 
-  /** Opens the workspace whose folder, on the server's machine, is or encloses `folder`. */
+  /**
+   * Opens the workspace that has the nearest root at or above `folder`. All paths are those of the server's machine.
+   */
   async open({ folder, ...options }: api.OpenOptions): Promise<WorkspaceApi> {
     const around = (await this.workspaces()).flatMap((shape) =>
       shape.roots.filter((root) => encloses(root, folder)).map((root) => ({ shape, depth: root.length })),
@@ -146,15 +151,15 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
     return this.#requests.one(storeCalls.forgetWorkspace, (await this.#shapeOf(id)).id);
   }
 
-  /** Ends the use of this object: later calls throw `USAGE`. The connection belongs to the client. */
+  /** Makes later calls of this object throw `USAGE`. The connections stay open, because they belong to the client. */
   async close(): Promise<void> {
     this.#requests.close();
     await Promise.resolve();
   }
 
   /**
-   * Finds a workspace by name or id. The server knows whole ids and exact names; the beginning of an id is matched
-   * here.
+   * Finds a workspace by its name, its id, or (unless `exact`) a prefix of its id. The server matches only whole ids
+   * and exact names, so this method matches prefixes itself.
    */
   async #shapeOf(asked: string, exact = false): Promise<shapes.WorkspaceShape> {
     try {
@@ -201,7 +206,7 @@ const SYNC_REQUESTS = {
   resolve: syncCalls.resolveSync,
 };
 
-/** The syncs that a server runs. An `id` may be a folder of the server's machine. */
+/** The syncs that a server runs. Each `id` may also be a folder of the server's machine. */
 class RemoteSyncs extends requesting(SYNC_REQUESTS) implements SyncApi {
   readonly #requests: Requests;
 
@@ -211,7 +216,7 @@ class RemoteSyncs extends requesting(SYNC_REQUESTS) implements SyncApi {
     this.#requests = requests;
   }
 
-  /** Yields events over one connection. Throws `UNAVAILABLE` when it breaks. */
+  /** Yields events over one connection. Throws `UNAVAILABLE` when the connection breaks. */
   async *events(id?: string, signal: AbortSignal = this.#requests.ended): AsyncIterable<SyncEventShape> {
     try {
       const { body } = await this.#requests.wire.open({

@@ -6,7 +6,8 @@ import { ChronicleClient } from "./chronicle-client.ts";
 import { Wire } from "./wire.ts";
 
 /**
- * Creates a client of a server, in a browser or in Node. Sends no request yet. Throws `USAGE` for an invalid address.
+ * Creates a client of a server, in a browser or in Node. Does not send a request. Throws `USAGE` for an invalid
+ * address.
  */
 export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
   const base = parseServerUrl(url);
@@ -15,26 +16,31 @@ export function createClient({ url, fetch, ...options }: ClientOptions): Chronic
 
 /** Options of a client. */
 export interface ClientOptions {
-  /** `http://127.0.0.1:7171`, `https://…`; in Node also `unix:/path/of/the/socket`. */
+  /** The server's address: `http://127.0.0.1:7171` or `https://…`, and in Node also `unix:/path/of/the/socket`. */
   readonly url: string;
-  /** A token of the server. The server's owner needs none on the Unix socket. */
+  /** A token of the server. The server's owner needs no token on the Unix socket. */
   readonly token?: string;
-  /** Used instead of the global `fetch`. */
+  /** The function that is used instead of the global `fetch`. */
   readonly fetch?: Fetch;
-  /** The actor on whose behalf requests are made, if the server lets its caller say so. */
+  /**
+   * The person or agent on whose behalf requests are made. The server decides whether this caller may choose the actor.
+   */
   readonly acting?: ActingAs;
   /**
-   * True if hints of errors may name commands of `chronicle`, for users who have them (default: such hints are left
-   * out).
+   * True if hints of errors may name commands of `chronicle`, because the user can run them. Default: such hints are
+   * left out.
    */
   readonly commandHints?: boolean;
-  /** The rules for retrying requests that are safe to repeat (default: 5 tries in all, 0.1 to 5 s apart). */
+  /**
+   * The rules for retrying requests that are safe to repeat. Default: 5 tries, with waits that begin at 0.1 s and
+   * double, or that the server asks for (at most 5 s).
+   */
   readonly retry?: RetryRule;
 }
 
 /**
- * Returns the base URL of a server, without a slash at its end. Throws `USAGE` for an invalid address, and for one with
- * user info, a query or a fragment.
+ * Returns the base URL of a server, without a slash at its end. Throws `USAGE` for an invalid address, and for an
+ * address with user info, a query or a fragment.
  */
 export function parseServerUrl(text: string): string {
   mustHaveUrl(text);
@@ -52,7 +58,7 @@ export function parseServerUrl(text: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 
-/** Throws `USAGE` if the address is missing: programs in plain JavaScript have no compiler that tells them. */
+/** Throws `USAGE` if the address is missing. This check is for programs in plain JavaScript, which have no compiler. */
 export function mustHaveUrl(url: unknown): void {
   if (typeof url === "string") return;
   throw new ChronicleError("USAGE", "url is missing", {

@@ -9,8 +9,8 @@ import { type ClientOptions, mustHaveUrl, parseServerUrl, createClient as create
 import { Wire } from "./wire.ts";
 
 /**
- * Creates a client of a server, by its URL or its Unix socket (`unix:/path`). Sends no request yet. Waits for a reply
- * without limit, or, with `fetch`, as long as that waits.
+ * Creates a client of a server, by its URL or its Unix socket (`unix:/path`). Does not send a request. Waits for
+ * replies without a time limit, unless `fetch` is given and has a limit. Throws `USAGE` for an invalid address.
  */
 export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
   mustHaveUrl(url);
@@ -24,10 +24,15 @@ export function createClient({ url, fetch, ...options }: ClientOptions): Chronic
   return new ChronicleClient(new Wire(NodeTransport.overSocket(socket), options), `unix:${socket}`);
 }
 
-/** The system's keep-alive probes begin after so many milliseconds, and detect a server that has vanished. */
+/**
+ * The options of connection agents. The operating system's keep-alive probes begin after 30 s, and detect a server that
+ * has vanished.
+ */
 const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
 
-/** Redirects are refused: a token goes only to the server that it is meant for. */
+/**
+ * The statuses of redirects. Redirects are refused, so that a token is only sent to the server for which it is meant.
+ */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 interface Way {
@@ -44,8 +49,8 @@ interface Place {
 }
 
 /**
- * Sends requests with `node:http`, over a Unix socket or to a port. Waits for a reply without limit, as a check of a
- * large history takes long: Node's `fetch` gives up after five minutes.
+ * Sends requests with `node:http`, over a Unix socket or to a port. Node's `fetch` is not used, because it gives up
+ * after five minutes, and the verification of a large history may take longer.
  */
 class NodeTransport implements Transport {
   readonly #place: Place;
@@ -61,7 +66,7 @@ class NodeTransport implements Transport {
     return new NodeTransport({ where: path, prefix: "", to, way: plainly });
   }
 
-  /** `base`: a URL without a slash at its end, to which targets are added. */
+  /** `base`: the URL, without a slash at its end, to which a request's target is appended. */
   static toPort(base: string): NodeTransport {
     const { protocol, hostname, port, pathname } = new URL(base);
     const host = hostname.replace(/^\[(.*)\]$/, "$1");
@@ -88,7 +93,7 @@ class NodeTransport implements Transport {
       });
       sent.once("response", resolve).once("error", reject);
       const upload = this.#upload(sent, body);
-      // Not awaited: a server may refuse a request before it has read the whole body.
+      // The upload is not awaited, because a server may refuse a request before it has read the whole body.
       upload.catch(reject);
       return this.#replyOf(await promise);
     } catch (cause) {
@@ -124,7 +129,10 @@ class NodeTransport implements Transport {
   }
 }
 
-/** Returns the first error for a name with several addresses: Node reports only that all of them failed. */
+/**
+ * Returns the first error if all addresses of a host name failed, because the message of Node's `AggregateError` has no
+ * reason. Returns any other error unchanged.
+ */
 function firstOf(cause: unknown): unknown {
   const [first]: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
   return first ?? cause;
@@ -134,7 +142,7 @@ function plainly(): Promise<Way> {
   return Promise.resolve({ request, agent: new Agent(AGENT) });
 }
 
-/** Loads TLS only when needed, since most commands ask a socket. */
+/** Loads TLS only when it is needed, because most commands use a socket. */
 async function encrypted(): Promise<Way> {
   const https = await import("node:https");
   return { request: https.request, agent: new https.Agent(AGENT) };

@@ -3,12 +3,12 @@ import { optional } from "../util/optional.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
-/** Sends requests by `fetch`: that of a browser, of Node, or a given one. */
+/** Sends requests with `fetch`: the global function of a browser or of Node, or a given function. */
 export class FetchTransport implements Transport {
   readonly #base: string;
   readonly #fetch: Fetch;
 
-  /** `base` is a URL without a slash at its end, to which targets are added. */
+  /** `base`: the URL, without a slash at its end, to which a request's target is appended. */
   constructor(base: string, fetch: Fetch = (...args) => globalThis.fetch(...args)) {
     this.#base = base;
     this.#fetch = fetch;
@@ -22,7 +22,7 @@ export class FetchTransport implements Transport {
         headers: { ...headers },
         ...(await bodyOf(body)),
         ...optional({ signal }),
-        // Redirects are refused: a token goes only to the server that it is meant for.
+        // Redirects are refused, so that a token is only sent to the server for which it is meant.
         redirect: "error",
         credentials: "omit",
         cache: "no-store",
@@ -43,7 +43,7 @@ export class FetchTransport implements Transport {
       header: (name) => response.headers.get(name) ?? undefined,
       body: piecesOf(response, this.#base),
       discard: async () => {
-        // Errors of the body do not matter: it is read no further.
+        // Errors of the body are ignored, because the body is not read any further.
         await response.body?.cancel().catch(() => undefined);
       },
     };
@@ -75,8 +75,8 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>, base: strin
 }
 
 /**
- * True if request bodies are streamed. In a browser a body is collected in a blob: not all browsers can stream a body,
- * and the others only over some connections.
+ * True if request bodies are streamed. In a browser, a body is collected in a blob instead, because some browsers
+ * cannot stream a body and others can do so only over certain connections.
  */
 const STREAMS = !("document" in globalThis || "WorkerGlobalScope" in globalThis);
 

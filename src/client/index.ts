@@ -1,4 +1,4 @@
-/** The client, for browsers and Node. Everything else is private. */
+/** This file has the exports of the client for browsers and Node. All other modules are private. */
 export { ChronicleClient } from "./chronicle-client.ts";
 export type { ClientOptions } from "./create-client.ts";
 export { createClient } from "./create-client.ts";

@@ -1,4 +1,7 @@
-/** The client for Node: unlike that of `index.ts`, it also reaches Unix sockets. */
+/**
+ * This file has the exports of the client for Node. Unlike the client of `index.ts`, this client can also use Unix
+ * sockets.
+ */
 export { ChronicleClient } from "./chronicle-client.ts";
 export type { ClientOptions } from "./create-client.ts";
 export { createClient } from "./create-node-client.ts";

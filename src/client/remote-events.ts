@@ -6,16 +6,19 @@ import { isPassing, pause, waitOf } from "./retry.ts";
 import { unavailable } from "./transport.ts";
 import type { Wire } from "./wire.ts";
 
-/** A server sends a heartbeat every 15 s. A server that is silent for three times as long is gone. */
+/** The time without data after which the server is considered gone. A server sends a heartbeat every 15 s. */
 const SILENCE_MS = 45_000;
 
-/** The longest wait in ms before connecting again: the server may be restarting. */
+/**
+ * The longest wait in ms before a new connection. It is longer than for other requests, because the server may be
+ * restarting.
+ */
 const LONGEST_WAIT = 30_000;
 
 /**
- * Yields the events of a workspace, each once, until the caller ends it. After a broken connection, reconnects and
- * continues after the last event received. Throws every error that is not temporary, and also a temporary one if no
- * server has answered yet.
+ * Yields the events of a workspace, each once, until `signal` aborts. When the connection breaks, connects again and
+ * continues after the last received event. Throws errors that are not temporary. Also throws a temporary error if the
+ * server has not answered once before.
  */
 export async function* remoteEvents(
   wire: Wire,
@@ -36,16 +39,16 @@ export async function* remoteEvents(
       if (signal.aborted) return;
       if (!place.reached || !isPassing(error)) throw error;
     }
-    // A long connection without events is no failed try: the workspace was quiet.
+    // A long connection without events is not a failed try, because the workspace may have been quiet.
     if (Date.now() - begun > LONGEST_WAIT) fruitless = 0;
     await pause(waitOf(Math.max(fruitless, 1), rule), signal);
   }
 }
 
 interface Place {
-  /** The seq after which events continue. */
+  /** The seq of the last received event, or the seq after which the first connection begins. */
   after: number | undefined;
-  /** True if the server has answered once. */
+  /** True if the server has answered at least once. */
   reached: boolean;
 }
 
@@ -61,7 +64,7 @@ async function* oneConnection(
     silence.begin();
     const reply = await wire.open({ call: followEvents, asking: { ...asking, params } });
     place.reached = true;
-    // The seq after which events begin is sent before the first of them.
+    // Before the first event, the server sends the seq after which events begin as an id without an event.
     const onId = (id: string): void => {
       if (place.after === undefined && /^\d+$/.test(id)) place.after = Number(id);
     };
@@ -79,7 +82,10 @@ async function* oneConnection(
   }
 }
 
-/** Yields the server-sent events of a body. `onId` takes each id as it arrives, also one without an event. */
+/**
+ * Yields the server-sent events of a body. `onId` is called with each id when it arrives, even if it belongs to no
+ * event.
+ */
 export async function* sentEvents(
   body: AsyncIterable<Uint8Array>,
   more: Pick<ParserCallbacks, "onId"> = {},
@@ -98,7 +104,7 @@ function withAfter(options: EventsOptions, after: number | undefined): EventsOpt
   return after === undefined ? others : { ...others, after };
 }
 
-/** Aborts its signal after too long without data. */
+/** Aborts its signal when no data has arrived for `SILENCE_MS`. */
 class Silence {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -107,7 +113,7 @@ class Silence {
     return this.#controller.signal;
   }
 
-  /** Yields the pieces of a body, and restarts the timer at each. */
+  /** Yields the pieces of a body, and restarts the timer at each piece. */
   async *watched(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const piece of body) {
       this.begin();

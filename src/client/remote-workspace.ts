@@ -92,9 +92,9 @@ const REQUESTS = {
 };
 
 /**
- * A workspace of a server. `requesting` makes its methods from `REQUESTS`; the methods written out here do more than
- * that. No operation reports progress. Operations that run or watch on the caller's machine, or that name its folders
- * or processes, throw `USAGE`, since the server is elsewhere.
+ * A workspace of a server. `requesting` makes most methods from `REQUESTS`; the class body has the methods that do more
+ * than send one request. No operation reports progress. Operations that run or watch something on the caller's machine,
+ * or that name its folders or processes, throw `USAGE`, because the server may be on another machine.
  */
 export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceApi {
   readonly id: string;
@@ -105,7 +105,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
   readonly #actionBracket = new ActionBracket(this);
   readonly #transactionBracket = new TransactionBracket(this);
 
-  /** `roots`: as the server reports them; empty if it was not asked. */
+  /** `roots`: the workspace's folders as the server reports them; empty if the server was not asked. */
   constructor(wire: Wire, id: string, roots: readonly string[] = []) {
     const requests = new Requests(wire, { id });
     super(requests);
@@ -122,7 +122,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
     return to === undefined ? this.diffAction(from) : this.#requests.one(history.diff, from, to, options);
   }
 
-  /** Lists files page by page, all of them as of the moment of the first page. */
+  /** Lists files page by page. All pages show the state at the time of the first page. */
   async files(options: ListFilesOptions = {}): Promise<FileListShape> {
     const most = options.limit ?? Number.POSITIVE_INFINITY;
     let list = await this.#requests.one(file.listFiles, { ...options, limit: Math.min(most, MAX_PAGE) });
@@ -189,7 +189,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
     return Promise.reject(elsewhere("watch a folder"));
   }
 
-  /** Does nothing: the server itself watches the folders of its workspaces. */
+  /** Does nothing, because the server itself watches the folders of its workspaces. */
   async follow(): Promise<void> {
     await Promise.resolve();
   }
@@ -209,7 +209,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
     return new RemoteWorkspace(wire.with({ acting: who }), this.id, this.roots);
   }
 
-  /** Ends the event streams. The connection belongs to the client. */
+  /** Ends the event streams of this object. The connections stay open, because they belong to the client. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -228,7 +228,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
 
 const RECORD_REQUESTS = { verify: calls.verifyRecords, importChronomemory: calls.importRecords };
 
-/** The records of users in a workspace of a server. Their bodies arrive as JSON, and are cast to `RecordBody`. */
+/** The records of users in a workspace of a server. The type casts are safe, because the records arrive as JSON. */
 class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreApi {
   readonly #requests: Requests;
 
@@ -260,8 +260,8 @@ class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreAp
   }
 
   /**
-   * Reads the records, changes them here, and writes them in one request. Throws `PRECONDITION_FAILED` if a record was
-   * written meanwhile. A record that was deleted meanwhile stays deleted.
+   * Reads all records, changes them in this process, and writes them in one request. Throws `PRECONDITION_FAILED` if
+   * another caller wrote a record in between. A record that was deleted in between stays deleted.
    */
   async migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number> {
     const rewrites = (await this.all()).map(([id, before]) => ({
@@ -293,7 +293,7 @@ class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreAp
     return (await this.verify()).ok;
   }
 
-  /** Does nothing: the workspace is closed instead. */
+  /** Does nothing, because the records are closed with their workspace. */
   async close(): Promise<void> {
     await Promise.resolve();
   }
@@ -311,10 +311,13 @@ interface Range {
   readonly end: number;
 }
 
-/** Requests an immutable content, or a range of it. */
+/** A function that requests an immutable content, or a range of its bytes. */
 export type OpenContent = (range?: Range) => Promise<WireReply>;
 
-/** Yields the bytes of a content of `size` bytes, or of a range of it. Resumes after a connection is cut. */
+/**
+ * Yields the bytes of a content of `size` bytes, or a range of them. If the connection breaks, requests the remaining
+ * bytes.
+ */
 async function* contentPieces(
   open: OpenContent,
   { size, range, rule }: { readonly size: number; readonly range: Range | undefined; readonly rule: RetryRule },
@@ -339,23 +342,28 @@ async function* contentPieces(
 async function* piecesFrom(open: OpenContent, range: Range, size: number): AsyncIterable<Uint8Array> {
   const whole = range.start === 0 && range.end === size;
   const reply = await open(whole ? undefined : range);
-  // A proxy without support for ranges returns the whole content.
+  // If a proxy does not support ranges, the reply has the whole content.
   if (whole || reply.status === 206) yield* reply.body;
   else yield* slicedPieces(reply.body, range);
 }
 
 /** A file that was read from a server. */
 export interface ReadFile extends FileContent {
-  /** The whole content, in memory. */
+  /** Returns the whole content as one array. */
   bytes(): Promise<Uint8Array>;
-  /** The whole content, as text (UTF-8). */
+  /** Returns the whole content as UTF-8 text. */
   text(): Promise<string>;
 }
 
-/** The size in bytes up to which a content is read at once. A larger content is read on demand. */
+/**
+ * The maximum size in bytes of a content that is read immediately. A larger content is read when the caller asks for
+ * it.
+ */
 const AT_ONCE = 1024 * 1024;
 
-/** Returns the file in a reply. `open` requests the content of the same iteration again. */
+/**
+ * Returns the file that a reply contains. `open` returns a function that requests the content of an iteration again.
+ */
 export async function readingOf(
   reply: WireReply,
   open: (iteration: number) => OpenContent,

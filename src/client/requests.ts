@@ -16,13 +16,19 @@ type ContentCall<Args extends readonly unknown[]> = Call<Args, object, unknown, 
 
 type PlainCall = OneCall<never, OneReply> | PageCall<never, keyof ReplyShapes>;
 
-/** The method that a call makes: it takes the arguments of `ask`, and resolves to the answer or to all items. */
+/**
+ * The type of the method for a call. The method takes the arguments of `ask`, and resolves to the answer, or to all
+ * items of a list.
+ */
 type MethodOf<C> =
   C extends Call<infer Args, infer _Query, infer _Body, infer Reply>
     ? (...args: Args) => Promise<Reply extends PageReply<infer K> ? ReplyShapes[K][] : AnswerOf<Reply>>
     : never;
 
-/** Returns a base class with a method for each call of a table, of the same name and with the types of the call. */
+/**
+ * Returns a base class that has a method for each entry of a table of calls. The method has the entry's name and the
+ * types of the call.
+ */
 export function requesting<const Table extends Readonly<Record<string, PlainCall>>>(
   table: Table,
 ): new (requests: Requests) => { readonly [Name in keyof Table]: MethodOf<Table[Name]> } {
@@ -36,7 +42,7 @@ export function requesting<const Table extends Readonly<Record<string, PlainCall
   } as never;
 }
 
-/** Sends calls until it is closed. `params` are added to every call. */
+/** Sends calls, until it is closed. `params` are added to the parameters of every call. */
 export class Requests {
   readonly wire: Wire;
   readonly #params: Readonly<Record<string, string>>;
@@ -48,17 +54,17 @@ export class Requests {
     this.#params = params;
   }
 
-  /** Aborted when it is closed. */
+  /** A signal that aborts when this object is closed. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** Resolves to the answer of a call, or to all items of a list. */
+  /** Sends a call. Resolves to the answer, or to all items if the call is a list. */
   answer(call: PlainCall, args: never): Promise<unknown> {
     return isList(call) ? this.all(call, ...args) : this.one(call, ...args);
   }
 
-  /** Resolves to the answer of a call. */
+  /** Sends a call, and resolves to the answer. */
   async one<Args extends readonly unknown[], Reply extends OneReply>(
     call: OneCall<Args, Reply>,
     ...args: Args
@@ -67,7 +73,7 @@ export class Requests {
     return this.#whileOpen(() => this.wire.json({ call, asking }));
   }
 
-  /** Resolves to all items of a list, page by page. */
+  /** Requests all pages of a list, and resolves to all items. */
   async all<Args extends readonly unknown[], K extends keyof ReplyShapes>(
     call: PageCall<Args, K>,
     ...args: Args
@@ -93,7 +99,7 @@ export class Requests {
     }
   }
 
-  /** Opens a content for reading. */
+  /** Requests a content. The body of the reply is not read yet. */
   content<Args extends readonly unknown[]>(
     call: ContentCall<Args>,
     args: Args,

@@ -2,7 +2,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 
 /** The rules for retrying a request, in milliseconds. */
 export interface RetryRule {
-  /** The number of tries in all. */
+  /** The maximum number of tries, including the first. */
   readonly tries: number;
   readonly firstWait: number;
   readonly longestWait: number;
@@ -12,12 +12,15 @@ export interface RetryRule {
 
 export const RETRY: RetryRule = { tries: 5, firstWait: 100, longestWait: 5_000 };
 
-/** The default of `longestInAll`. A server may itself wait for a lock at each try: five such waits are too long. */
+/**
+ * The default of `longestInAll`. Without such a limit, the tries could take very long, because the server may wait for
+ * a lock in each of them.
+ */
 const LONG_ENOUGH_MS = 20_000;
 
 /**
- * The codes of temporary failures: no answer, too many requests, a lock. Either nothing was done, or the idempotency
- * key makes a repetition safe.
+ * The codes of temporary failures: no answer, too many requests, a lock. A repetition is safe, because either nothing
+ * was done or the idempotency key prevents that it is done twice.
  */
 const PASSING: readonly string[] = ["UNAVAILABLE", "RATE_LIMITED", "LOCKED"];
 
@@ -26,12 +29,15 @@ export function isPassing(error: unknown): boolean {
   return error instanceof ChronicleError && PASSING.includes(error.code) && error.data["lasting"] !== true;
 }
 
-/** Returns the wait before the next try: longer each time, with jitter so that clients do not retry together. */
+/**
+ * Returns the wait in ms before the next try. The wait doubles with each try, and has a random part so that clients do
+ * not retry at the same time.
+ */
 export function waitOf(tried: number, { firstWait, longestWait }: RetryRule): number {
   return Math.min(firstWait * 2 ** (tried - 1), longestWait) * (0.5 + Math.random() / 2);
 }
 
-/** Waits `ms`, or until `signal` aborts. */
+/** Waits for `ms` milliseconds, or until `signal` aborts. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted === true) return;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -40,13 +46,13 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.addEventListener("abort", stop, { once: true });
   await promise;
   clearTimeout(timer);
-  // Without this, a client that follows events for months would collect listeners.
+  // Removes the listener, because a client that follows events for months would otherwise collect listeners.
   signal?.removeEventListener("abort", stop);
 }
 
 /**
- * Repeats `work` while its failure is temporary. `after` returns the wait in ms that the server has asked for. If that
- * is longer than the rule's longest wait, the error is thrown.
+ * Repeats `work` while its failure is temporary and the rule allows another try. `after` returns the wait in ms that
+ * the server has asked for. If this wait is longer than the rule's longest wait, the error is thrown.
  */
 export async function retrying<T>(
   work: () => Promise<T>,

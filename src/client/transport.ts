@@ -1,23 +1,23 @@
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** A request in its encoded form. */
+/** An encoded request, ready to be sent. */
 export interface WireRequest {
   readonly method: string;
-  /** Path and query: `/v1/workspaces/…?…`. */
+  /** The encoded path and query: `/v1/workspaces/…?…`. */
   readonly target: string;
-  /** Names in lower case. */
+  /** The headers, by their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** Aborts the request, also while its answer is being read. */
+  /** Aborts the request, even while the body of its reply is read. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** A reply. Its body must be either read or discarded. */
 export interface WireReply {
   readonly status: number;
-  /** Returns a header, by its name in lower case. */
+  /** Returns the value of a header. `name` is in lower case. */
   header(name: string): string | undefined;
-  /** The body in pieces, as they arrive. Throws `UNAVAILABLE` when it is cut off. */
+  /** The pieces of the body as they arrive. Throws `UNAVAILABLE` if the connection breaks. */
   readonly body: AsyncIterable<Uint8Array>;
   /** Discards the rest of the body. */
   discard(): Promise<void>;
@@ -33,14 +33,17 @@ export interface Transport {
 
 type Content = Uint8Array | AsyncIterable<Uint8Array>;
 
-/** True if the content is bytes in memory, also those of another realm, such as a frame's or a test environment's. */
+/**
+ * True if the content is bytes in memory. Unlike `instanceof`, this test also accepts bytes of another realm, such as a
+ * frame or a test environment.
+ */
 export function isBytes(content: Content | undefined): content is Uint8Array {
   return ArrayBuffer.isView(content);
 }
 
 /**
- * Returns the error for a server that does not answer, or no longer. It is lasting if the server answers, but with a
- * certificate or a protocol that does not fit: a retry would not help.
+ * Returns the error for a server that does not answer or has stopped answering. If the server answers with an untrusted
+ * certificate or without TLS, the error has `data.lasting`, because a retry would not help.
  */
 export function unavailable(where: string, cause: unknown): ChronicleError {
   const code = codeOf(cause);
@@ -76,7 +79,7 @@ function lasting(message: string, cause: unknown, { hint }: { readonly hint: str
   return new ChronicleError("UNAVAILABLE", message, { hint, cause, data: { lasting: true } });
 }
 
-/** Returns the cause of an error, since `fetch` says only that it failed. */
+/** Returns the cause of an error, if it has one, because an error of `fetch` itself gives no reason. */
 function behind(cause: unknown): unknown {
   return cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
 }
@@ -90,6 +93,6 @@ function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause === "string" ? cause : "";
   const error = behind(cause);
   const told = error instanceof Error && error.message !== "" ? error.message : cause.message;
-  // Cuts off Node's own advice.
+  // Removes the advice that Node appends to the message.
   return told.split(/[;\n]/, 1)[0] ?? "";
 }

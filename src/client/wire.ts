@@ -16,13 +16,13 @@ interface WireOptions {
   readonly retry?: RetryRule;
 }
 
-/** A request of any row. */
+/** A request for any route. */
 export interface Ask {
   readonly call: Pick<Call<never, unknown, unknown, ReplyKind>, "operation" | "method" | "path">;
   readonly asking: Asking<object, unknown>;
-  /** For `Range`: bytes from `start` to `end` (exclusive). */
+  /** The value for `Range`: the bytes from `start` to `end` (exclusive). */
   readonly range?: { readonly start: number; readonly end: number };
-  /** For the query of a list. */
+  /** The part of a list's query that selects the page. */
   readonly page?: { readonly limit: number; readonly cursor?: string | undefined };
 }
 
@@ -36,7 +36,7 @@ export class Wire {
     this.#options = options;
   }
 
-  /** Returns a wire to the same server, which acts as somebody else or refuses changes. */
+  /** Returns a wire to the same server with changed options. */
   with(options: Pick<WireOptions, "acting" | "readOnly">): Wire {
     const acting = { ...this.#options.acting, ...options.acting };
     return new Wire(this.#transport, { ...this.#options, ...options, acting });
@@ -50,7 +50,7 @@ export class Wire {
     return this.#options.retry ?? RETRY;
   }
 
-  /** Resolves to a JSON answer, or to `undefined` for a reply without content. */
+  /** Sends a request. Resolves to the JSON answer, or to `undefined` if the reply has no content. */
   async json<Reply extends ReplyKind>(
     ask: Ask & { readonly call: { readonly reply: Reply } },
   ): Promise<AnswerOf<Reply>> {
@@ -63,7 +63,7 @@ export class Wire {
     }
   }
 
-  /** Resolves to a reply whose body is not read yet. */
+  /** Sends a request. Resolves to the reply, whose body is not read yet. */
   open(ask: Ask): Promise<WireReply> {
     return this.#send(ask, (reply) => Promise.resolve(reply));
   }
@@ -93,7 +93,7 @@ export class Wire {
         waitFor = secondsOf(reply.header("retry-after"));
         throw problemError(reply.status, await textOf(reply.body));
       } catch (error) {
-        // An error from the caller's own content says more than the broken request.
+        // If the caller's content threw an error, that error is the reason why the request failed.
         throw failure() ?? error;
       }
     };
@@ -122,7 +122,7 @@ export class Wire {
             ? undefined
             : "application/json"
           : "application/octet-stream",
-      // The key identifies the request, so it stays the same on every try.
+      // All tries of the request have the same key, because the key identifies the request.
       "idempotency-key": call.method === "GET" ? undefined : keyOf(asking.requestId ?? acting.requestId ?? newKey()),
       "if-match": ifMatch === undefined || ifMatch === "none" ? undefined : matching(ifMatch),
       "if-none-match": ifMatch === "none" ? "*" : undefined,
@@ -145,19 +145,25 @@ function isDryRun({ body }: Asking<object, unknown>): boolean {
   return typeof body === "object" && body !== null && "dry_run" in body && body.dry_run === true;
 }
 
-/** Returns a new key. Works also without `randomUUID`, which a browser lacks on a page without TLS. */
+/** Returns a new random key. Does not use `randomUUID`, because browsers do not have it on pages without TLS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Encodes a request id as an `Idempotency-Key`; different ids never get the same key. */
+/**
+ * Encodes a request id as an `Idempotency-Key`. Different ids never have the same key. Throws `USAGE` if the key is too
+ * long.
+ */
 function keyOf(requestId: string): string {
   const isOther = /[^\x21-\x24\x26-\x7e]/.test(requestId) && requestId.isWellFormed();
   const key = isOther ? encodeURIComponent(requestId) : requestId;
   return fit(key, /^[\x21-\x7e]{1,128}$/, "a requestId takes up to 128 characters, percent-encoded");
 }
 
-/** Returns text that fits a header. Throws `USAGE` for other text: sent, it would look like a fault of the server. */
+/**
+ * Returns the text if it matches `pattern` and can therefore be sent in a header. Throws `USAGE` otherwise, because the
+ * error of the transport would look like a fault of the server.
+ */
 function fit(text: string, pattern: RegExp, message: string): string {
   if (pattern.test(text)) return text;
   throw new ChronicleError("USAGE", message);
@@ -182,7 +188,7 @@ function isStream(content: Asking<object, unknown>["content"]): boolean {
 
 interface Body {
   readonly body: { readonly body?: Uint8Array | AsyncIterable<Uint8Array> };
-  /** The error of the caller's content, if it threw one. */
+  /** Returns the error that the caller's content threw, if it threw one. */
   readonly failure: () => unknown;
 }
 
@@ -212,7 +218,10 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return text + decoder.decode();
 }
 
-/** The error codes for statuses from a server that is not Chronicle, or a newer version of it. */
+/**
+ * The error codes for replies without a known code, which come from another server (such as a proxy) or from a newer
+ * version of Chronicle.
+ */
 const CODE_OF: Readonly<Record<number, ErrorCode>> = {
   401: "UNAUTHENTICATED",
   403: "FORBIDDEN",
@@ -245,7 +254,7 @@ function parsed(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : {};
   } catch {
-    // The body is not a problem of Chronicle: only the status is known.
+    // The body is no JSON, so that only the status is known.
     return {};
   }
 }
@@ -255,8 +264,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Returns the path and query of a request: fills in the `{names}` of the pattern, and leaves out undefined query
- * fields.
+ * Returns the encoded path and query of a request. Replaces the `{names}` in the pattern by their values, and leaves
+ * out query fields that are `undefined`.
  */
 function makeTarget(pattern: string, params: Readonly<Record<string, string>>, query: object): string {
   const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
@@ -271,7 +280,10 @@ function makeTarget(pattern: string, params: Readonly<Record<string, string>>, q
   return fields.length === 0 ? path : `${path}?${fields.join("&")}`;
 }
 
-/** Encodes one component of a URL. Throws `USAGE` for an empty one, and for `.` and `..`, which URLs resolve. */
+/**
+ * Encodes one component of a URL's path. Throws `USAGE` for an empty component, and for `.` and `..`, which would be
+ * resolved as relative paths.
+ */
 function component(name: string, value: string): string {
   if (value === "" || value === "." || value === "..") {
     throw new ChronicleError("USAGE", `${JSON.stringify(value)} is no ${name}`);
@@ -288,9 +300,10 @@ function inUrl(name: string, value: string): string {
 const ROOT_MARK = /^@[a-z0-9-]+:/;
 
 /**
- * Encodes a path of a workspace for a URL, each component percent-encoded. Some components have a meaning in URLs
- * (`..`, and the empty component). A path with such components is sent as `base64:<bytes>`, so that nothing on the way
- * resolves them, and the server's validator can name the fault. Throws `PATH_INVALID` for text that is not well-formed.
+ * Encodes a path of a workspace for a URL: each component is percent-encoded. A path with a component that has a
+ * meaning in URLs (`.`, `..` or an empty component) is sent as `base64:<bytes>`. No proxy can then resolve such a
+ * component, and the server can report that the path is invalid. Throws `PATH_INVALID` for text that is not
+ * well-formed.
  */
 export function urlPath(given: string): string {
   if (!given.isWellFormed()) {
@@ -302,7 +315,8 @@ export function urlPath(given: string): string {
   if (path.startsWith("base64:")) return encoded(mark + path.replaceAll("+", "-").replaceAll("/", "_"));
   const trimmed = path.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
   const plain = trimmed === "." ? "" : trimmed;
-  // A path that begins with the mark of a root or of bytes is sent as bytes, to be taken literally.
+  // If the path without `./` begins like the prefix of a root or of bytes, it is sent as bytes, so that the server
+  // takes it literally.
   const parts = plain.split("/");
   const stepping = parts.some((part) => part === "" || part === "." || part === "..");
   const marked = plain.startsWith("base64:") || (mark === "" && ROOT_MARK.test(plain));
